@@ -72,6 +72,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
+def unwrapped(value: Any) -> Any:
+    """Return the number in a tensor or array without dimensions; all else as it is."""
+    if is_number(value) or isinstance(value, type) or getattr(value, "ndim", 1) != 0:
+        return value
+    return value.item() if hasattr(value, "item") else value
+
+
 def as_float(value: Any) -> float | None:
     """Return a number as a float; None if it is no number or exceeds all floats."""
     try:

@@ -34,6 +34,7 @@ class TrialJob:
     job: Job
     scores: list[float] = field(default_factory=list)
     results: list[Event] = field(default_factory=list)  # as they are noted
+    n_known: int = 0  # scores that it began with, reported before a restore
 
     @property
     def is_over(self) -> bool:
@@ -60,6 +61,9 @@ class Arms:
         self.slices: dict[str, TrialJob] = {}  # those in training, or to be trained
         self.params: dict[int, Event] = {}  # of arms, as they are noted
         self.reports: dict[int, Report] = {}  # of jobs
+        self.told: dict[str, list[Any]] = {}  # results of each trial
+        # What trials reported before a restore, and was not told:
+        self.ahead: dict[str, list[Event]] = {}
         self._note = note
 
     def open(self, arm: int, trial_id: str, params: Event) -> None:
@@ -81,6 +85,17 @@ class Arms:
     def _begin(self, job: Job) -> None:
         self._note(started(self.scheduler, job))
         self.slices[self.trial[job.arm]] = TrialJob(job)
+
+    def take_up(self, trial_id: str) -> None:
+        """Give a job what its trial had reported before a restore; tell it if over."""
+        ahead, slice_ = self.ahead.get(trial_id, ()), self.slices[trial_id]
+        while ahead and not slice_.is_over:
+            report = ahead.pop(0)
+            slice_.scores.append(from_json(report["score"]))
+            slice_.results.append(report["result"])
+            slice_.n_known += 1
+        if slice_.is_over:
+            self.tell(trial_id)
 
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
@@ -125,7 +140,8 @@ class Arms:
         for event in events:
             self._know(event)
         # A slice with fewer scores than epochs means that its trial has ended.
-        decisive = ({"ended": True} | e for e in events if e["event"] != "opened")
+        own = ("opened", "reported")
+        decisive = ({"ended": True} | e for e in events if e["event"] not in own)
         replay(self.scheduler, decisive)
         for job in self.scheduler.in_flight:
             if job.arm not in self.trial:
@@ -139,10 +155,17 @@ class Arms:
             arm, trial_id = event["arm"], event["trial"]
             self.arm[trial_id], self.trial[arm] = arm, trial_id
             self.params[arm] = event["params"]
+        elif event["event"] == "reported":
+            before = self.ahead.get(event["trial"], ())
+            before = [report for report in before if report["epoch"] < event["epoch"]]
+            self.ahead[event["trial"]] = [*before, event]
         elif event["event"] in RESULTS:
             job, scores = Job(*event["job"]), from_json(event["scores"])
-            told = from_json(event["results"])
+            told, trial_id = from_json(event["results"]), self.trial[job.arm]
             seconds = [float(result.get(TIME_THIS_ITER_S, math.nan)) for result in told]
             self.reports[job.id] = Report(
                 job, tuple(scores), tuple(seconds), tuple(told)
             )
+            self.told.setdefault(trial_id, []).extend(told)
+            last, ahead = job.from_epoch + len(scores), self.ahead.get(trial_id, ())
+            self.ahead[trial_id] = [one for one in ahead if one["epoch"] > last]

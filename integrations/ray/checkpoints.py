@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from pyarrow.fs import FileSelector
 from ray.train._internal.session import _TrainingResult
+from ray.train.constants import CHECKPOINT_DIR_NAME
 from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
 
@@ -42,31 +42,68 @@ def checkpoint_of(trial: Trial) -> Event:
     return {"checkpoint": {"name": name, "metrics": as_json(plain(newest.metrics))}}
 
 
-def bring_up_to_date(trial: Trial, event: Mapping[str, Any] | None) -> None:
-    """Let a restored trial resume from its newest checkpoint.
+def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
+    """Return the number of the checkpoint that holds a result; None if none will.
 
-    Ray notes the state of its trials now and then, so what it restores may lag behind
-    the journal; and behind what is stored, where it keeps only some of the checkpoints.
-    ``event`` is the checkpoint that the journal has of the trial.
+    Functions report it. A class is saved after its result, if at all, under the next.
     """
-    newest = trial.latest_checkpoint_result
-    number, metrics = -1, {}
-    if newest is not None:
-        number, metrics = _number(newest.checkpoint.path), newest.metrics
-    known = number
-    if event is not None and _number(event["name"]) > number:
-        number, metrics = _number(event["name"]), from_json(event["metrics"])
+    if CHECKPOINT_DIR_NAME not in result:
+        return int(trial.storage.current_checkpoint_index) + 1
+    name = result[CHECKPOINT_DIR_NAME]
+    return None if name is None else _number(name)
+
+
+def bring_up_to_date(
+    trial: Trial, told: Mapping[str, Any] | None, ahead: list[Event]
+) -> None:
+    """Let a restored trial resume from the newest checkpoint whose epoch is known.
+
+    Ray notes the state of its trials now and then, so it lags behind the journal or is
+    ahead of it, and what is stored may be newer than both. ``told`` is the checkpoint
+    of the last result in the journal, ``ahead`` what was reported since: all that the
+    checkpoint lacks is removed, and trained again.
+    """
     stored = _stored(trial)
-    if number not in stored:
-        number = max(stored, default=number)
-    if number <= known:
-        return
-    path = PurePosixPath(trial.path, f"checkpoint_{number:06d}").as_posix()
-    checkpoint = Checkpoint(path, trial.storage.storage_filesystem)
-    with suppress(FileNotFoundError):  # of an older one, which Ray is done with
-        trial.on_checkpoint(_TrainingResult(checkpoint, metrics))
-    trial.storage.current_checkpoint_index = number
+    numbers = [None if told is None else _number(told["name"])]
+    numbers += [event["number"] for event in ahead]
+    n_held = _n_held(numbers, [event["safe"] for event in ahead], stored)
+    del ahead[n_held:]
+    metrics = ahead[-1]["result"] if ahead else (told or {}).get("metrics")
+    manager, number = trial.run_metadata.checkpoint_manager, numbers[n_held]
+    manager._checkpoint_results = [
+        kept
+        for kept in manager._checkpoint_results
+        if _number(kept.checkpoint.path) in stored.intersection(range(number or 0))
+    ]
+    manager._latest_checkpoint_result = None
+    if number is not None:
+        path = PurePosixPath(trial.path, f"checkpoint_{number:06d}").as_posix()
+        checkpoint = Checkpoint(path, trial.storage.storage_filesystem)
+        trial.on_checkpoint(_TrainingResult(checkpoint, from_json(metrics)))
+    # The process of a killed driver's trial may still write the one after the newest.
+    newest = max(stored | {number if number is not None else -1})
+    trial.storage.current_checkpoint_index = newest + (newest >= 0)
+    trial.run_metadata.invalidate_cache()
     trial.invalidate_json_state()
+
+
+def _n_held(numbers: list[int | None], safe: list[bool], stored: set[int]) -> int:
+    """Return how many reports after the last result told the best checkpoint holds.
+
+    ``numbers`` are those of the checkpoints, the first after the last result told. One
+    is whole if the next has another number; the last one if all before it are deleted.
+    """
+    later = [*numbers[1:], None]
+    whole = [
+        n_held
+        for n_held, (number, after) in enumerate(zip(numbers, later, strict=True))
+        if number is not None
+        and (n_held == 0 or safe[n_held - 1] or (after or -1) > number)
+    ]
+    there = [n_held for n_held in whole if numbers[n_held] in stored]
+    if whole and not there and numbers[-1] in stored:
+        return len(numbers) - 1
+    return max(there or whole, default=0)
 
 
 def _stored(trial: Trial) -> set[int]:
@@ -81,15 +118,27 @@ def _number(path: str) -> int:
     return int(path.rpartition("_")[2])
 
 
-def check_goes_on(trial: Trial, result: Mapping[str, Any], time_attr: str) -> None:
-    """Check by its own count that a trial trains no epoch of its checkpoint again."""
+def check_goes_on(
+    trial: Trial, result: Mapping[str, Any], time_attr: str, counts: Sequence[Any]
+) -> None:
+    """Check by its own count that a resumed trial trains the epoch after the last.
+
+    ``counts`` are those that it has reported: one by one, it must not leave any out.
+    """
     newest = trial.latest_checkpoint_result
     before = None if newest is None else newest.metrics.get(time_attr)
     now = result.get(time_attr)
-    if before is not None and now is not None and now <= before:
+    if before is None or now is None:
+        return
+    first = counts[0] if counts else None
+    one_by_one = first in (0, 1) and list(counts) == [
+        first + n for n in range(len(counts))
+    ]
+    if now <= before or (one_by_one and counts[-1] == before and now != before + 1):
         msg = (
             f"trial {trial.trial_id} resumed after {time_attr} {before} and reports "
             f"{time_attr} {now}: it has not loaded its checkpoint, see "
-            "tune.get_checkpoint or load_checkpoint"
+            "tune.get_checkpoint or load_checkpoint; if it counts otherwise, give "
+            "time_attr a name that it does not report"
         )
         raise RunDirError(msg)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray.train.constants import CHECKPOINT_DIR_NAME
 from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
@@ -23,6 +24,7 @@ from risingsearch.integrations.ray.checkpoints import (
     check_goes_on,
     checkpoint_of,
     last_stamp,
+    number_of,
 )
 from risingsearch.integrations.ray.journal import ExperimentJournal
 from risingsearch.integrations.ray.reported import (
@@ -98,10 +100,6 @@ class Experiment:
             for event in events
             if "checkpoint" in event
         }
-        self._results: dict[str, list[Event]] = {}
-        for report in self.arms.reports.values():
-            told = self._results.setdefault(self.arms.trial[report.job.arm], [])
-            told += report.metrics
         self._teller = CallbackList(
             callbacks,
             lambda: self.scheduler,
@@ -138,16 +136,20 @@ class Experiment:
             self.controller._set_trial_status(trial, Trial.PAUSED)
             return
         self.trials[trial_id] = trial
-        if results := self._results.pop(trial_id, None):
+        ahead = self.arms.ahead.get(trial_id, [])
+        if trial.storage.trial_dir_name and not trial.is_finished():  # restored
+            bring_up_to_date(trial, self._checkpoints.pop(trial_id, None), ahead)
+        results = [*self.arms.told.get(trial_id, ())]
+        results += [from_json(report["result"]) for report in ahead]
+        if results:
             bring_results_up_to_date(trial, results)
         if trial.is_finished():
             return
         trial.set_status(Trial.PAUSED)  # Ray files it by that after this call
+        self._seen[trial_id] = last_stamp(trial)
         if trial_id not in self.arms.arm:
             self._pool.append(trial_id)
             return
-        bring_up_to_date(trial, self._checkpoints.pop(trial_id, None))
-        self._seen[trial_id] = last_stamp(trial)
         if self.arms.status(trial_id) == "failed" and trial.num_failures:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
@@ -158,8 +160,10 @@ class Experiment:
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is None:  # it trains unasked
             return STOP
-        if not slice_.scores:
-            check_goes_on(trial, result, self.time_attr)
+        if len(slice_.scores) == slice_.n_known:
+            rows = [*self.arms.told.get(trial.trial_id, ()), *from_json(slice_.results)]
+            counts = [row.get(self.time_attr) for row in rows]
+            check_goes_on(trial, result, self.time_attr, counts)
         self._add(trial, slice_, result)
         if not slice_.is_over:
             return CONTINUE
@@ -172,6 +176,16 @@ class Experiment:
         self._seen[trial.trial_id] = stamp_of(result)
         slice_.scores.append(float(result[self.metric]))
         slice_.results.append(as_json(reported(result)))
+        report: Event = {
+            "event": "reported",
+            "trial": trial.trial_id,
+            "epoch": slice_.job.from_epoch + len(slice_.scores),
+            "score": as_json(slice_.scores[-1]),
+            "result": slice_.results[-1],
+            "number": number_of(trial, result),
+            "safe": CHECKPOINT_DIR_NAME in result,
+        }
+        self._record.note_at_once(report)
 
     def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
@@ -213,10 +227,11 @@ class Experiment:
             )
             raise RunDirError(msg)
         self._record.write_ready()
+        self._take_up()
         self._close_finished()
         self._teller.follow(done=False)
         while not self._is_stopped and self._ask_next():
-            pass
+            self._take_up()
         if self.is_done:
             self._finish()
             return None
@@ -232,6 +247,10 @@ class Experiment:
         if waiting[0].status == Trial.PAUSED:
             store_log(waiting[0])
         return waiting[0]
+
+    def _take_up(self) -> None:
+        for trial_id in [id_ for id_ in self.arms.slices if self.arms.ahead.get(id_)]:
+            self.arms.take_up(trial_id)
 
     @property
     def is_done(self) -> bool:
@@ -261,6 +280,8 @@ class Experiment:
             return False
         if self._retries and self.arms.status(self._retries[0]) != "running":
             again = self._retries.pop(0)
+            if self._lacks_checkpoint(again):
+                return True
             try:
                 self.arms.start_again(again)
             except InvalidParameterError as error:
@@ -278,11 +299,22 @@ class Experiment:
             self.arms.open(job.arm, trial_id, params_of(self.trials[trial_id]))
             self.trials[trial_id].init_local_path()  # its folder, to be found again
             self._record.save_trials(self.controller)
-        if self._is_gone(trial_id):
+        if self._is_gone(trial_id) or self._lacks_checkpoint(trial_id):
             self.arms.end([job.arm])
         else:
             self.arms.begin()
         return True
+
+    def _lacks_checkpoint(self, trial_id: str) -> bool:
+        """Whether a trial would resume before its last epoch: that was not saved."""
+        told, trial = self.arms.told.get(trial_id), self.trials[trial_id]
+        if not told or trial.is_saving or self.arms.ahead.get(trial_id):
+            return False
+        lacks = last_stamp(trial) != stamp_of(told[-1])
+        if lacks:
+            msg = "trial %s trains no more: saving its last epoch has failed"
+            logger.warning(msg, trial_id)
+        return lacks
 
     def _is_gone(self, trial_id: str) -> bool:
         """Whether Ray trains a trial no more."""
@@ -301,7 +333,11 @@ class Experiment:
         """Stop the trials of arms that are over; fail those that Ray has ended."""
         for trial_id in list(self.arms.arm):
             if self._is_gone(trial_id):
-                if trial_id in self.arms.slices:
+                slice_ = self.arms.slices.get(trial_id)
+                trial = self.trials.get(trial_id)
+                if slice_ and slice_.scores and trial and trial.status != Trial.ERROR:
+                    self.arms.tell(trial_id)
+                elif slice_:
                     self.arms.fail(trial_id, "Ray has ended the trial", NONE)
             elif self.arms.is_over(trial_id) and trial_id not in self._retries:
                 self._stop(self.trials[trial_id])

@@ -71,6 +71,11 @@ class ExperimentJournal:
         self._lines.append(_Line(event, trial, stamp))
         self._write()
 
+    def note_at_once(self, event: Event) -> None:
+        """Write an event that decides nothing, before those that wait."""
+        assert self._journal is not None
+        self._journal.append(event)
+
     def save_trials(self, controller: Any) -> None:
         """Save Ray's own state of trials and searcher as it is now.
 

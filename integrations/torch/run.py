@@ -19,6 +19,7 @@ from risingsearch.integrations.torch.random_states import (
     set_random_states,
 )
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
+from risingsearch.integrations.torch.stateless import Marks, check_unchanged, marks_of
 
 OWN = ("params", "device", "epoch")
 
@@ -50,6 +51,7 @@ class TorchRun:
         self._replaced: set[str] = set()
         self._random: dict[str, Any] = {}
         self._parked: dict[str, Any] | None = None
+        self._marks: dict[str, Marks] = {}  # of the objects as they were built
 
     def __del__(self) -> None:
         self._leave_device()
@@ -86,6 +88,7 @@ class TorchRun:
         with kept_random_states():
             seed_all(self._seed)
             self._objects = self._built()
+            self._marks = marks_of(self._objects)
             self._random = random_states()
 
     def train(self) -> Any:
@@ -103,6 +106,7 @@ class TorchRun:
         """Return all that the run resumes from: numbers, texts and CPU tensors."""
         if self._parked is not None:
             return self._parked
+        check_unchanged(self._marks, marks_of(self._objects or {}))
         return {
             "params": params_as_text(self.params),
             "seed": self._seed,
@@ -134,6 +138,7 @@ class TorchRun:
             seed_all(self._seed)
             objects = self._built()
             restore(objects, checkpoint["objects"], self.device, self._replaced)
+            self._marks = marks_of(objects)
         self._objects, self._parked = objects, None
         return objects
 

@@ -66,7 +66,7 @@ def is_value(held: Any) -> bool:
 
 
 def _of_object(held: Any) -> Node:
-    if _has_state(held):
+    if has_state(held):
         return "state", _of_data(_state(held))
     kind = type(held).__name__
     if isinstance(held, dict):
@@ -119,7 +119,7 @@ def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
         return _restored_array(content, held)
     if kind == "built" and held is not None:
         return held
-    if kind == "state" and _has_state(held):
+    if kind == "state" and has_state(held):
         _set_state(held, _restored(content, None, name, CPU), name)
         return held
     return _restored_container(kind, content, held, name, device)
@@ -185,7 +185,8 @@ def _restored_container(
     return held
 
 
-def _has_state(held: Any) -> bool:
+def has_state(held: Any) -> bool:
+    """Whether an object has a state to be saved, besides what it is built of."""
     if isinstance(held, (*GENERATORS, DataLoader)):
         return True
     has_both = hasattr(held, "state_dict") and hasattr(held, "load_state_dict")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job, Status, sign_of
-from risingsearch.checks import checked_magnitude, is_number, shown
+from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.options import SchedulerOptions
@@ -342,6 +342,7 @@ def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ..
         given: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]
     except TypeError:
         given = (scores,)
+    given = tuple(map(unwrapped, given))
     for score in given:
         if not is_number(score):
             msg = f"scores must be numbers, one per epoch; got {shown(score)}"

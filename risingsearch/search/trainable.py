@@ -29,6 +29,7 @@ from risingsearch.checks import (
     is_cost,
     is_number,
     shown,
+    unwrapped,
 )
 from risingsearch.errors import (
     InvalidParameterError,
@@ -461,9 +462,9 @@ def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, A
     if type(result) is float and abs(result) <= LARGEST_SCORE:
         return result, {}
     more: dict[str, Any] = {}
-    score: Any = result
+    score: Any = unwrapped(result)
     if isinstance(result, Mapping):
-        more = dict(result)
+        more = {name: unwrapped(value) for name, value in result.items()}
         score = more.pop("score", None)
         taken = sorted(RESERVED & more.keys())
         if taken:

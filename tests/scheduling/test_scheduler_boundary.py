@@ -66,6 +66,8 @@ def test_what_is_no_score_changes_nothing(scores: Any, deterministic: str) -> No
         (Fraction(1, 4), 0.25),
         (np.float32(0.5), 0.5),
         (np.uint64(3), 3.0),
+        (np.array(0.5), 0.5),
+        ([np.array(1)], 1.0),
         ([5e-324], 5e-324),
         ((0.5,), 0.5),
         (np.array([0.5]), 0.5),

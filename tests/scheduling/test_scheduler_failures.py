@@ -81,10 +81,10 @@ WRONG: dict[str, tuple[Wrong, type[Exception], str]] = {
         InvalidParameterError,
         "scores must be numbers, one per epoch; got None",
     ),
-    "an array without a length": (
-        lambda s, _, open_job: s.tell(open_job, np.array(0.5)),
+    "text in an array without dimensions": (
+        lambda s, _, open_job: s.tell(open_job, np.array("0.5")),
         InvalidParameterError,
-        "scores must be numbers, one per epoch; got array(0.5)",
+        "scores must be numbers, one per epoch; got '0.5'",
     ),
     "a negative cost": (
         lambda s, _, open_job: s.tell(open_job, [0.1, 0.2], cost=-1.0),

@@ -48,7 +48,12 @@ class TestTrainables:
         assert result.candidates[0]["curve"] == RISING
 
     @pytest.mark.parametrize(
-        "score", [0.5, 1, np.float32(0.5), np.int64(2), {"score": 0.5, "loss": [1, 2]}]
+        "score",
+        [
+            *(0.5, 1, np.float32(0.5), np.int64(2), np.array(0.5), np.array(2)),
+            {"score": 0.5, "loss": [1, 2]},
+            {"score": np.array(0.5), "loss": np.array(1.5)},
+        ],
     )
     def test_a_score_is_any_number(self, score):
         trainable = Functions(lambda params, seed: None, lambda state: score)

@@ -193,8 +193,10 @@ class FakeTune:
         now = next(self.clock)
         result = {"score": self.score(trial, epoch), "epoch": epoch}
         result |= {"training_iteration": epoch, "time_total_s": now + 0.5}
-        if self.is_function and self.saves(trial, epoch):
-            result[SHOULD_CHECKPOINT] = True
+        if self.is_function:
+            saves = self.saves(trial, epoch)
+            result["checkpoint_dir_name"] = self.store(trial).name if saves else None
+            result[SHOULD_CHECKPOINT] = saves
         if self.ends(trial, epoch):
             decision = "STOP"
         else:
@@ -211,14 +213,19 @@ class FakeTune:
     def saved(self, trial):
         trial.temporary_state.saving_to = None
         if self.saves(trial, self.epoch[trial]):
-            index = trial.storage.current_checkpoint_index + 1
-            folder = Path(trial.path, f"checkpoint_{index:06d}")
-            folder.mkdir(parents=True, exist_ok=True)
-            Path(folder, "epoch.json").write_text(str(self.epoch[trial]))
+            folder = self.store(trial)
             checkpoint = Checkpoint(str(folder), trial.storage.storage_filesystem)
             metrics = dict(trial.last_result)
             trial.on_checkpoint(_TrainingResult(checkpoint, metrics))
         self.execute(trial)
+
+    def store(self, trial):
+        """Write a checkpoint; a function's is stored before it is reported."""
+        index = trial.storage.current_checkpoint_index + 1
+        folder = Path(trial.path, f"checkpoint_{index:06d}")
+        folder.mkdir(parents=True, exist_ok=True)
+        Path(folder, "epoch.json").write_text(str(self.epoch[trial]))
+        return folder
 
     def execute(self, trial):
         decision = self.decisions.pop(trial)

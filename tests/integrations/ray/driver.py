@@ -55,17 +55,18 @@ if __name__ == "__main__":
             Trainable,
             param_space={"top": tune.uniform(0.0, 1.0)},
             tune_config=tune.TuneConfig(
-                num_samples=5,
+                num_samples=4,
                 metric="score",
                 mode="max",
                 reuse_actors=True,
                 scheduler=RisingScheduler(
-                    30, 10, n_jobs=2, seed=0, callbacks=[tracker]
+                    18, 6, epochs_per_job=3, n_jobs=2, seed=0, callbacks=[tracker]
                 ),
             ),
             run_config=tune.RunConfig(
                 name="experiment",
                 storage_path=str(FOLDER),
+                checkpoint_config=tune.CheckpointConfig(num_to_keep=1),
                 verbose=0,
             ),
         )

@@ -51,9 +51,11 @@ def test_a_restored_experiment_knows_what_each_trial_has_reported(fake_tune):
     other = tune.restored()
     for trial in other.trials:
         scores = told(tune).get(trial.trial_id, [])
-        if scores:
-            assert trial.last_result["score"] == scores[-1]
-            assert trial.metric_analysis["score"]["max"] == max(scores)
+        if scores:  # and what was reported since
+            epoch = trial.last_result["epoch"]
+            assert epoch >= len(scores)
+            assert trial.last_result["score"] == tune.score(trial, epoch)
+            assert trial.metric_analysis["score"]["max"] == tune.score(trial, epoch)
 
 
 def test_what_was_logged_is_stored_before_a_paused_trial_goes_on(fake_tune):

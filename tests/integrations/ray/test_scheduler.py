@@ -18,7 +18,7 @@ from ray.tune.search.searcher import Searcher
 
 from risingsearch import Callback, Scheduler
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.integrations.ray import RisingScheduler
+from risingsearch.integrations.ray import RisingScheduler, results
 from risingsearch.integrations.ray.experiment import lift_limit
 
 POLICIES = [
@@ -329,29 +329,78 @@ def arm_id(tune, arm):
 
 class TestRestoring:
     @pytest.mark.parametrize(
-        ("is_function", "slice_", "num_to_keep"),
-        [(True, None, 1), (False, None, None), (True, 3, None), (False, 3, 1)],
+        ("is_function", "slice_", "num_to_keep", "every"),
+        [
+            (True, None, 1, 1),
+            (False, None, None, 1),
+            (True, 3, None, 1),
+            (True, 4, 1, 1),
+            (True, 3, 1, 3),
+            (False, 3, 1, 1),
+        ],
     )
-    def test_killed_after_any_step_it_goes_on_and_trains_nothing_told_again(
-        self, fake_tune, is_function, slice_, num_to_keep
+    def test_killed_after_any_step_the_epoch_told_is_the_epoch_trained(
+        self, fake_tune, is_function, slice_, num_to_keep, every
     ):
         config = CheckpointConfig(num_to_keep=num_to_keep)
-        for n_steps in itertools.count(3, 31):
-            tune = fake_tune(epochs_per_job=slice_, tune={"checkpoint_config": config})
+        for n_steps in itertools.count(3, 29):
+            tune = fake_tune(
+                max_epochs=9,
+                epochs_per_job=slice_,
+                tune={"checkpoint_config": config, "n_samples": 6},
+            )
             tune.is_function = is_function
+            tune.saves = lambda trial, epoch: epoch % every == 0
             if tune.run(n_steps):
                 break
             known = told(tune)
             before = len(tune.trained)
+            if n_steps % 2:  # Ray's snapshot is as new as it can be, or older
+                tune.save_to_dir()
             other = tune.restored()
             assert other.run()
-            assert not [
-                (trial, epoch)
-                for trial, epoch in other.trained[before:]
-                if epoch <= known[trial]
-            ]
+            again = other.trained[before:]
+            assert not [(id_, epoch) for id_, epoch in again if epoch <= known[id_]]
             assert charged(other) == 40
             assert len(other.trained) - 40 <= before - sum(known.values())
+            if is_function and every == 1:  # what was reported is not lost
+                assert len(other.trained) == len(set(other.trained)) == 40
+            rows = results(tune.folder / "experiment")
+            assert len(rows) == 40
+            assert all(row["epoch"] == row["metrics"]["epoch"] for row in rows)
+
+    def test_an_epoch_that_a_resumed_trial_leaves_out_is_found_out(self, fake_tune):
+        tune = fake_tune(epochs_per_job=2)
+        start = tune.start
+
+        def start_ahead(trial):
+            start(trial)
+            tune.epoch[trial] += tune.epoch[trial] == 2
+
+        tune.start = start_ahead
+        with pytest.raises(RunDirError, match="after epoch 2 and reports epoch 4"):
+            tune.run()
+
+    @pytest.mark.parametrize("max_failures", [0, 2])
+    def test_an_epoch_that_cannot_be_saved_is_not_trained_under_another_number(
+        self, fake_tune, max_failures
+    ):
+        tune = fake_tune(
+            deterministic=False, tune={"max_failures": max_failures, "n_samples": 4}
+        )
+        tune.is_function, saved = False, tune.saved
+
+        def save(trial):
+            if trial.trial_id == tune.id_of(0) and tune.epoch[trial] == 2:
+                tune.decisions.pop(trial)
+                tune.fail(trial)
+            else:
+                saved(trial)
+
+        tune.saved = save
+        assert tune.run()
+        rows = results(tune.folder / "experiment")
+        assert all(row["epoch"] == row["metrics"]["epoch"] for row in rows)
 
     def test_what_cannot_be_restored_does_not_begin_anew(self, fake_tune):
         tune = fake_tune()

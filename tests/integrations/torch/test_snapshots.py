@@ -1,7 +1,10 @@
 """All that build returns resumes bit for bit, or is refused by name."""
 
+import copy
+import itertools
 import random
 from collections import OrderedDict, defaultdict, deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -281,6 +284,149 @@ class TestRandomStates:
         own = TorchTrainable(build, lambda run: None, lambda run: 0.0, device="cpu")
         with pytest.raises(SetupError, match="build it without persistent_workers"):
             RisingSearch(own, [{}], budget=2).run()
+
+
+class Average:
+    """Averaged weights as they are often written by hand."""
+
+    def __init__(self, model):
+        self.model = model
+        self.shadow = {n: w.detach().clone() for n, w in model.named_parameters()}
+
+    def update(self):
+        for name, weights in self.model.named_parameters():
+            self.shadow[name] = 0.9 * self.shadow[name] + 0.1 * weights.detach()
+
+
+class AverageInPlace(Average):
+    def update(self):
+        for name, weights in self.model.named_parameters():
+            self.shadow[name].mul_(0.9).add_(weights.detach(), alpha=0.1)
+
+
+class AverageOfCopies(Average):
+    def __init__(self, model):
+        self.model, self.average = model, copy.deepcopy(model)
+
+    def update(self):
+        with torch.no_grad():
+            self.average.weight.lerp_(self.model.weight, 0.1)
+
+
+class LateAverage(Average):
+    def __init__(self, model):
+        self.model = model
+
+    def update(self):
+        Average.__init__(self, self.model)
+
+
+class Rows(Average):
+    __slots__ = ("rows",)
+
+    def __init__(self, model):
+        self.rows = np.zeros(3)
+
+    def update(self):
+        self.rows += 1
+
+
+class Noise(Average):
+    def __init__(self, model):
+        self.rng = np.random.default_rng(0)
+
+    def update(self):
+        self.rng.random()
+
+
+class WarmUp(Average):
+    def __init__(self, model):
+        self.nested = SimpleNamespace(n_steps=0)
+
+    def update(self):
+        self.nested.n_steps += 1
+
+
+class Constant(Average):
+    """Holds all of these, and changes none."""
+
+    def update(self):
+        self.model(X)
+
+
+class Saved(Average):
+    def state_dict(self):
+        return self.shadow
+
+    def load_state_dict(self, state):
+        self.shadow = dict(state)
+
+
+class TestWithoutState:
+    def told(self, make, folder=None):
+        def build():
+            model = nn.Linear(2, 1)
+            made = {"own": make(model), "rows": TensorDataset(X), "loss": nn.MSELoss}
+            return made | {"model": model, "optimizer": make_adam(model.parameters())}
+
+        def train_epoch(run):
+            step(run.model, run.optimizer)
+            if hasattr(run.own, "update"):
+                run.own.update()
+
+        return told(build, train_epoch, loss, folder=folder)
+
+    @pytest.mark.parametrize(
+        "kind",
+        [Average, AverageInPlace, AverageOfCopies, LateAverage, Rows, Noise, WarmUp],
+    )
+    @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x]])
+    def test_what_changes_is_refused_by_name(self, tmp_path, kind, wrap):
+        def make(model):
+            made = wrap(kind(model))
+            if isinstance(made, list):
+                made = Held(made)
+            return made
+
+        with pytest.raises(SetupError, match="'own' changes while its run trains and"):
+            self.told(make, tmp_path)
+
+    @pytest.mark.parametrize("kind", [Constant, Saved])
+    def test_what_does_not_or_is_saved_is_not(self, tmp_path, kind):
+        assert self.told(kind, tmp_path) == self.told(kind)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda model: (rows for rows in X),
+            lambda model: itertools.cycle(X),
+            lambda model: iter(DataLoader(TensorDataset(X))),
+            lambda model: SimpleNamespace(batches=enumerate(X)),
+            lambda model: [map(len, X)],
+        ],
+    )
+    def test_an_iterator_is_refused_at_once(self, make):
+        with pytest.raises(SetupError, match=r"'own' holds a .* begin the iterator in"):
+            self.told(make)
+
+    def test_so_is_what_gives_way_to_another_run(self):
+        def build(params, device):
+            model = nn.Linear(2, 1)
+            return {"model": model, "own": Average(model)}
+
+        own = TorchTrainable(
+            build, lambda run: run.own.update(), loss, device="cpu", max_resident=1
+        )
+        with pytest.raises(SetupError, match="'own' changes"):
+            RisingSearch(own, [{}, {}], budget=4, epochs_per_job=1).run()
+
+
+class Held:
+    def __init__(self, held):
+        self.held = held
+
+    def update(self):
+        self.held[0].update()
 
 
 class TestSetting:

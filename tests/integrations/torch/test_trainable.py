@@ -98,6 +98,20 @@ class TestBitForBit:
         assert (random.random(), np.random.random(), torch.rand(1).item()) == before
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.int64])
+@pytest.mark.parametrize("in_a_dict", [True, False])
+def test_a_tensor_without_dimensions_is_a_number(tmp_path, kind, in_a_dict):
+    def validate(run):
+        score = torch.tensor(3, dtype=kind, requires_grad=kind != torch.int64)
+        return {"score": score, "loss": score / 2} if in_a_dict else score
+
+    own = TorchTrainable(lambda params, device: {"n": 0}, print, validate, device="cpu")
+    result = RisingSearch(own, [{}], budget=2, run_dir=tmp_path).run()
+    row = result.history[0]
+    assert (row["score"], type(row["score"])) == (3.0, float)
+    assert not in_a_dict or row["loss"] == 1.5
+
+
 class TestSearch:
     def search(self, own, **options):
         options = {"budget": 20, "max_epochs": 6, "seed": 0} | options

@@ -1,0 +1,136 @@
+"""Objects without a state, which would begin anew when their run comes back."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping
+from io import IOBase
+from itertools import chain
+from types import FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import Dataset
+
+from risingsearch.errors import SetupError
+from risingsearch.integrations.torch.random_states import GENERATORS, generator_state
+from risingsearch.integrations.torch.snapshots import has_state, is_value
+
+Marks = list[Any]
+"""Differs from an earlier list if an object has changed."""
+
+_CONTAINERS = (list, tuple, set, deque)
+_FIXED = (Dataset, FunctionType, MethodType, ModuleType, type, str, bytes)
+_SAMPLED = 2**20  # numbers of an array that are compared
+
+
+def marks_of(objects: Mapping[str, Any], *, numbers: bool = True) -> dict[str, Marks]:
+    """Return the marks of all objects that have no state, by name.
+
+    What objects with a state hold is theirs. An iterator is a ``SetupError``.
+    """
+    known: set[int] = set()
+    stateless: dict[str, list[Any]] = {}
+    for name, held in objects.items():
+        for one in _in_containers(held):
+            known.add(id(one))
+            if isinstance(one, nn.Module):
+                known.update(map(id, (*one.modules(), *one.parameters())))
+                known.update(map(id, one.buffers()))
+            elif not (has_state(one) or is_value(one) or isinstance(one, nn.Parameter)):
+                stateless.setdefault(name, []).append(one)
+    for name, held in stateless.items():
+        known.difference_update(map(id, held))
+        for one in chain(held, *(_attributes(one) for one in held)):
+            if hasattr(type(one), "__next__") and not isinstance(one, IOBase):
+                msg = (
+                    f"{name!r} holds a {type(one).__name__}, which cannot be saved and "
+                    "would begin anew when its run comes back: let build return the "
+                    "loader and begin the iterator in train_epoch, or use Batches"
+                )
+                raise SetupError(msg)
+    return {
+        name: list(_marks(held, known, numbers)) for name, held in stateless.items()
+    }
+
+
+def check_unchanged(before: Mapping[str, Marks], after: Mapping[str, Marks]) -> None:
+    """Raise a SetupError if an object without a state has changed."""
+    for name, marks in after.items():
+        then = before.get(name, [])
+        if len(then) == len(marks) and all(map(_equal, then, marks)):
+            continue
+        msg = (
+            f"{name!r} changes while its run trains and has no state_dict and "
+            "load_state_dict, so it would begin anew when the run comes back: give it "
+            "both, or let build return its tensors and numbers by name instead"
+        )
+        raise SetupError(msg)
+
+
+def _in_containers(held: Any) -> Iterator[Any]:
+    if isinstance(held, dict):
+        held = list(held.values())
+    if not isinstance(held, _CONTAINERS):
+        yield held
+        return
+    for item in held:
+        yield from _in_containers(item)
+
+
+def _marks(held: list[Any], known: set[int], numbers: bool) -> Iterator[Any]:
+    seen, waiting = set(known), list(held)
+    while waiting:
+        one = waiting.pop()
+        if type(one) in (int, float, complex):
+            if numbers:
+                yield repr(one)
+            continue
+        if isinstance(one, _FIXED) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, torch.Tensor):
+            yield weakref.ref(one), 0 if one.is_inference() else one._version
+        elif isinstance(one, np.ndarray):
+            step = max(1, one.size // _SAMPLED)
+            yield one.shape, zlib.crc32(repr(one.dtype).encode())
+            if not one.dtype.hasobject:
+                yield zlib.crc32(one.reshape(-1)[::step].tobytes())
+        elif isinstance(one, GENERATORS):
+            yield repr(generator_state(one))
+        elif isinstance(one, nn.Module):
+            waiting += [*one.parameters(), *one.buffers()]
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, _CONTAINERS):
+            waiting += one
+        else:
+            waiting += _attributes(one)
+
+
+def _attributes(held: Any) -> list[Any]:
+    """Return the attributes of an object; none of those of the standard library."""
+    kind = type(held)
+    if isinstance(held, _FIXED) or (
+        kind.__module__.partition(".")[0] in sys.stdlib_module_names
+        and kind is not SimpleNamespace
+    ):
+        return []
+    slots = getattr(kind, "__slots__", ())
+    names = (slots,) if isinstance(slots, str) else slots
+    return [*getattr(held, "__dict__", {}).values()] + [
+        getattr(held, name, None) for name in names if name != "__dict__"
+    ]
+
+
+def _equal(before: Any, after: Any) -> bool:
+    """Whether two marks are the same; those of tensors by what they refer to."""
+    if isinstance(before, tuple) and isinstance(before[0], weakref.ref):
+        same = isinstance(after, tuple) and before[0] is after[0]
+        return same and bool(before[1] == after[1])
+    return type(before) is type(after) and bool(before == after)
