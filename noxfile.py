@@ -118,6 +118,13 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST_PYTHON)
+def slow(session: nox.Session) -> None:
+    """Run the tests that are marked slow, which .ci/run leaves out."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
+
+
+@nox.session(python=OLDEST_PYTHON)
 @nox.parametrize(
     "part", [name for name, part in PARTS.items() if part.with_oldest is not None]
 )

@@ -28,6 +28,10 @@ SCRIPTS = {  # small arguments, and between what the score lies that is printed 
     "dask_hyperband.py": ("", 0.4, 1.0),
 }
 CASES = [(name, *case) for name, case in SCRIPTS.items()]
+ORIGINALS = [  # Ray starts slowly
+    pytest.param(*case, marks=[pytest.mark.slow] * case[0].startswith("ray"))
+    for case in CASES
+]
 
 
 def n_changed(there, here):
@@ -92,7 +96,7 @@ def last_score(printed):
     return float(re.findall(r"[ (]([0-9.e+-]+)\)?$", printed, re.MULTILINE)[-1])
 
 
-@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
+@pytest.mark.parametrize(("name", "arguments", "low", "high"), ORIGINALS)
 @pytest.mark.filterwarnings("ignore")  # what a script would say on the screen
 def test_a_script_runs_as_it_was(name, arguments, low, high, run):
     if name == "dask_hyperband.py":

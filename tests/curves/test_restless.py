@@ -109,6 +109,7 @@ class TestCompiled:
         assert own.means is arms.means
         assert own.knot.tolist() == [0]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("between", ["held", "mixture"])
     def test_runs_are_the_same(self, between, same_either_way):
         same_either_way(random_arms(5, between), T)

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SEEDS = 8
 
 
@@ -21,7 +19,6 @@ def killed_sweeps(folder):
 
 
 # One test, because several may run in several processes, each with sweeps of its own.
-@pytest.mark.slow
 def test_killed_anywhere_they_leave_nothing_running_and_train_nothing_twice(tmp_path):
     cases = killed_sweeps(tmp_path)
     assert len(cases) == SEEDS

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the harness forks")
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_killed_at_any_write_it_ends_the_same(tmp_path, n_workers):
