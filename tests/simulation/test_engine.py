@@ -383,6 +383,7 @@ def output(script, folder):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_an_edited_policy_is_compiled_anew(tmp_path):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
