@@ -13,6 +13,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -256,33 +257,36 @@ def _state_of(value: Any) -> tuple[Any, ...]:
 
 
 def _inside_of(function: FunctionType) -> list[Any]:
-    """Return the values in the closure of a function, and those of its globals."""
-    found: list[Any] = []
-    for cell in function.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # not filled yet
-            found.append(None)
-    codes, names, changed = [function.__code__], set(), set()
-    for code in codes:
-        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-        for step in dis.get_instructions(code):
-            names |= {step.argval} if step.opname == "LOAD_GLOBAL" else set()
-            changed |= {step.argval} if step.opname == "STORE_GLOBAL" else set()
-    values = {name: function.__globals__.get(name) for name in names - changed}
+    """Return what a function reads around it and does not change: closure, globals."""
+    code, found = function.__code__, []
+    changed = _names(code, "STORE_DEREF") | _names(code, "STORE_GLOBAL")
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not filled yet
+            found.append(None if name in changed else cell.cell_contents)
+    names = _names(code, "LOAD_GLOBAL") - changed
+    values = {name: function.__globals__.get(name) for name in names}
     kinds = (*_DATA, FunctionType, type)
-    used = {name: one for name, one in values.items() if isinstance(one, kinds)}
-    return [found, used]
+    return [found, {k: one for k, one in values.items() if isinstance(one, kinds)}]
+
+
+def _names(code: CodeType, operation: str) -> set[Any]:
+    """Return the names that a function uses in one kind of operation."""
+    steps = dis.get_instructions(code)
+    own = {step.argval for step in steps if step.opname == operation}
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return own.union(*(_names(one, operation) for one in inner))
 
 
 def _body_of(kind: type) -> dict[str, Any]:
-    """Return methods and constants of a class."""
+    """Return methods and constants of a class, without what its methods change."""
     methods = (FunctionType, staticmethod, classmethod, property)
-    return {
+    body = {name: one for name, one in vars(kind).items() if isinstance(one, methods)}
+    codes = [one.__code__ for one in body.values() if isinstance(one, FunctionType)]
+    changed: set[Any] = set().union(*(_names(code, "STORE_ATTR") for code in codes))
+    return body | {
         name: one
         for name, one in vars(kind).items()
-        if isinstance(one, methods)
-        or (isinstance(one, _DATA) and not name.startswith("__"))
+        if isinstance(one, _DATA) and name[:2] != "__" and name not in changed
     }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -75,6 +77,7 @@ class Folds:
     train_scores: bool  # score the training rows too
     fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
     score_params: dict[str, Any]
+    score_of_failed: float | None = None  # of what only informs; None: it raises
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
     # scikit-learn's configuration, which new threads and processes do not inherit
@@ -176,7 +179,15 @@ class Folds:
         if self._scores_predictions:
             estimator, X = trainer.prepared(X, part, cache)
         targets = () if rows.y is None else (rows.y,)
-        scores = self.scorer(estimator, X, *targets, **rows.score_params)
+        try:
+            scores = self.scorer(estimator, X, *targets, **rows.score_params)
+            if hasattr(self.scorer, "_scorers"):
+                self._fill_failed(scores, (estimator, X, *targets), rows, part)
+        except Exception as error:
+            if part == "test" or self.score_of_failed is None:
+                raise
+            _warn_of_metric("scoring", part, error)
+            return {}
         if not isinstance(scores, dict):
             scores = {"score": scores}
             if self.metric is not None:
@@ -189,6 +200,24 @@ class Folds:
             )
             raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}
+
+    def _fill_failed(
+        self, scores: dict[str, Any], given: Any, rows: _Rows, part: str
+    ) -> None:
+        """Replace the traceback of each metric that failed, in place.
+
+        The one that schedules raises its exception.
+        """
+        for name, text in scores.items():
+            if not isinstance(text, str):
+                continue
+            if part == "test" and name == self.metric:
+                alone = copy(self.scorer)
+                alone._scorers, alone._raise_exc = {name: self.scorer._scorers[name]}, 1
+                scores |= alone(*given, **rows.score_params)
+            else:
+                _warn_of_metric(name, part, text.strip().splitlines()[-1])
+                scores[name] = self.score_of_failed
 
     @property
     def _scores_predictions(self) -> bool:
@@ -273,6 +302,14 @@ def _unseeded(estimator: Any) -> list[str]:
         for name, value in sorted(estimator.get_params(deep=True).items())
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     ]
+
+
+def _warn_of_metric(name: str, part: str, why: object) -> None:
+    warnings.warn(
+        f"{name} failed on {part} rows and counts as error_score there: {why}",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def _number(name: str, score: Any) -> float:

@@ -145,6 +145,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         steps_per_epoch=cv.steps_per_epoch,
         seeded=cv.random_state is not None,
         train_scores=cv.return_train_score,
+        score_of_failed=None if cv.error_score == "raise" else cv.error_score,
         fit_params=dict(routed.estimator[trained_by(cv) if routes else "fit"]),
         score_params=dict(routed.scorer["score"]),
         resource=resource,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Collection
@@ -42,6 +43,10 @@ def on_equal_terms(result: SearchResult) -> SearchResult:
     )
 
 
+_SCORE = re.compile(r"split\d+_(?:test|train)_(.*)")
+_OF_FAILED = re.compile(r"(mean|std|split\d+)_(test|train)_")
+
+
 def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
     """``cv_results_`` as scikit-learn formats it: scores at a candidate's best epoch.
 
@@ -58,15 +63,15 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
         for row in rows[arm.arm]
         if row["epoch"] == arm.best_epoch
     }
-    columns = next(iter(best.values()), {})
-    names = [name[12:] for name in columns if name.startswith("split0_test_")]
-    failed = math.nan if search.error_score == "raise" else search.error_score
+    columns = {name: None for row in result.history for name in row}
+    parts = (_SCORE.fullmatch(name) for name in columns)
+    names = list(dict.fromkeys(part[1] for part in parts if part is not None))
     out = []
     for arm, i in product(result.arms, range(search.n_splits_)):
-        known, missing = best.get(arm.arm, {}), failed if arm.charged else math.nan
+        known = best.get(arm.arm, {})
         one: dict[str, Any] = {
             f"{part}_scores": {
-                name: known.get(f"split{i}_{part}_{name}", missing) for name in names
+                name: known.get(f"split{i}_{part}_{name}", math.nan) for name in names
             }
             for part in ("test", "train")
         }
@@ -102,6 +107,11 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
             ]
             ranks = [1 + sum(other > key for other in keys) for key in keys]
             table[f"rank_test_{name}"] = np.array(ranks, dtype=np.int32)
+    if search.error_score != "raise":  # these rows have the last rank all the same
+        failed = [arm.arm for arm in result.arms if arm.charged and not arm.best_epoch]
+        for column in (name for name in table if _OF_FAILED.match(name)):
+            value = 0.0 if column.startswith("std") else search.error_score
+            table[column][failed] = value
     return table
 
 

@@ -357,7 +357,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Scorer, and the metric that schedules if it has several."""
         scorer = self.scoring
         if not callable(scorer):
-            scorer = check_scoring(self.estimator, scorer)
+            raises = isinstance(self.error_score, str)
+            scorer = check_scoring(self.estimator, scorer, raise_exc=raises)
         return scorer, scheduling_metric(scorer, self.scoring, self.refit)
 
     def _metric_name(self) -> str:

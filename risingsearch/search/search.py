@@ -96,7 +96,7 @@ class RisingSearch:
     run_dir : path, optional
         Directory that keeps the search: a search made with the same arguments continues
         from there, or ``RisingSearch.resume``. Every state is saved when its job ends,
-        by the trainable's ``save`` or by pickle, and metrics have to be JSON values.
+        by the trainable's ``save`` or by pickle; metrics that are no JSON, as text.
         States are unpickled, which can run any code: a directory of another user, or
         one that everybody can write to, is refused.
     max_checkpoint_bytes : int, optional

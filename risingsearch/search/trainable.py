@@ -9,6 +9,7 @@ import pickle
 import tempfile
 import time
 import traceback
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -25,7 +26,6 @@ from risingsearch.checks import (
     LARGEST_SCORE,
     checked_float,
     checked_magnitude,
-    cut,
     is_cost,
     is_number,
     shown,
@@ -372,7 +372,7 @@ class _JobRun:
         task = self._task
         score, metrics = checked_score(result)
         if task.wants_checkpoint and metrics:
-            check_savable(metrics)
+            metrics = savable(metrics)
         if task.wants_cost:
             check_cost(result, metrics)
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
@@ -490,16 +490,22 @@ def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
         raise InvalidParameterError(msg)
 
 
-def check_savable(metrics: dict[str, Any]) -> None:
-    """Raise where the metrics of an epoch are not what JSON can hold."""
-    try:
-        json.dumps(as_json(metrics))
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = (
-            "with a run_dir the metrics that train returns are saved as JSON: "
-            f"{cut(str(error))}"
-        )
-        raise InvalidParameterError(msg) from error
+def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
+    """Return the metrics of an epoch, as text where JSON cannot hold them."""
+    saved: dict[str, Any] = {}
+    for name, value in metrics.items():
+        text = name if isinstance(name, str) else shown(name)
+        try:
+            json.dumps(as_json({text: value}))
+        except (TypeError, ValueError, RecursionError):
+            msg = (
+                f"the metric {text} is a {type(value).__name__}, which the run_dir "
+                "keeps as text: return a number, text, or a list of them instead"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+            value = shown(value)
+        saved[text] = value
+    return saved
 
 
 def raise_failure(report: Report, params: Mapping[str, Any]) -> None:

@@ -218,3 +218,80 @@ def test_a_budget_in_cost_is_refused():
     search = RisingSearchCV(Faulty(), {"quality": [0.1, 0.2]}, budget=Budget(cost=3))
     with pytest.raises(InvalidParameterError, match="measures no cost"):
         search.set_params(max_epochs=2).fit(X, Y)
+
+
+class Named:
+    """Scores by the quality, and by a metric that fails or is missing at times."""
+
+    def __init__(self, when, fault):
+        self.when, self.fault, self.n_calls = when, fault, 0
+
+    def __call__(self, estimator, X, y):
+        self.n_calls += 1
+        scores = {"main": estimator.score(X, y), "other": 1.0}
+        if self.when(self.n_calls, len(y)) and self.fault == "missing":
+            del scores["other"]
+        return scores
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda n, rows: n == 1,
+        lambda n, rows: n % 2,
+        lambda n, rows: n > 3,
+        lambda n, rows: rows > 20,
+        lambda n, rows: True,
+    ],
+)
+@pytest.mark.parametrize("train", [False, True])
+def test_a_metric_that_is_missing_at_times_is_nan_there(when, train):
+    search = rising(GOOD, scoring=Named(when, "missing"), refit="main", cv=3)
+    search.set_params(return_train_score=train, error_score=0.0).fit(X, Y)
+    table = search.cv_results_
+    assert list(table["rank_test_main"]) == [3, 2, 1]
+    assert len(table.get("mean_test_other", GOOD)) == 3
+    search.history_.to_frame()
+
+
+@pytest.mark.parametrize("error_score", [math.nan, -1.0])
+def test_a_metric_that_fails_counts_as_error_score_and_stops_nothing(error_score):
+    def broken(estimator, X, y):
+        if estimator.quality < 0.5:
+            raise LookupError("no such score")
+        return 1.0
+
+    search = rising(
+        GOOD,
+        scoring={"main": Faulty.score, "other": broken},
+        refit="main",
+        error_score=error_score,
+    )
+    with pytest.warns(UserWarning, match="other failed on test rows .* no such score"):
+        search.fit(X, Y)
+    table = search.cv_results_
+    assert set(table["status"]) == {"paused"}
+    np.testing.assert_array_equal(table["mean_test_other"], [error_score] * 2 + [1.0])
+    with pytest.raises(LookupError, match="no such score"):
+        search.set_params(error_score="raise").fit(X, Y)
+
+
+def test_scores_of_training_rows_only_inform():
+    def on_few_rows(estimator, X, y):
+        if len(y) > 20:
+            raise LookupError("too many rows")
+        return estimator.quality
+
+    search = rising(GOOD, scoring=on_few_rows, return_train_score=True)
+    with pytest.warns(UserWarning, match="failed on train rows"):
+        search.fit(X, Y)
+    assert list(search.cv_results_["rank_test_score"]) == [3, 2, 1]
+    assert np.isnan(search.cv_results_["mean_train_score"]).all()
+
+
+def test_what_failed_has_the_last_rank_by_any_error_score():
+    search = rising([*GOOD, {"fault": "raises"}], error_score=7.0)
+    with pytest.warns(FitFailedWarning):
+        search.fit(X, Y)
+    assert list(search.cv_results_["rank_test_score"]) == [3, 2, 1, 4]
+    assert search.cv_results_["mean_test_score"][3] == 7.0
