@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import pickle
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_flag
-from risingsearch.contents import OBJECT
+from risingsearch.contents import OBJECT, named
 from risingsearch.errors import (
     InvalidParameterError,
     RisingSearchError,
@@ -150,6 +151,8 @@ class Run(NamedTuple):
                     )
                     raise InvalidParameterError(msg)
                 arguments[name] = given.get(name)
+                if unpickle:
+                    settings[name] = _mended(name, value, named(given[name]))
             elif name == "budget":
                 arguments[name] = Budget.from_json(value)
             elif name != "candidates":
@@ -177,6 +180,15 @@ class Run(NamedTuple):
             "hold them, so they are shown as text; only RisingSearch.resume unpickles "
             "them"
         )
+
+
+def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, str]:
+    """Return what an object is compared with: itself, if only its content changed."""
+    if saved == now or saved[OBJECT] != now[OBJECT]:
+        return saved
+    msg = f"the search continues with another {name}, {now[OBJECT]}, than it had"
+    warnings.warn(msg, RuntimeWarning, stacklevel=5)
+    return now
 
 
 def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOptions]:

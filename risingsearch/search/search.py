@@ -302,7 +302,7 @@ class RisingSearch:
             Where jobs run; by default in ``n_jobs`` worker processes if the search had
             such, else in this process, one after the other.
         policy, proposer : optional
-            Needed if they were objects; a name is saved.
+            Needed if they were objects, of the same name; a name is saved.
         callbacks, timeout, progress, max_checkpoint_bytes, patience, target_score
             As for a new search.
         checkpoints : str, optional

@@ -289,11 +289,12 @@ def test_what_was_found_before_a_policy_raised_is_not_lost(tmp_path, method):
     events = read(tmp_path / "run" / JOURNAL).events
     told = [event for event in events if event["event"] == "result"]
     assert len(told) == n_epochs
-    mended = RisingSearch.resume(
-        tmp_path / "run",
-        Functions(lambda params, seed: 0, lambda state: 0.5),
-        policy=RoundRobin.create,
-    )
+    with pytest.warns(RuntimeWarning, match="continues with another policy"):
+        mended = RisingSearch.resume(
+            tmp_path / "run",
+            Functions(lambda params, seed: 0, lambda state: 0.5),
+            policy=RoundRobin.create,
+        )
     assert mended.run().n_epochs == 9
 
 
