@@ -6,88 +6,128 @@ import os
 import pickle
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from joblib import cpu_count
-from joblib.externals.loky.backend import reduction
+from joblib._memmapping_reducer import (
+    TemporaryResourcesManager,
+    get_memmapping_reducers,
+)
+from joblib.externals.loky.backend import reduction, resource_tracker
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
+from risingsearch.search.processes import SingleProcesses, end_with_parent
+
+IDLE_SECONDS = 300
+"""Seconds after which a process without a job ends, as joblib's do."""
 _SENT: dict[str, Any] = {}
+_IDLE: list[tuple[Any, ProcessPoolExecutor]] = []
 
 
 class SentOnce:
-    """A trainable that pickles as a token, for workers that were sent it before.
+    """A trainable that pickles as a token, for workers that read it from a file.
 
-    In a process that was not sent it, it unpickles as None: results can be read
-    anywhere, and restoring the best state of one takes pickle alone.
+    Where that file is gone it unpickles as None: results can be read anywhere, and
+    restoring the best state of one takes pickle alone. Arrays are mapped into the
+    workers, which share the memory until they write to them.
     """
 
     def __init__(self, trainable: Any) -> None:
         self.trainable = trainable
         self.token = uuid.uuid4().hex
         self.start, self.train = trainable.start, trainable.train
+        self._path = ""
+        self._files: TemporaryResourcesManager | None = None
 
-    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        return _received, (self.token,)
+    def write(self) -> None:
+        """Write the files, which go when this process ends, however it does."""
+        if self._files is None:
+            self._files = TemporaryResourcesManager(context_id=self.token)
+            folder = self._files.resolve_temp_folder_name()
+            os.makedirs(folder, exist_ok=True)
+            os.chmod(folder, 0o700)
+            self._path = os.path.join(folder, "trainable")
+            reducers, _ = get_memmapping_reducers(
+                temp_folder_resolver=lambda: folder,
+                mmap_mode="c",
+                unlink_on_gc_collect=False,
+            )
+            resource_tracker.register(self._path, "file")
+            with open(self._path, "wb") as file:
+                reduction.dump(self.trainable, file, reducers=reducers)
+
+    def remove(self) -> None:
+        """Remove the files."""
+        if self._files is not None:
+            self._files._clean_temporary_resources(force=True)
+            self._files = None
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
+        return _received, (self.token, self._path)
 
 
-def _receive(token: str, path: Path) -> None:
-    with path.open("rb") as file:
-        _SENT[token] = pickle.load(file)
-
-
-def _received(token: str) -> Any:
+def _received(token: str, path: str) -> Any:
+    if token not in _SENT and os.path.exists(path):
+        _forget()
+        _SENT[token] = pickle.loads(Path(path).read_bytes())
     return _SENT.get(token)
 
 
-class WorkerProcesses(Executor):
-    """Processes, started with the first job and again after a shutdown.
+def _forget() -> None:
+    _SENT.clear()
 
-    Every process reads the trainable from a file when it starts: the processes start
-    side by side, where a pipe would be filled for one after the other. Each gets its
-    share of the processors for the threads of its numerical libraries, unless the
-    environment says otherwise.
+
+class WorkerProcesses(SingleProcesses):
+    """Processes that wait for the next search in this program when one has ended.
+
+    Each gets its share of the processors for the threads of its numerical libraries,
+    unless the environment says otherwise.
     """
 
-    restarts = True
-
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:
-        self._max_workers = n_workers
+        share = str(max(1, cpu_count() // n_workers))
+        names = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
+        variables = {name: os.environ.get(name, share) for name in names}
+        super().__init__([variables] * n_workers)
         self._trainable = trainable
-        self._pool: ProcessPoolExecutor | None = None
-        self._folder: TemporaryDirectory[str] | None = None
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
-        if self._pool is None:
-            self._pool = self._started()
-        future: Future[Any] = self._pool.submit(fn, *args, **kwargs)
-        return future
+        self._trainable.write()
+        return super().submit(fn, *args, **kwargs)
 
-    def _started(self) -> ProcessPoolExecutor:
-        self._folder = TemporaryDirectory(prefix="risingsearch-")
-        path = Path(self._folder.name, "trainable")
-        with path.open("wb") as file:
-            reduction.dump(self._trainable.trainable, file)
-        share = str(max(1, cpu_count() // self._max_workers))
-        names = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
+    def _started(self, slot: int) -> ProcessPoolExecutor:
+        variables = self._slots.variables[slot]
+        while _IDLE:
+            key, worker = _IDLE.pop()
+            if key == (os.getpid(), variables) and worker._flags.broken is None:
+                return worker
+            if key[0] == os.getpid():
+                worker.shutdown(wait=False)
         return ProcessPoolExecutor(
-            self._max_workers,
-            initializer=_receive,
-            initargs=(self._trainable.token, path),
-            env={name: os.environ.get(name, share) for name in names},
+            1, timeout=IDLE_SECONDS, initializer=end_with_parent, env=variables
         )
 
+    def release(self) -> None:
+        """Leave the processes to the next search; those with a job end after it."""
+        for slot, worker in enumerate(self._workers):
+            if worker is not None and self._slots.is_free(slot):
+                self._workers[slot] = None
+                worker.submit(_forget)
+                _IDLE.append(((os.getpid(), self._slots.variables[slot]), worker))
+        self.shutdown(wait=False)
+
+    def kill(self) -> None:
+        """End the processes at once."""
+        for worker in self._taken_back():
+            worker.shutdown(wait=False, kill_workers=True)
+        self.shutdown(wait=False, cancel_futures=True)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=wait, kill_workers=cancel_futures)
-            self._pool = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        """End the processes after their jobs, and remove the data."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        self._trainable.remove()

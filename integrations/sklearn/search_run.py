@@ -63,8 +63,8 @@ class SearchRun:
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch.
 
-        The worker processes end at once, but where the search has failed: then they
-        finish what they train.
+        Worker processes without a job are left to the next search; after an interrupt
+        all end at once.
         """
 
         def tell(report: Report) -> None:
@@ -79,15 +79,15 @@ class SearchRun:
                     self.search.stop()
 
         self.search._loop.on_report = tell
-        at_once = True
         try:
             result = self.search.run()
-        except Exception:
-            at_once = False
+        except BaseException as error:
+            if self._workers is not None and not isinstance(error, Exception):
+                self._workers.kill()
             raise
         finally:
             if self._workers is not None:
-                self._workers.shutdown(cancel_futures=at_once)
+                self._workers.release()
             self.folds.forget_rows()
         tasks.search_done()
         return result

@@ -29,7 +29,7 @@ from risingsearch.scripts.output import Pace, ReportFile, reports
 from risingsearch.scripts.processes import end_left_over
 from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
-from risingsearch.search.gpus import Slots
+from risingsearch.search.processes import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import (
     make_folder,

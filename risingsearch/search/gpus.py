@@ -9,16 +9,16 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import takewhile
 from multiprocessing import get_context
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
+from risingsearch.search.processes import SingleProcesses, end_with_parent
 
 MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """Variables by which NVIDIA's and AMD's runtimes are told what they may see."""
@@ -179,36 +179,7 @@ def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterEr
     )
 
 
-class Slots:
-    """Sets of variables, each for one running process at a time."""
-
-    def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
-        self.variables = [dict(each) for each in variables]
-        self._free = list(range(len(variables)))
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def taken(self, wanted: int | None = None) -> Iterator[int]:
-        """Yield the number of a slot, once one is free that is like the wanted one."""
-
-        def fitting() -> list[int]:
-            return [slot for slot in self._free if self._is_like(slot, wanted)]
-
-        with self._changed:
-            [slot, *_] = self._changed.wait_for(fitting)
-            self._free.remove(slot)
-        try:
-            yield slot
-        finally:
-            with self._changed:
-                self._free.append(slot)
-                self._changed.notify_all()
-
-    def _is_like(self, slot: int, wanted: int | None) -> bool:
-        return wanted is None or self.variables[slot] == self.variables[wanted]
-
-
-class GpuPool(Executor):
+class GpuPool(SingleProcesses):
     """Worker processes with separate GPUs, or shares of one.
 
     Good for a search that trains several arms at once on the GPUs of a machine: it is
@@ -252,45 +223,19 @@ class GpuPool(Executor):
     '2,3'
     """
 
-    isolates_jobs = True
-
     def __init__(self, gpus: float = 1.0, max_workers: int | None = None) -> None:
-        self._slots = Slots(variables_of_workers(gpus, "max_workers", max_workers))
+        super().__init__(variables_of_workers(gpus, "max_workers", max_workers))
         self.gpus = gpus
-        self._max_workers = len(self._slots.variables)
-        self._workers = [_started(each) for each in self._slots.variables]
-        self._waiting = ThreadPoolExecutor(self._max_workers)  # for a worker
+        self.start()
 
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Future[Any]:
-        """Run ``fn`` in a worker, once one is free."""
-        return self._waiting.submit(self._run, fn, args, kwargs)
-
-    def _run(
-        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        with self._slots.taken() as slot:
-            try:
-                return self._workers[slot].submit(fn, *args, **kwargs).result()
-            except BrokenProcessPool:
-                self._workers[slot] = _started(self._slots.variables[slot])
-                raise
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers after their jobs; without ``wait``, by themselves."""
-        self._waiting.shutdown(wait, cancel_futures=cancel_futures)
-        if wait:
-            for worker in self._workers:
-                worker.shutdown()
-
-
-def _started(variables: Mapping[str, str]) -> ProcessPoolExecutor:
-    """Return a pool of one process, which is started with these variables."""
-    worker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-    with _STARTING, _set(variables):
-        worker.submit(int)  # a process is started with its first job
-    return worker
+    def _started(self, slot: int) -> ProcessPoolExecutor:
+        """Return a pool of one process, which is started with the slot's variables."""
+        worker = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=end_with_parent
+        )
+        with _STARTING, _set(self._slots.variables[slot]):
+            worker.submit(int)  # a process is started with its first job
+        return worker
 
 
 @contextmanager

@@ -507,7 +507,7 @@ class Loop:
             jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
             if jobs:
                 self._log.died([job.id for job in jobs])
-            if not self._workers.replace_dead():
+            if not self._workers.isolates_jobs:
                 raise self._executor_failed(error) from error
             for one in lost:
                 del self._futures[one]

@@ -249,10 +249,6 @@ class Workers(ABC):
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
 
-    def replace_dead(self) -> bool:
-        """Replace workers that died; False if that is impossible."""
-        return self.isolates_jobs
-
     def rest(self) -> None:  # noqa: B027, most keep nothing
         """Release what is kept between jobs: no more of them come for now."""
 

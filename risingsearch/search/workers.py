@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-from concurrent.futures import (
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
+from risingsearch.search.processes import OwnProcesses
 from risingsearch.search.trainable import (
     InProcess,
     Outcome,
@@ -22,9 +15,6 @@ from risingsearch.search.trainable import (
     Workers,
     run_task,
 )
-
-POLL_SECONDS = 1.0
-"""Seconds between two looks of a worker whether the process of the search lives."""
 
 
 class Pool(Workers):
@@ -43,13 +33,6 @@ class Pool(Workers):
         """How many workers the executor says it has."""
         return getattr(self._executor, "_max_workers", None)
 
-    def replace_dead(self) -> bool:
-        """Replace workers that died, if the executor starts others after a shutdown."""
-        if getattr(self._executor, "restarts", False):
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            return True
-        return self.isolates_jobs
-
     def rest(self) -> None:
         """End processes that belong to the search."""
         if self.is_own:
@@ -58,45 +41,6 @@ class Pool(Workers):
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Submit a job."""
         return self._executor.submit(run_task, trainable, task)
-
-
-class OwnProcesses(Executor):
-    """Worker processes that start with the first job, and again after a shutdown."""
-
-    restarts = True
-
-    def __init__(self, n_workers: int) -> None:
-        self._max_workers = n_workers
-        self._pool: ProcessPoolExecutor | None = None
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run ``fn`` in one of the processes."""
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                self._max_workers, initializer=_end_with_parent
-            )
-        return self._pool.submit(fn, *args, **kwargs)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes."""
-        if self._pool is not None:
-            self._pool.shutdown(wait, cancel_futures=cancel_futures)
-            self._pool = None
-
-
-def _end_with_parent() -> None:
-    """End this worker process soon after the process that started it, however it ends.
-
-    Forked workers hold each other's pipes open, so none of them is told.
-    """
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(POLL_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def workers_of(

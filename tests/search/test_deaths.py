@@ -37,39 +37,29 @@ def check_only_the_guilty_failed(result, max_failures, folder, attempts):
     return counts
 
 
-@pytest.mark.parametrize("with_run_dir", [True, False])
-@pytest.mark.parametrize("max_failures", [0, 2])
-def test_in_worker_processes_of_the_search(tmp_path, with_run_dir, max_failures):
-    options = {"run_dir": tmp_path / "run"} if with_run_dir else {}
-    trainable = Deadly(tmp_path, together=True)
-    search = deadly_search(
-        trainable, n_jobs=2, deterministic=True, max_failures=max_failures, **options
-    )
-    attempts = max(2, max_failures + 1)
-    counts = check_only_the_guilty_failed(
-        search.run(), max_failures, tmp_path, attempts
-    )
-    assert counts.pop((INNOCENT, 2)) == 2
-    assert set(counts.values()) == {1}
-    if with_run_dir:
-        again = RisingSearch.resume(tmp_path / "run", trainable)
-        assert facts(again.run())[:3] == facts(search.result())[:3]
-
-
-@pytest.mark.parametrize("with_run_dir", [True, False])
-@pytest.mark.parametrize("max_failures", [0, 1])
-def test_in_a_gpu_pool(tmp_path, monkeypatch, with_run_dir, max_failures):
+@pytest.fixture(params=["n_jobs", "GpuPool"])
+def workers(request, monkeypatch):
+    if request.param == "n_jobs":
+        yield {"n_jobs": 2}
+        return
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    options = {"run_dir": tmp_path / "run"} if with_run_dir else {}
     with GpuPool() as pool:
-        search = deadly_search(
-            Deadly(tmp_path), executor=pool, max_failures=max_failures, **options
-        )
-        result = search.run()
+        yield {"executor": pool}
+
+
+@pytest.mark.parametrize(("with_run_dir", "max_failures"), [(True, 0), (False, 1)])
+def test_in_worker_processes(tmp_path, workers, with_run_dir, max_failures):
+    options = {"run_dir": tmp_path / "run"} if with_run_dir else {}
+    search = deadly_search(
+        Deadly(tmp_path), max_failures=max_failures, **options, **workers
+    )
     counts = check_only_the_guilty_failed(
-        result, max_failures, tmp_path, max_failures + 1
+        search.run(), max_failures, tmp_path, max_failures + 1
     )
     assert set(counts.values()) == {1}
+    if with_run_dir and "n_jobs" in workers:
+        again = RisingSearch.resume(tmp_path / "run", search.trainable)
+        assert facts(again.run())[:3] == facts(search.result())[:3]
 
 
 @pytest.mark.parametrize("max_failures", [0, 2])
@@ -167,21 +157,29 @@ def test_threads_that_were_killed_with_an_arm_train_on(tmp_path, folder):
     assert facts(result) == facts(expected)
 
 
-def test_no_worker_process_outlives_the_process_of_the_search():
-    program = (
-        "import os, time\n"
-        "from risingsearch import Functions, RisingSearch\n"
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("workers", ["n_jobs=2", "executor=pool"])
+def test_no_worker_process_outlives_the_process_of_the_search(
+    tmp_path, number, workers
+):
+    """The pipe is at its end when no worker holds it open."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import contextlib, os, time\n"
+        "from risingsearch import Functions, GpuPool, RisingSearch\n"
         "def train(state):\n"
         "    os.write(1, f'{os.getpid()}\\n'.encode())\n"
         "    time.sleep(3600)\n"
         "def start(params, seed):\n"
         "    return 0\n"
-        "trainable = Functions(start, train)\n"
-        "candidates = [{'a': 1}, {'a': 2}]\n"
-        "RisingSearch(trainable, candidates, budget=2, n_jobs=2).run()\n"
+        "if __name__ == '__main__':\n"
+        f"    pool = GpuPool() if 'pool' in '{workers}' else None\n"
+        "    RisingSearch(Functions(start, train), [{'a': 1}, {'a': 2}], budget=2, "
+        f"{workers}).run()\n"
     )
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as search:
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "0,1"}
+    command = [sys.executable, str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as search:
         assert search.stdout.readline() != search.stdout.readline()
-        search.kill()
-        assert search.stdout.read() == b""  # returns when no worker holds it open
+        search.send_signal(number)
+        assert search.stdout.read() == b""

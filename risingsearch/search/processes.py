@@ -1,0 +1,147 @@
+"""Worker processes that end with the process of the search, and die alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from contextlib import contextmanager
+from typing import Any
+
+POLL_SECONDS = 1.0
+"""Seconds between two looks of a worker whether the process of the search lives."""
+
+
+class Slots:
+    """Sets of variables, each for one running process at a time."""
+
+    def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
+        self.variables = [dict(each) for each in variables]
+        self._free = list(range(len(variables)))
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, wanted: int | None = None) -> Iterator[int]:
+        """Yield the number of a slot, once one is free that is like the wanted one."""
+
+        def fitting() -> list[int]:
+            return [slot for slot in self._free if self._is_like(slot, wanted)]
+
+        with self._changed:
+            [slot, *_] = self._changed.wait_for(fitting)
+            self._free.remove(slot)
+        try:
+            yield slot
+        finally:
+            with self._changed:
+                self._free.append(slot)
+                self._changed.notify_all()
+
+    def is_free(self, slot: int) -> bool:
+        """Return whether no process runs in a slot."""
+        return slot in self._free
+
+    def _is_like(self, slot: int, wanted: int | None) -> bool:
+        return wanted is None or self.variables[slot] == self.variables[wanted]
+
+
+class SingleProcesses(Executor):
+    """Worker processes with an executor each: one that dies takes one job with it.
+
+    They start with the first job, and again after a death or a shutdown.
+    """
+
+    isolates_jobs = True
+
+    def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
+        self._slots = Slots(variables)
+        self._max_workers = len(self._slots.variables)
+        self._workers: list[Any] = [None] * self._max_workers
+        self._threads: ThreadPoolExecutor | None = None  # each waits for a worker
+
+    @abstractmethod
+    def _started(self, slot: int) -> Any:
+        """Return an executor of one process."""
+
+    def start(self) -> None:
+        """Start the processes that are missing.
+
+        From the thread that submits jobs: a fork while others hold locks may hang.
+        """
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._max_workers)
+        for slot, worker in enumerate(self._workers):
+            if worker is None:
+                self._workers[slot] = self._started(slot)
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Run ``fn`` in a worker, once one is free."""
+        self.start()
+        assert self._threads is not None
+        return self._threads.submit(self._run, fn, args, kwargs)
+
+    def _run(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        with self._slots.taken() as slot:
+            try:
+                future = self._workers[slot].submit(fn, *args, **kwargs)
+            except (BrokenExecutor, AttributeError):  # it has died between two jobs
+                self._workers[slot] = self._started(slot)
+                future = self._workers[slot].submit(fn, *args, **kwargs)
+            try:
+                return future.result()
+            except BrokenExecutor:
+                self._workers[slot] = None
+                raise
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes after their jobs; without ``wait``, by themselves."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait, cancel_futures=cancel_futures)
+        for worker in self._taken_back():
+            worker.shutdown(wait)
+
+    def _taken_back(self) -> list[Any]:
+        """Return the executors of the processes, which are no more those of slots."""
+        workers, self._workers = self._workers, [None] * self._max_workers
+        return [worker for worker in workers if worker is not None]
+
+
+class OwnProcesses(SingleProcesses):
+    """Worker processes of a search."""
+
+    def __init__(self, n_workers: int) -> None:
+        super().__init__([{}] * n_workers)
+
+    def _started(self, slot: int) -> ProcessPoolExecutor:
+        worker = ProcessPoolExecutor(1, initializer=end_with_parent)
+        worker.submit(int)  # a process is started with its first job
+        return worker
+
+
+def end_with_parent() -> None:
+    """End this worker process soon after the process that started it, however it ends.
+
+    Forked workers hold each other's pipes open, so none of them is told.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
