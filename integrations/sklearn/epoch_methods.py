@@ -212,6 +212,13 @@ def _bad_callback(callbacks: Any) -> str:
     return ""
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the model of a pipeline, or an estimator itself."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
 def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
     """Return the method whose metadata request decides what training receives.
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.multiclass import unique_labels
 
 from risingsearch.checks import checked_int
@@ -21,6 +22,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     HIST_GRADIENT_BOOSTING,
     Kind,
     epoch_method,
+    last_step,
     params_of,
     passes,
 )
@@ -32,8 +34,7 @@ def class_labels(estimator: Any, y: Any) -> Any:
 
     There is an array for each output of a ``MultiOutputClassifier``.
     """
-    if isinstance(estimator, Pipeline):
-        return class_labels(estimator.steps[-1][1], y)
+    estimator = last_step(estimator)
     if not _takes_classes(estimator):
         return None
     if isinstance(estimator, MultiOutputClassifier):
@@ -99,6 +100,7 @@ class _Stepper(ABC):
         self.steps = steps
         self.classes = classes
         self.trained = 0  # trees or boosting rounds
+        self.begun = False
 
     @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
@@ -111,9 +113,25 @@ class _PartialFit(_Stepper):
             if self.classes is None:
                 self.classes = class_labels(self.estimator, y)
             params = {"classes": self.classes, **params}
+        if hasattr(y, "toarray"):  # labels of each row, in a sparse matrix
+            y = y.toarray()
+        if not self.begun and isinstance(self.estimator, OneVsRestClassifier):
+            _begin_with_labels(self.estimator, y, self.classes)
         with temporarily(self.estimator, **dict.fromkeys(passes(self.estimator), 1)):
             for _ in range(self.steps):
                 self.estimator.partial_fit(*_data(X, y), **params)
+        self.begun = True
+        if isinstance(self.estimator, MultiOutputClassifier):  # as its fit does
+            of_outputs = self.estimator.estimators_
+            self.estimator.classes_ = [output.classes_ for output in of_outputs]
+
+
+def _begin_with_labels(estimator: Any, y: Any, classes: Any) -> None:
+    """Do what the first ``partial_fit`` does, which knows one label per row only."""
+    binarizer = LabelBinarizer(sparse_output=True).fit(y)
+    if binarizer.y_type_.startswith("multilabel"):
+        estimator.classes_, estimator.label_binarizer_ = classes, binarizer
+        estimator.estimators_ = [clone(estimator.estimator) for _ in classes]
 
 
 class _WarmStart(_Stepper):

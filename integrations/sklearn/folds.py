@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
@@ -20,11 +21,16 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
-from risingsearch.integrations.sklearn.resources import Resource, Retrainer
+from risingsearch.integrations.sklearn.resources import (
+    Resource,
+    Retrainer,
+    nested_order,
+)
+from risingsearch.integrations.sklearn.scoring import FIRST
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 
 
@@ -40,15 +46,39 @@ def frozen_splits(
         if not 0.0 < float(cv) < 1.0:
             msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
             raise InvalidParameterError(msg)
-        stratify = classifier and type_of_target(y) in ("binary", "multiclass")
-        split = StratifiedShuffleSplit if stratify else ShuffleSplit
-        seed = random.randint(2**31 - 1)
-        cv = split(n_splits=1, test_size=float(cv), random_state=seed)
+        return [_held_out(float(cv), classifier, X, y, random.randint(2**31 - 1))]
     splits = list(check_cv(cv, y, classifier=classifier).split(X, y, **params))
     if not splits:
         msg = f"cv={cv!r} gives no split: use at least one"
         raise InvalidParameterError(msg)
     return splits
+
+
+def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
+    """Return row numbers to train and to test, of each class in proportion."""
+    n = _num_samples(X)
+    n_test = math.ceil(share * n)
+    if n_test == n:
+        msg = f"cv={share} holds out all of {n} rows: give a smaller share"
+        raise InvalidParameterError(msg)
+    if not classifier or type_of_target(y) not in ("binary", "multiclass"):
+        split = ShuffleSplit(n_splits=1, test_size=share, random_state=seed)
+        return next(split.split(X))
+    strata, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)[
+        1:
+    ]
+    if counts.min() > 1 and len(counts) <= min(n_test, n - n_test):
+        stratified = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
+        return next(stratified.split(X, y))
+    warnings.warn(
+        f"cv={share} holds out {n_test} of {n} rows, which cannot have all of the "
+        f"{len(counts)} classes, the rarest with {counts.min()} rows: of a rare class "
+        "rows are trained on first",
+        UserWarning,
+        stacklevel=7,
+    )
+    order = nested_order(strata.ravel(), np.random.default_rng(seed))
+    return order[: n - n_test], order[n - n_test :]
 
 
 class Models(list["EpochTrainer | Retrainer"]):
@@ -71,7 +101,7 @@ class Folds:
     y: Any  # None for estimators that learn without
     splits: list[tuple[Any, Any]]  # row numbers to train and to test, for every arm
     scorer: Any  # scorer(estimator, X, y) -> float or a dict of floats
-    metric: str | None  # which of several schedules
+    metric: str | None  # which of several schedules, or FIRST
     steps_per_epoch: int  # passes, trees or boosting rounds
     seeded: bool  # give every random_state that is None a seed of the arm's own
     train_scores: bool  # score the training rows too
@@ -101,6 +131,8 @@ class Folds:
         if self.resource is not None:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
+        if metric == FIRST:
+            metric = next(n[12:] for n in details if n.startswith("split0_test_"))
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
 
@@ -190,13 +222,14 @@ class Folds:
             return {}
         if not isinstance(scores, dict):
             scores = {"score": scores}
-            if self.metric is not None:
+            if self.metric is not None and self.metric != FIRST:
                 msg = f"scoring gives one number; refit={self.metric!r} names a metric"
                 raise InvalidParameterError(msg)
-        elif self.metric not in scores:
+        elif self.metric not in scores and self.metric != FIRST:
+            got = "True or 'best'" if self.metric is None else repr(self.metric)
             msg = (
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
-                f"that schedules; got {self.metric!r}"
+                f"that schedules, to a callable or to False; got {got}"
             )
             raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}

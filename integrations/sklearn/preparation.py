@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from numbers import Integral
@@ -13,6 +14,7 @@ import joblib
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
@@ -27,6 +29,7 @@ from risingsearch.integrations.sklearn.candidates import (
 from risingsearch.integrations.sklearn.epoch_methods import (
     check_arguments,
     epochs_in_full,
+    last_step,
     routing_callee,
 )
 from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
@@ -112,7 +115,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
             f"{type(cv.estimator).__name__} learns from targets"
         )
         raise InvalidParameterError(msg)
-    X, y = indexable(X, y)
+    X, y = indexable(X, _without_column(cv, y))
     _check_rows(X, params)
     routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
     routes = get_config()["enable_metadata_routing"]
@@ -224,6 +227,23 @@ def _check_rows(X: Any, params: dict[str, Any]) -> None:
         if per_row and np.ndim(given) and _num_samples(given) != _num_samples(X):
             msg = f"{name} must have one entry per row of X, {_num_samples(X)} in all"
             raise InvalidParameterError(msg)
+
+
+def _without_column(cv: Any, y: Any) -> Any:
+    """Targets as most estimators take them, who would warn in each epoch and split."""
+    tags = get_tags(last_step(cv.estimator))
+    takes_columns = cv.resource is not None and not is_classifier(cv.estimator)
+    if np.ndim(y) != 2 or takes_columns or not tags.target_tags.single_output:
+        return y
+    column = y.iloc[:, 0] if hasattr(y, "iloc") else np.ravel(y)
+    if len(column) != _num_samples(y) or (hasattr(y, "shape") and y.shape[1] != 1):
+        return y
+    warnings.warn(
+        "y is one column, and is taken as (n_samples,): give y.ravel()",
+        DataConversionWarning,
+        stacklevel=6,
+    )
+    return column
 
 
 def _needs_targets(estimator: Any) -> bool:

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.pipeline import Pipeline
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.epoch_methods import last_step
 from risingsearch.policies import policy_info
 from risingsearch.scheduling.policy_choice import registered_name
 
 Range = tuple[float, float]
 RANGE = "reward_range"
 """The parameter of a policy that says between which ends the rewards lie."""
+FIRST = "*"
+"""In place of the metric that schedules: the first of those that a callable returns."""
 SHARES = (
     *("accuracy_score", "average_precision_score", "balanced_accuracy_score"),
     *("completeness_score", "f1_score", "fowlkes_mallows_score", "homogeneity_score"),
@@ -42,12 +44,10 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
     Known are scikit-learn's own metrics, and the ``score`` of classifiers and
     regressors that take it from scikit-learn.
     """
-    if metric is not None:
+    if metric not in (None, FIRST):
         scorer = getattr(scorer, "_scorers", {}).get(metric)
     if hasattr(scorer, "_estimator"):  # what check_scoring makes of scoring=None
-        while isinstance(estimator, Pipeline):
-            estimator = estimator.steps[-1][1]
-        score = getattr(type(estimator), "score", None)
+        score = getattr(type(last_step(estimator)), "score", None)
         if score is ClassifierMixin.score:
             return RANGES["accuracy_score"]
         return RANGES["r2_score"] if score is RegressorMixin.score else None
@@ -84,6 +84,8 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
             f"{sorted(scorer._scorers)}, or be a callable or False; got {refit!r}"
         )
         raise InvalidParameterError(msg)
+    if callable(scoring) and (refit is False or callable(refit)):
+        return FIRST
     if not isinstance(refit, str) or refit == "best":
         return None
     if callable(scoring):

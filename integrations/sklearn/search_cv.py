@@ -28,7 +28,11 @@ from risingsearch.integrations.sklearn.results import (
     on_equal_terms,
     warn_of_failures,
 )
-from risingsearch.integrations.sklearn.scoring import metric_name, scheduling_metric
+from risingsearch.integrations.sklearn.scoring import (
+    FIRST,
+    metric_name,
+    scheduling_metric,
+)
 from risingsearch.plotting.fragment import search_html
 from risingsearch.search.results import SearchResult
 
@@ -79,7 +83,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         schedules and decides; if it is False or a callable, the first one schedules.
     cv : int, float, splitter or iterable, optional
         As in ``GridSearchCV``; a float between 0 and 1 holds out that share of the
-        rows once. The splits are made once and serve every epoch.
+        rows once, of each class in proportion, where a class is too rare rather less.
+        The splits are made once and serve every epoch.
     refit : bool, "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows, for as many epochs as
         its best score took: that many epochs more. ``"best"`` hands over the model that
@@ -87,7 +92,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         With several metrics, the name of one (and then trained afresh). A callable maps
         ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
-        Processes that train at the same time; -1 for all processors. With an
+        Processes that train at the same time, or threads under
+        ``joblib.parallel_config("threading")``; -1 for all processors. With an
         ``executor``, how many of its workers to use.
     deterministic : bool, default=False
         Whether every run with the same ``n_jobs``, under a budget in epochs, gives the
@@ -362,7 +368,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return scorer, scheduling_metric(scorer, self.scoring, self.refit)
 
     def _metric_name(self) -> str:
-        return self._get_scorers()[1] or metric_name(self.scoring)
+        metric = self._get_scorers()[1]
+        return metric_name(self.scoring) if metric in (None, FIRST) else str(metric)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -421,7 +428,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         folds = self._run.folds
         self.n_splits_ = len(folds.splits)
         self.scorer_ = getattr(folds.scorer, "_scorers", folds.scorer)
-        self.multimetric_ = folds.metric is not None
+        self.multimetric_ = folds.metric is not None and not any(
+            "split0_test_score" in row for row in result.history
+        )
         if folds.resource is not None:
             result = on_equal_terms(result)
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]

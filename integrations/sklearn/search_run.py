@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _num_samples
 
 from risingsearch.arms import Report
@@ -43,6 +46,8 @@ class SearchRun:
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
+        if executor is None and count > 1:
+            executor = _threads(count)
         if executor is None and count > 1:
             trainable = SentOnce(folds)
             self._workers = WorkerProcesses(count, trainable)
@@ -105,6 +110,21 @@ class SearchRun:
         rows_trained = sum(len(train) for train, _ in folds.splits)
         share = float(_num_samples(folds.X)) / rows_trained
         return sum(seconds) / trained * share * to_train
+
+
+def _threads(n: int) -> ThreadPoolExecutor | None:
+    """Return threads if joblib's backend is that, and say which one is not followed."""
+    backend = type(get_active_backend()[0]).__name__
+    if backend == "ThreadingBackend":
+        return ThreadPoolExecutor(n)
+    if backend not in ("LokyBackend", "MultiprocessingBackend", "SequentialBackend"):
+        warnings.warn(
+            f"{backend} of joblib's parallel_config is not followed, {n} processes "
+            "train here: give an executor, such as client.get_executor() of Dask",
+            UserWarning,
+            stacklevel=6,
+        )
+    return None
 
 
 def _with_range(folds: Folds, policy: Any, params: Any) -> Any:

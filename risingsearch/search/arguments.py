@@ -161,7 +161,9 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return False
     try:
         return all(
-            value is other[name] or bool(value == other[name])
+            value is other[name]
+            or bool(value == other[name])
+            or bool(value != value and other[name] != other[name])  # NaN
             for name, value in one.items()
         )
     except (ValueError, TypeError):  # of arrays, which are not compared as a whole
