@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
+
+from risingsearch.errors import MissingDependencyError
 
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
@@ -25,6 +27,16 @@ COLUMNS = (
     "reason",
     "failure",
 )
+
+
+def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as a pandas DataFrame."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        msg = "pandas is not installed; run: pip install pandas"
+        raise MissingDependencyError(msg) from error
+    return pd.DataFrame(list(rows))
 
 
 def sign_of(direction: str) -> float:
@@ -138,6 +150,50 @@ class Arm:
     def opened_by_prior(self) -> bool:
         """Whether the arm was opened for what earlier searches say of it."""
         return bool(self.trust_in_prior)
+
+
+class ArmList(list[Arm]):
+    """Every arm, at the place of its number; prints those opened, the best first.
+
+    Parameters
+    ----------
+    arms : iterable of Arm
+        The arms in the order of their numbers.
+    direction : {"maximize", "minimize"}
+        Which of their scores are the best.
+    """
+
+    def __init__(self, arms: Iterable[Arm], direction: str) -> None:
+        super().__init__(arms)
+        self._direction = direction
+
+    def to_frame(self) -> Any:
+        """Return all arms as a pandas DataFrame, with the parts of their index."""
+        rows = [
+            {name: getattr(arm, name) for name in _PLAIN} | arm.index for arm in self
+        ]
+        return as_frame(rows)
+
+    def __repr__(self) -> str:
+        sign = 1 if self._direction == "minimize" else -1
+        opened = [arm for arm in self if arm.status != "unopened"]
+        opened.sort(key=lambda arm: (math.isnan(arm.best_score), sign * arm.best_score))
+        table = [("arm", "status", "epochs", "best", "at epoch", "last", "why")]
+        table += [
+            (
+                *(str(arm.arm), arm.status, str(arm.epochs), f"{arm.best_score:.6g}"),
+                *(str(arm.best_epoch), f"{arm.last_score:.6g}", arm.reason),
+            )
+            for arm in opened
+        ]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        if n_more := len(self) - len(opened):
+            lines.append(f"{n_more} more are not opened")
+        return "\n".join(lines)
+
+
+_PLAIN = tuple(part.name for part in fields(Arm) if part.name != "index")
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
     n = _num_samples(X)
     n_test = math.ceil(share * n)
     if n_test == n:
-        msg = f"cv={share} holds out all of {n} rows: give a smaller share"
+        msg = f"cv={share} holds out all n_samples={n} rows: give a smaller share"
         raise InvalidParameterError(msg)
     if not classifier or type_of_target(y) not in ("binary", "multiclass"):
         split = ShuffleSplit(n_splits=1, test_size=share, random_state=seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from numbers import Integral
@@ -14,9 +13,12 @@ import joblib
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, get_tags, indexable
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    column_or_1d,
+)
 
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
@@ -231,19 +233,12 @@ def _check_rows(X: Any, params: dict[str, Any]) -> None:
 
 def _without_column(cv: Any, y: Any) -> Any:
     """Targets as most estimators take them, who would warn in each epoch and split."""
-    tags = get_tags(last_step(cv.estimator))
+    shape = np.shape(y) if isinstance(y, list) else getattr(y, "shape", ())
+    tags = get_tags(last_step(cv.estimator)).target_tags
     takes_columns = cv.resource is not None and not is_classifier(cv.estimator)
-    if np.ndim(y) != 2 or takes_columns or not tags.target_tags.single_output:
+    if shape[1:] != (1,) or takes_columns or not tags.single_output:
         return y
-    column = y.iloc[:, 0] if hasattr(y, "iloc") else np.ravel(y)
-    if len(column) != _num_samples(y) or (hasattr(y, "shape") and y.shape[1] != 1):
-        return y
-    warnings.warn(
-        "y is one column, and is taken as (n_samples,): give y.ravel()",
-        DataConversionWarning,
-        stacklevel=6,
-    )
-    return column
+    return column_or_1d(y, warn=True)
 
 
 def _needs_targets(estimator: Any) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from risingsearch.arms import OPENED_BY_PRIOR, Arm
+from risingsearch.arms import OPENED_BY_PRIOR, Arm, ArmList
 from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
 def explain(
     arms: ArmTable, policy: PolicyAdapter, trust: Mapping[str, float], *, waits: bool
-) -> list[Arm]:
+) -> ArmList:
     """Return all arms; ``waits`` says that the policy waits for jobs in training."""
     policy.refresh()
     opened = np.flatnonzero(arms.charged).tolist()
@@ -22,7 +22,7 @@ def explain(
     reasons += [(why.job.arm, why.reason) for why in arms.decisions.values()]
     by_prior = {arm for arm, reason in reasons if reason == OPENED_BY_PRIOR}
     failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
-    return [
+    everyone = [
         Arm(
             arm=arm,
             status=arms.status(arm),
@@ -38,6 +38,7 @@ def explain(
         )
         for arm in range(len(arms.charged))
     ]
+    return ArmList(everyone, "maximize" if arms.sign > 0 else "minimize")
 
 
 def _reason(

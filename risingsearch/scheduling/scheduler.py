@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import Arm, Job, Status
+from risingsearch.arms import ArmList, Job, Status
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError, PolicyError
@@ -505,10 +505,12 @@ class Scheduler:
         """
         return self._decider.trust_in_prior()
 
-    def explain(self) -> list[Arm]:
+    def explain(self) -> ArmList:
         """Return where every arm stands, why, and the parts of its index.
 
         And how far earlier searches are trusted, for the arms opened because of them.
+        It is a list by the number of the arm; printed, it is a table of the opened
+        arms, the best first; ``explain().to_frame()`` is a pandas DataFrame.
         """
         waits = False
         with suppress(PolicyError):  # ``ask`` raises it

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, OPENED_BY_PRIOR, Arm, Report
+from risingsearch.arms import COLUMNS, OPENED_BY_PRIOR, Arm, Report, as_frame
 from risingsearch.budget import Budget
 from risingsearch.errors import (
-    MissingDependencyError,
     RunDirError,
     SearchFailedError,
     SetupError,
@@ -46,12 +45,7 @@ class History(list[dict[str, Any]]):
 
     def to_frame(self) -> Any:
         """Return the history as a pandas DataFrame."""
-        try:
-            import pandas as pd
-        except ModuleNotFoundError as error:
-            msg = "pandas is not installed; run: pip install pandas"
-            raise MissingDependencyError(msg) from error
-        return pd.DataFrame(list(self))
+        return as_frame(self)
 
 
 def history_of(

@@ -38,6 +38,27 @@ def test_explain_says_where_every_arm_stands_and_why() -> None:
     assert math.isnan(scheduler.explain()[5].last_score)
 
 
+@pytest.mark.parametrize(
+    ("direction", "order"),
+    [("maximize", [2, 0, 1, 3]), ("minimize", [0, 2, 1, 3])],
+)
+def test_it_prints_the_opened_arms_the_best_first(direction, order) -> None:
+    scheduler = Scheduler(
+        scripted(say={6: 0}), n_arms=6, budget=30, max_epochs=2, direction=direction
+    )
+    for score in (0.5, math.nan, 0.7):
+        scheduler.tell(ask(scheduler), score)
+    ask(scheduler)
+    head, *rows, last = str(scheduler.explain()).splitlines()
+    assert " ".join(head.split()) == "arm status epochs best at epoch last why"
+    assert [int(row.split()[0]) for row in rows] == order
+    assert "0.7   1         0.7   trained last" in rows[order.index(2)]
+    assert last == "2 more are not opened"
+    frame = scheduler.explain().to_frame()
+    assert frame["status"].tolist()[::5] == ["paused", "unopened"]
+    assert frame.shape[0] == 6
+
+
 def test_the_arm_told_last_is_not_waiting_for_another() -> None:
     scheduler = Scheduler("round-robin", n_arms=2, budget=9)
     job = ask(scheduler)

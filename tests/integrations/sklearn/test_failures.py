@@ -165,7 +165,7 @@ def test_an_interrupt_keeps_the_results_so_far():
         search.fit(X, y)
     assert search.best_params_["alpha"] in (1e-4, 1e-3, 1e-2)
     assert sum(search.cv_results_["epochs"]) == 5
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match=r"call continue_search\(extra_budget\)"):
         search.predict(X)
     assert search.continue_search(2).predict(X).shape == (80,)
 

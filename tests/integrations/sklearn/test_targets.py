@@ -40,7 +40,7 @@ RARE = {
 
 
 @pytest.mark.parametrize("y", RARE.values(), ids=RARE)
-@pytest.mark.filterwarnings("ignore:y is one column")
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 def test_a_share_is_held_out_where_a_class_is_rare(y):
     with pytest.warns(UserWarning, match=r"cv=0.25 holds out 20 of 80 rows, which ca"):
         search = rising(SGDClassifier(), y=y, refit="best")
@@ -49,7 +49,7 @@ def test_a_share_is_held_out_where_a_class_is_rare(y):
 
 @pytest.mark.parametrize("share", [0.99, 0.999])
 def test_a_share_that_leaves_no_row_is_refused(share):
-    with pytest.raises(InvalidParameterError, match="holds out all of 80 rows"):
+    with pytest.raises(InvalidParameterError, match="holds out all n_samples=80 rows"):
         rising(SGDClassifier(), cv=share)
 
 
