@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,13 @@ from risingsearch.integrations.torch.paused_runs import FrameworkTrainable, Paus
 from risingsearch.integrations.torch.random_states import alone, kept_random_states
 
 try:
-    from transformers import PrinterCallback, Trainer, TrainerCallback
+    from transformers import (
+        PrinterCallback,
+        Trainer,
+        TrainerCallback,
+        logging,
+    )
+    from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 except ModuleNotFoundError as error:
     msg = "transformers is not installed; run: pip install 'transformers[torch]'"
     raise MissingDependencyError(msg) from error
@@ -28,6 +35,8 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self.n_steps = n_steps  # until it stops; None for the end of the epoch
         self.metrics: dict[str, float] = {}  # of the evaluation
         self.first_step = 0  # steps that the run had trained when it began
+        self.is_over = False  # whether the Trainer would end here by itself
+        self._is_last = False  # whether no step follows in this epoch
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note where this job begins."""
@@ -51,10 +60,16 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         """Keep the metrics."""
         self.metrics = dict(metrics or {})
 
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Stop, and note whether another has stopped before."""
+        if self._is_last:
+            self.is_over = control.should_training_stop
+            control.should_training_stop = True
+
     def _stop(self, control: Any) -> None:
         control.should_evaluate = True
         control.should_save = True
-        control.should_training_stop = True
+        self._is_last = True
 
 
 class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
@@ -62,7 +77,8 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
 
     Every epoch is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
     checkpoint, which holds model, optimizer, schedule, random states and the position
-    in the data.
+    in the data. Where a callback ends the training, as ``EarlyStoppingCallback`` does,
+    the arm is finished.
 
     Parameters
     ----------
@@ -102,6 +118,8 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
 
     def train(self, run: PausedRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
+        if run.is_over:
+            raise StopIteration
         with alone(), kept_random_states(), tempfile.TemporaryDirectory() as folder:
             callback = RisingTrainerCallback(self.n_steps)
             trainer = self.build(dict(run.params), run.seed, folder)
@@ -109,9 +127,13 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
                 msg = "save_only_model=True leaves out the optimizer: build without it"
                 raise SetupError(msg)
             trainer.add_callback(callback)
-            trainer.pop_callback(PrinterCallback)  # the search has its own progress
+            for progress in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
+                trainer.pop_callback(progress)  # the search has its own
+            trainer.args.restore_callback_states_from_checkpoint = True
+            trainer.args.save_total_limit = None  # the folder is a temporary one
             before = None if run.checkpoint is None else unpacked(run, folder)
-            trainer.train(resume_from_checkpoint=before)
+            with _quiet_log(is_resumed=before is not None):
+                trainer.train(resume_from_checkpoint=before)
             if trainer.state.global_step == callback.first_step:
                 raise StopIteration  # the Trainer had no step left
             metrics, advice = callback.metrics, "let compute_metrics return it"
@@ -120,13 +142,32 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
             file = io.BytesIO()
             with tarfile.open(fileobj=file, mode="w") as archive:
                 archive.add(Path(folder, last), last)
-            run.checkpoint = file.getvalue()
+            run.checkpoint, run.is_over = file.getvalue(), callback.is_over
         others = {
             name: float(value)
             for name, value in metrics.items()
             if name not in (self.monitor, "epoch")
         }
         return {"score": float(metrics[self.monitor]), **others}
+
+    def best_model(self, run: PausedRun) -> Any:
+        """Return the model of a run with its weights, from ``result.best_state()``."""
+        with kept_random_states(), tempfile.TemporaryDirectory() as folder:
+            trainer = self.build(dict(run.params), run.seed, folder)
+            trainer._load_from_checkpoint(unpacked(run, folder))
+            return trainer.model
+
+
+@contextmanager
+def _quiet_log(*, is_resumed: bool) -> Iterator[None]:
+    """Silence warnings of a resumed run, such as of folders that are no more."""
+    before = logging.get_verbosity()
+    if is_resumed:
+        logging.set_verbosity(max(before, logging.ERROR))
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def unpacked(run: PausedRun, folder: str) -> str:

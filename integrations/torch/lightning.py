@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import MissingDependencyError
+from risingsearch.errors import InvalidParameterError, MissingDependencyError
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.paused_runs import (
     FrameworkTrainable,
@@ -29,7 +29,8 @@ from risingsearch.integrations.torch.random_states import (
 )
 
 try:
-    from lightning.pytorch import Callback, Trainer
+    from lightning.pytorch import Trainer
+    from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
 except ModuleNotFoundError as error:
     msg = "lightning is not installed; run: pip install lightning"
     raise MissingDependencyError(msg) from error
@@ -55,10 +56,11 @@ def _quiet_log() -> Iterator[None]:
         logger.setLevel(before)
 
 
-class RisingCallback(Callback):  # type: ignore[misc]
+class RisingCallback(Checkpoint):  # type: ignore[misc]
     """Stops a ``Trainer`` at the end of an epoch, and keeps the logged metrics.
 
-    ``LightningTrainable`` adds it. It begins every epoch with the random states and the
+    ``LightningTrainable`` adds it, after all that may end the training: Lightning calls
+    callbacks of this kind last. It begins every epoch with the random states and the
     position in ``Batches`` of the last one's end; at its end ``states`` and ``batches``
     are the current ones, and ``metrics`` those that were logged.
     """
@@ -69,6 +71,7 @@ class RisingCallback(Callback):  # type: ignore[misc]
         self.states = states
         self.batches = batches
         self.metrics: dict[str, float] | None = None
+        self.is_over = False  # whether the Trainer would end here by itself
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Restore the random states and the position in the batches."""
@@ -78,18 +81,29 @@ class RisingCallback(Callback):  # type: ignore[misc]
         if self.batches is not None and isinstance(loader, Batches):
             loader.load_state_dict(self.batches)
 
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        """Let the last of ``max_steps`` have its validation."""
+        if 0 <= trainer.max_steps <= trainer.global_step:
+            self._stop(trainer)
+
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Note the metrics, and stop."""
         self.metrics = {
             name: float(value) for name, value in trainer.callback_metrics.items()
         }
-        trainer.should_stop = True
+        self.is_over = trainer.should_stop and trainer.fit_loop._can_stop_early
+        self._stop(trainer)
 
     def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Note the random states, and the position in the batches."""
         self.states = random_states()
         loader = trainer.train_dataloader
         self.batches = loader.state_dict() if isinstance(loader, Batches) else None
+
+    def _stop(self, trainer: Trainer) -> None:
+        trainer.should_stop = True
+        loop = trainer.fit_loop
+        loop.min_epochs = loop.epoch_loop.min_steps = None  # they would train on
 
 
 @dataclass
@@ -107,7 +121,9 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
     or not, so optimizers, schedules, loops and callbacks with a state resume where they
     were, and a run is the same bit for bit however often it was paused. A single
     ``fit`` over several epochs draws its shuffling a little differently. With
-    ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps.
+    ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps. Where
+    ``EarlyStopping``, ``max_steps`` or ``max_time`` end the training, the arm is
+    finished.
 
     Parameters
     ----------
@@ -127,10 +143,11 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
     Raises
     ------
     InvalidParameterError
-        If ``max_epochs`` is not a whole number of at least 1.
+        If ``max_epochs`` is not a whole number of at least 1, or the options have a
+        logger or a ``ModelCheckpoint``, which would mix the files of all arms.
     SetupError
-        Of a search, if ``monitor`` is not logged, or threads train at the same time:
-        the search stops.
+        Of a search, if ``monitor`` is not logged in an epoch, or threads train at the
+        same time: the search stops.
     MissingDependencyError
         On import, if lightning is not installed.
     """
@@ -149,13 +166,28 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         self.monitor = monitor
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.trainer_options = trainer_options
+        given = trainer_options.get("callbacks") or []
+        self._callbacks = list(given) if isinstance(given, list | tuple) else [given]
+        if any(isinstance(one, ModelCheckpoint) for one in self._callbacks):
+            msg = (
+                "ModelCheckpoint among the callbacks would mix the files of all arms: "
+                "leave it out; the search keeps every arm by its monitor, and "
+                "best_model(result.best_state()) returns the best"
+            )
+            raise InvalidParameterError(msg)
+        if trainer_options.get("logger"):
+            msg = (
+                f"logger={trainer_options['logger']!r:.80} would mix the curves of all "
+                "arms: leave it out, and give the search a tracker of "
+                "risingsearch.integrations.trackers as a callback"
+            )
+            raise InvalidParameterError(msg)
 
     def train(self, run: LightningRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
-        options = QUIET | self.trainer_options
+        if run.is_over:
+            raise StopIteration
         callback = RisingCallback(run.states, run.batches)
-        given = copy.deepcopy(options.pop("callbacks", None)) or []
-        callbacks = [*(given if isinstance(given, list) else [given]), callback]
         with (
             alone(),
             kept_random_states(),
@@ -169,12 +201,12 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
                 resume_from = {"ckpt_path": path, "weights_only": True}
             seed_all(run.seed)
             arguments = self.build(dict(run.params))
-            trainer = Trainer(
-                max_epochs=self.max_epochs,
-                callbacks=callbacks,
-                default_root_dir=folder,
-                **options,
-            )
+            options = QUIET | {"default_root_dir": folder} | self.trainer_options
+            options["callbacks"] = copy.deepcopy(self._callbacks)
+            trainer = Trainer(max_epochs=self.max_epochs, **options)
+            trainer.callbacks.append(callback)
+            # With max_steps Lightning would take a resumed epoch for one that is over.
+            trainer.fit_loop._iteration_based_training = lambda: False
             trainer.fit(**arguments, **resume_from)
             if trainer.interrupted:
                 raise KeyboardInterrupt
@@ -182,10 +214,18 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
             if metrics is None:
                 raise StopIteration  # the Trainer had no epoch left
             advice = "log it in validation_step"
+            if trainer.check_val_every_n_epoch != 1:
+                n = trainer.check_val_every_n_epoch
+                advice = (
+                    f"with check_val_every_n_epoch={n} not every epoch has a "
+                    "validation, which is its score: leave it out, and let an epoch "
+                    "be longer with Batches"
+                )
             self._check_monitored(metrics, "the module has logged", advice)
             trainer.save_checkpoint(path)
             run.checkpoint = path.read_bytes()
             run.states, run.batches = callback.states, callback.batches
+            run.is_over = callback.is_over
         others = {f"logged_{name}": value for name, value in metrics.items()}
         return {"score": metrics[self.monitor], **others}
 

@@ -20,6 +20,7 @@ class PausedRun:
     params: dict[str, Any]
     seed: int
     checkpoint: bytes | None = field(default=None, repr=False)
+    is_over: bool = False  # whether the framework itself has ended the training
 
 
 RunT = TypeVar("RunT", bound=PausedRun)

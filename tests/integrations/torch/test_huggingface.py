@@ -5,7 +5,12 @@ from functools import partial
 import pytest
 import torch
 from torch import nn
-from transformers import Trainer, TrainingArguments
+from transformers import (
+    EarlyStoppingCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 
 from risingsearch import RisingSearch
 from risingsearch.errors import (
@@ -42,7 +47,7 @@ def accuracy(predicted):
     return {"accuracy": float(right.mean())}
 
 
-def build(params, seed, folder, **options):
+def build(params, seed, folder, callbacks=None, **options):
     torch.manual_seed(seed)
     arguments = TrainingArguments(
         output_dir=folder,
@@ -52,7 +57,6 @@ def build(params, seed, folder, **options):
         per_device_train_batch_size=8,
         use_cpu=True,
         report_to="none",
-        disable_tqdm=True,
         logging_strategy="no",
         **options,
     )
@@ -62,6 +66,7 @@ def build(params, seed, folder, **options):
         train_dataset=ROWS,
         eval_dataset=ROWS,
         compute_metrics=accuracy,
+        callbacks=callbacks() if callbacks else None,
     )
 
 
@@ -127,3 +132,63 @@ def test_a_metric_that_is_not_there_is_named():
 def test_a_run_that_has_not_trained_has_no_folder(tmp_path):
     with pytest.raises(NotTrainableError, match="train it first"):
         unpacked(trainable().start({}, 0), str(tmp_path))
+
+
+class Stopping(TrainerCallback):
+    """Stops the training at a step."""
+
+    def on_step_end(self, args, state, control, **_):
+        control.should_training_stop |= state.global_step == 8
+
+
+PATIENT = {
+    "callbacks": lambda: [EarlyStoppingCallback(2, early_stopping_threshold=2.0)],
+    "eval_strategy": "epoch",
+    "metric_for_best_model": "accuracy",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "n_steps", "n_epochs"),
+    [
+        (PATIENT, None, 3),
+        (PATIENT | {"load_best_model_at_end": True, "save_strategy": "epoch"}, None, 3),
+        (PATIENT | {"eval_strategy": "steps", "eval_steps": 4}, 4, 3),
+        (PATIENT | {"save_total_limit": 1}, None, 3),
+        ({"callbacks": lambda: [Stopping()]}, None, 2),
+        ({"max_steps": 14}, None, 3),
+    ],
+)
+def test_an_arm_is_finished_when_its_trainer_says_so(
+    tmp_path, capfd, options, n_steps, n_epochs
+):
+    own = HuggingFaceTrainable(
+        partial(build, **options), monitor="eval_accuracy", n_steps=n_steps
+    )
+    candidates = [{"rate": 0.1}, {"rate": 0.01}]
+    search = RisingSearch(
+        own, candidates, budget=16, epochs_per_job=2, seed=0, run_dir=tmp_path
+    )
+    result = search.run()
+    assert [arm.epochs for arm in result.arms] == [n_epochs] * 2
+    assert result.n_epochs == 2 * n_epochs
+    assert {arm.status for arm in result.arms} == {"finished"}
+    said = capfd.readouterr()
+    assert "%|" not in said.err  # no progress bars
+    assert "eval_loss" not in said.out
+    model = own.best_model(result.best_state()).eval()
+    guesses = model(X, (X.sum(dim=1) > 0).long())["logits"].argmax(dim=1)
+    assert float((guesses == (X.sum(dim=1) > 0)).float().mean()) == pytest.approx(
+        result.best_score
+    )
+
+
+def test_a_resumed_run_warns_of_nothing(capfd):
+    own = HuggingFaceTrainable(
+        partial(build, save_total_limit=1), monitor="eval_accuracy"
+    )
+    run = own.start({"rate": 0.1}, 0)
+    own.train(run)
+    capfd.readouterr()
+    own.train(run)
+    assert capfd.readouterr() == ("", "")

@@ -5,10 +5,13 @@ import random
 import pytest
 import torch
 from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from risingsearch import RisingSearch
+from risingsearch.errors import InvalidParameterError, SetupError
 from risingsearch.integrations.torch import Batches
 from risingsearch.integrations.torch.lightning import LightningTrainable
 
@@ -176,3 +179,73 @@ def test_an_arm_ends_with_the_epochs_of_its_trainer():
     result = search.run()
     assert result.n_epochs == 4
     assert result.failures == []
+
+
+class Stopping(Callback):
+    """Ends the training at a step, as ``max_time`` does."""
+
+    def on_train_batch_end(self, trainer, *_):
+        trainer.should_stop |= trainer.global_step == 8
+
+
+def stops():
+    return EarlyStopping("rate", stopping_threshold=1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "n_epochs"),
+    [
+        ({"callbacks": [EarlyStopping("accuracy", min_delta=2.0, patience=1)]}, 2),
+        ({"callbacks": EarlyStopping("accuracy", min_delta=2.0, patience=2)}, 3),
+        ({"callbacks": [stops()], "val_check_interval": 0.5}, 1),
+        ({"callbacks": [stops()], "min_epochs": 3}, 3),
+        ({"callbacks": [stops()], "min_steps": 7}, 2),
+        ({"max_steps": 4}, 1),
+        ({"max_steps": 14}, 3),
+        ({"max_steps": 12, "min_epochs": 5}, 2),
+        ({"callbacks": [Stopping()], "max_time": {"days": 1}}, 2),
+        ({"min_epochs": 4, "max_steps": 21}, 4),
+    ],
+)
+def test_an_arm_is_finished_when_its_trainer_says_so(tmp_path, options, n_epochs):
+    search = RisingSearch(
+        trainable(**options),
+        [{"rate": 0.1}, {"rate": 0.01}],
+        budget=12,
+        max_epochs=6,
+        epochs_per_job=3,
+        seed=0,
+        run_dir=tmp_path,
+    )
+    result = search.run()
+    assert [arm.epochs for arm in result.arms] == [n_epochs] * 2
+    assert result.n_epochs == 2 * n_epochs  # the rest of the jobs has returned
+    assert {arm.status for arm in result.arms} == {"finished"}
+    assert result.failures == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"callbacks": [ModelCheckpoint()]}, "leave it out; the search keeps every"),
+        ({"callbacks": ModelCheckpoint()}, "leave it out; the search keeps every arm"),
+        ({"logger": True}, "logger=True would mix the curves of all arms: leave it"),
+        ({"logger": CSVLogger("logs")}, "give the search a tracker of risingsearch"),
+    ],
+)
+def test_what_would_mix_the_files_of_arms_is_refused(options, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        trainable(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"check_val_every_n_epoch": 2}, "with check_val_every_n_epoch=2 not every"),
+        ({"monitor": "f1"}, "and monitor is 'f1': log it in validation_step"),
+    ],
+)
+def test_an_epoch_without_a_score_says_why(options, message):
+    search = RisingSearch(trainable(**options), [{"rate": 0.1}], budget=4)
+    with pytest.raises(SetupError, match=message):
+        search.run()

@@ -1,0 +1,75 @@
+"""Killed in any epoch and resumed, an arm trains the epochs that it is told of."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from risingsearch import RisingSearch
+from risingsearch.integrations.torch import TorchTrainable
+
+sys.path.insert(0, str(Path(__file__).parent))
+import digits_loop
+import test_huggingface
+import test_lightning
+
+pytestmark = test_huggingface.pytestmark
+RATES = [{"rate": 0.1, "width": 8}, {"rate": 0.01, "width": 8}]
+KINDS = {
+    "a loop": lambda: TorchTrainable(
+        digits_loop.build, digits_loop.train_epoch, digits_loop.validate, device="cpu"
+    ),
+    "Lightning": test_lightning.trainable,
+    "Hugging Face": lambda: test_huggingface.trainable(monitor="eval_loss", n_steps=3),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+class Mortal:
+    """Kills its process before or after it trains its epoch of some number."""
+
+    def __init__(self, own, epoch, *, before):
+        self.start, self.save, self.load = own.start, own.save, own.load
+        self.own, self.left, self.before = own, epoch, before
+
+    def train(self, run):
+        self.left -= 1
+        if self.left == 0 and self.before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        score = self.own.train(run)
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return score
+
+
+def search(own, folder=None):
+    options = {"budget": 6, "max_epochs": 4, "epochs_per_job": 2, "seed": 0}
+    return RisingSearch(own, RATES, run_dir=folder, **options)
+
+
+def told(result):
+    return [(row["arm"], row["epoch"], row["score"]) for row in result.history]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_epoch_told_is_the_epoch_trained(tmp_path, kind):
+    whole = told(search(KINDS[kind]()).run())
+    assert len({score for *_, score in whole}) > 1
+    for number, before in [(2, True), (2, False), (5, False)]:
+        folder = tmp_path / f"{number} {before}"
+        pid = os.fork()
+        if pid == 0:
+            search(Mortal(KINDS[kind](), number, before=before), folder).run()
+            os._exit(0)
+        assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+        assert told(RisingSearch.resume(folder, KINDS[kind]()).run()) == whole
