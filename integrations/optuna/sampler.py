@@ -27,7 +27,7 @@ from risingsearch.checks import checked_float, checked_int
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
-from risingsearch.integrations.optuna.sqlite_lock import claim
+from risingsearch.integrations.optuna.sqlite_lock import BEGUN, claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.integrations.optuna.trials import (
     ARM,
@@ -129,8 +129,10 @@ class RisingSampler(BaseSampler):
     artifact_store : optional
         One of Optuna's artifact stores for checkpoints instead.
     give_up_after : float, default 60.0
-        Seconds without a report after which a worker that has nothing else to do gives
-        a running trial up, at least 0; or the time of ten epochs, if that is more.
+        Seconds without a report after which other workers give a running trial up, at
+        least 0; or the time of ten epochs, if that is more. Its arm continues from its
+        checkpoint. Those of a SQLite database that a process of the past has left are
+        given up at once.
     callbacks : sequence of Callback or callable
         They hear of every epoch of the study, once its slice has ended, also of those
         of other processes: give them to one of these. That a search ends they hear when
@@ -266,13 +268,21 @@ class RisingSampler(BaseSampler):
         self.base.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
-        fix_enqueued(study, trial, self._enqueued)
-        if self._grant(study, trial) == 0:
-            self._wait_for_work(study, trial)
-        elif _opens(trial):
-            self._ask_prior(study, trial)
-            self.base.before_trial(self._view(study, trial), trial)
+        """Decide what the trial trains: an arm's next slice, a new arm, or nothing.
+
+        A trial for which this raises is failed: Optuna would leave it running.
+        """
+        try:
+            fix_enqueued(study, trial, self._enqueued)
+            if self._grant(study, trial) == 0:
+                self._wait_for_work(study, trial)
+            elif _opens(trial):
+                self._ask_prior(study, trial)
+                self.base.before_trial(self._view(study, trial), trial)
+        except Exception:
+            with suppress(UpdateFinishedTrialError):
+                study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            raise
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -334,6 +344,9 @@ class RisingSampler(BaseSampler):
             reports = trial.intermediate_values.values()
             if values and reports and values[0] not in reports:
                 warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
+            silent = replica.silent(self.give_up_after, self._here.mine)
+            if self._give_up(study, silent):
+                replica.sync(all_trials(study))
             if not replica.opens_next:
                 self._prepare_next(study, replica)
 
@@ -370,20 +383,23 @@ class RisingSampler(BaseSampler):
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
-                self._give_up(study, replica)
+                silent = replica.silent(self.give_up_after, self._here.mine)
+                self._give_up(study, silent)
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
             if not study._thread_local.in_optimize_loop:
                 return
             time.sleep(pause)
 
-    def _give_up(self, study: Study, replica: StudyReplica) -> None:
-        for silent in replica.silent(self.give_up_after, self._here.mine):
+    def _give_up(self, study: Study, trials: Sequence[FrozenTrial]) -> int:
+        """Let the arms of trials continue elsewhere; return how many these are."""
+        for trial in trials:
             with suppress(UpdateFinishedTrialError):
                 # Not ended: should it be alive, Optuna would raise when it is told.
                 study._storage.set_trial_user_attr(
-                    silent._trial_id, GIVEN_UP, n_kept(silent)
+                    trial._trial_id, GIVEN_UP, n_kept(trial)
                 )
+        return len(trials)
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
         """Queue what is due, or stop where nothing ever will be; return if either."""
@@ -397,20 +413,13 @@ class RisingSampler(BaseSampler):
         return True
 
     def _ask_prior(self, study: Study, trial: FrozenTrial) -> None:
-        """Have earlier searches suggest an arm; to what was enqueued they add nothing.
-
-        A trial that they raise for is failed here: Optuna would leave it running.
-        """
+        """Have earlier searches suggest an arm, unless one was enqueued."""
         if self._prior is None or FIXED in trial.system_attrs:
             return
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             opened = replica.opened()
-            try:
-                params = self._prior.suggest(trial.number, opened)
-            except Exception:
-                study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
-                raise
+            params = self._prior.suggest(trial.number, opened)
             if params is not None:
                 space = {name: opened.space[name] for name in params}
                 self._here.suggested[trial.number] = params, space
@@ -468,7 +477,10 @@ class RisingSampler(BaseSampler):
                     f"the study has a {type(study.pruner).__name__}"
                 )
                 warnings.warn(msg, RuntimeWarning, stacklevel=2)
-            claim(study._storage)
+            if claim(study._storage):
+                running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+                dead = [one for one in running if (one.datetime_start or BEGUN) < BEGUN]
+                self._give_up(study, dead)
             replica = StudyReplica(
                 partial(self._scheduler, study.direction.name.lower()),
                 self._n_arms,

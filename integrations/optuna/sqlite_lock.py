@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -14,29 +15,32 @@ from optuna.storages._cached_storage import _CachedStorage
 
 from risingsearch.errors import SetupError
 
+BEGUN = datetime.now()
+"""Before the first trial of this process."""
+
 _popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
 
 
-def claim(storage: BaseStorage) -> None:
+def claim(storage: BaseStorage) -> bool:
     """Keep a SQLite database for this process, or raise; other storages are shared.
 
     SQLite locks no row, so two processes that read the queue at the same time may both
-    get the same trial.
+    get the same trial. True: all processes that had the database before are dead.
     """
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
-        return
+        return False
     # Two threads may not take the same trial out of the queue either.
     storage.set_trial_state_values = partial(  # type: ignore[method-assign]
         _one_at_a_time, type(storage).set_trial_state_values, storage
     )
     database = backend.engine.url.database
     if not database or database == ":memory:":
-        return
+        return False
     path = f"{os.path.realpath(database)}.rising.lock"
     if (os.getpid(), path) in _held:
-        return
+        return False
     lock = FileLock(path, thread_local=False)
     try:
         lock.acquire(timeout=0)
@@ -47,6 +51,7 @@ def claim(storage: BaseStorage) -> None:
         )
         raise SetupError(msg) from None
     _held[os.getpid(), path] = lock
+    return True
 
 
 def _one_at_a_time(method: Callable[..., bool], *args: Any, **kwargs: Any) -> bool:

@@ -1,10 +1,12 @@
 """Three processes share one study."""
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
+import types
 import uuid
 from collections import Counter
 from pathlib import Path
@@ -13,6 +15,10 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
+from risingsearch.integrations.optuna import study_replica
+
+sys.path.insert(0, str(Path(__file__).parent))
+from worker import open_storage
 
 WORKER = Path(__file__).with_name("worker.py")
 POSTGRES = os.environ.get("RISINGSEARCH_TEST_POSTGRES")
@@ -27,11 +33,6 @@ def place(request, tmp_path):
 
 @pytest.fixture
 def study(place):
-    sys.path.insert(0, str(WORKER.parent))
-    try:
-        from worker import open_storage
-    finally:
-        sys.path.remove(str(WORKER.parent))
     return optuna.create_study(
         study_name=uuid.uuid4().hex, storage=open_storage(place), direction="maximize"
     )
@@ -109,6 +110,41 @@ def check(study, workers, n_dead=0):
     begun = Counter(line for worker in workers for line in worker.epochs())
     assert set(begun) >= {f"{arm} {epoch}" for arm, epoch in told}
     assert begun.total() <= BUDGET + n_dead
+
+
+def test_an_arm_whose_owner_is_silent_trains_on_before_all_others_have_ended(
+    tmp_path, monkeypatch
+):
+    hours = itertools.count(0, 3600)
+    clock = types.SimpleNamespace(monotonic=lambda: next(hours))
+    monkeypatch.setattr(study_replica, "time", clock)
+
+    def study_of_a_process():
+        return optuna.create_study(
+            study_name="shared",
+            storage=open_storage(f"journal:{tmp_path}/log"),
+            load_if_exists=True,
+            sampler=rising.RisingSampler(60, 20, n_candidates=3, epochs_per_job=2),
+            pruner=rising.RisingPruner(),
+        )
+
+    dead = study_of_a_process().ask()
+    dead.suggest_float("x", 0.0, 1.0)
+    rising.arm(dead)
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        for epoch in range(rising.arm(trial).from_epoch, 20):
+            trial.report(x + epoch, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return x
+
+    study = study_of_a_process()
+    study.optimize(objective)
+    arms = [trial.user_attrs.get("rising:arm") for trial in study.trials[1:]]
+    assert arms.index(dead.number) < len(arms) // 2
+    assert sum(result.epochs for result in rising.arm_results(study)) == 60
 
 
 def test_processes_share_the_budget(start, study):

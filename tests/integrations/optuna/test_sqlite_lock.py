@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 
@@ -62,6 +63,7 @@ def test_sqlite_serves_one_process_after_the_other(objective, tmp_path):
     assert refused.returncode == 1
     assert "another process searches in" in refused.stderr
     assert "use JournalStorage, PostgreSQL or MySQL" in refused.stderr
+    assert study.get_trials(states=(optuna.trial.TrialState.RUNNING,)) == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -69,3 +71,53 @@ def test_sqlite_in_memory_is_not_shared(objective, make_study):
     study = make_study(budget=20, study={"storage": "sqlite://"})
     study.optimize(objective)
     assert objective.trained.total() == 20
+
+
+KILLED = """
+import os, pathlib, signal, sys
+import optuna
+import risingsearch.integrations.optuna as rising
+
+sampler = rising.RisingSampler(
+    12, 12, epochs_per_job=4, n_candidates=1, checkpoint_dir=sys.argv[2]
+)
+study = optuna.create_study(
+    study_name="killed",
+    storage=sys.argv[1],
+    load_if_exists=True,
+    sampler=sampler,
+    pruner=rising.RisingPruner(),
+)
+dies_at = int(sys.argv[3])
+
+def objective(trial):
+    trial.suggest_float("x", 0.0, 1.0)
+    arm = rising.arm(trial)
+    epoch = int((arm.checkpoint / "n").read_text()) if arm.checkpoint else 0
+    while epoch < 12:
+        if epoch == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        trial.report(epoch + 1.0, epoch)
+        epoch += 1
+        if epoch % 2 == 0:
+            with arm.save() as folder:
+                (folder / "n").write_text(str(epoch))
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return float(epoch)
+
+study.optimize(objective)
+"""
+
+
+@pytest.mark.parametrize("dies_at", [3, 6])
+def test_the_arm_of_a_killed_process_continues_in_the_next(tmp_path, dies_at):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, storage, tmp_path]
+    assert subprocess.run([*command, str(dies_at)]).returncode == -signal.SIGKILL
+    subprocess.run([*command, "-1"], check=True, timeout=50)  # less than give_up_after
+    study = optuna.load_study(study_name="killed", storage=storage)
+    [result] = rising.arm_results(study)
+    assert result.epochs == 12
+    trained = {epoch: epoch + 1.0 for epoch in range(12)}
+    assert result.curve == trained  # under the numbers that they were told with

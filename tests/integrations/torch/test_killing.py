@@ -65,7 +65,7 @@ def told(result):
 def test_the_epoch_told_is_the_epoch_trained(tmp_path, kind):
     whole = told(search(KINDS[kind]()).run())
     assert len({score for *_, score in whole}) > 1
-    for number, before in [(2, True), (2, False), (5, False)]:
+    for number, before in [(2, False), (5, True)]:
         folder = tmp_path / f"{number} {before}"
         pid = os.fork()
         if pid == 0:
