@@ -135,6 +135,11 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     return max(1, int(steps) // steps_per_epoch)
 
 
+def same_in_one_fit(estimator: Any) -> bool:
+    """Return whether one ``fit`` gives the model of several epochs: a warm start."""
+    return epoch_method(_innermost(estimator)[1]).kind in ("n_estimators", "max_iter")
+
+
 def passes(estimator: Any) -> list[str]:
     """Return parameters by which ``partial_fit`` may make several passes in a call.
 

@@ -24,6 +24,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.epoch_methods import same_in_one_fit
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import (
     Resource,
@@ -141,9 +142,12 @@ class Folds:
 
         With a resource, with all of it: that is what its first epochs tell about.
         """
-        [trainer] = self._trainers(params, seed, 1, in_full=True)
+        at_once = 1
         if self.resource is not None:
             n_epochs = 1
+        elif same_in_one_fit(configured(self.estimator, params)):
+            n_epochs, at_once = 1, n_epochs
+        [trainer] = self._trainers(params, seed, 1, in_full=True, at_once=at_once)
         for _ in range(n_epochs):
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
@@ -162,7 +166,13 @@ class Folds:
         self._caches.clear()
 
     def _trainers(
-        self, params: Mapping[str, Any], seed: int, n: int, *, in_full: bool = False
+        self,
+        params: Mapping[str, Any],
+        seed: int,
+        n: int,
+        *,
+        in_full: bool = False,
+        at_once: int = 1,  # epochs
     ) -> list[EpochTrainer | Retrainer]:
         estimator = configured(self.estimator, params)
         shared = unseeded_of_transformers(estimator)
@@ -175,7 +185,7 @@ class Folds:
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
         return [
-            EpochTrainer(clone(estimator), self.steps_per_epoch, classes)
+            EpochTrainer(clone(estimator), self.steps_per_epoch * at_once, classes)
             for _ in range(n)
         ]
 

@@ -309,3 +309,32 @@ def test_a_clone_of_an_ensemble_trains_the_winner_again(kind):
     best = searched(kind(**options), steps_per_epoch=2).best_estimator_
     again = clone(best).fit(X, CLASSES)
     np.testing.assert_array_equal(best.predict_proba(X), again.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        HistGradientBoostingClassifier(max_features=0.5, random_state=0),
+        GradientBoostingClassifier(subsample=0.5, max_features=2, random_state=0),
+        RandomForestClassifier(class_weight="balanced", random_state=0),
+        BaggingClassifier(max_features=0.5, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_a_warm_start_is_refitted_in_one_fit(model, in_pipeline, monkeypatch):
+    estimator = make_pipeline(StandardScaler(), model) if in_pipeline else model
+    trainer = EpochTrainer(clone(estimator), 2)
+    rows, fit = [], type(model).fit
+
+    def counted(self, X, y):
+        rows.append(len(X))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(type(model), "fit", counted)
+    search = searched(estimator, [{}, {}], policy="round-robin", steps_per_epoch=2)
+    assert rows.count(len(X)) == 1
+    for _ in range(search.best_epoch_):
+        trainer.train(X, CLASSES)
+    expected = trainer.estimator.predict_proba(X)
+    np.testing.assert_array_equal(search.predict_proba(X), expected)
