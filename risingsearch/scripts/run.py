@@ -46,8 +46,9 @@ from risingsearch.storage.run_directory import (
 )
 
 ARMS = "arms"
-ENOUGH = 3
-"""Scripts that fail to resume, if none has succeeded, before the search ends."""
+UNLIKELY, DOUBTFUL = 0.01, 0.1
+"""Probabilities that all scripts fail to resume by chance: the search ends while it
+runs, or at its end."""
 RETAINED = 2
 """Checkpoint directories of an arm: the last, and one for when that is gone."""
 
@@ -121,7 +122,7 @@ def run_sweep(
         result = search.run()
         cleaner.clean()
     if sweep.resume:
-        _check_resumed(search)
+        _check_resumed(search, DOUBTFUL)
     return result, _best_folder(result, trainable)
 
 
@@ -136,7 +137,7 @@ def _after_job(
         trainable.after_job(report)
     cleaner.after_job(report)
     if sweep.resume and report.failure is not None:
-        _check_resumed(search, ENOUGH)
+        _check_resumed(search, UNLIKELY)
 
 
 def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
@@ -315,15 +316,23 @@ def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterato
         executor.shutdown()
 
 
-def _check_resumed(search: RisingSearch, least: int = 1) -> None:
-    """Raise a SearchFailedError if so many scripts had to resume, and none has."""
-    resumed = [each for each in search.reports.values() if each.job.from_epoch > 0]
-    failed = [each for each in resumed if each.failure and not each.scores]
-    if len(failed) < least or any(math.isfinite(x) for r in resumed for x in r.scores):
+def _check_resumed(search: RisingSearch, chance: float) -> None:
+    """Raise a SearchFailedError if scripts fail to resume, and that is no chance.
+
+    None has succeeded, and at the rate at which those fail that begin anew, so many in
+    a row would fail with less than this probability.
+    """
+    in_vain = [r for r in search.reports.values() if r.failure and not r.scores]
+    failed = [report for report in in_vain if report.job.from_epoch > 0]
+    resumed = [r for r in search.reports.values() if r.job.from_epoch > 0]
+    n_begun = len(search.reports) - len(resumed)
+    rate = (len(in_vain) - len(failed) + 1) / (n_begun + 2)
+    has_resumed = any(math.isfinite(x) for r in resumed for x in r.scores)
+    if has_resumed or rate ** len(failed) >= chance:
         return
     msg = (
-        f"no script has resumed from its checkpoint, of {len(failed)} that had to: "
-        f"{failed[0].failure}; if a script cannot load its checkpoint, "
+        f"no script has resumed from its checkpoint, of {len(failed)} that had "
+        f"to: {failed[0].failure}; if a script cannot load its checkpoint, "
         "resume: false in the sweep keeps its process alive, with another --run-dir"
     )
     raise SearchFailedError(msg) from failed[0].failure

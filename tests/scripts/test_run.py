@@ -1,11 +1,17 @@
-"""What a sweep keeps while its scripts go on."""
+"""What a sweep keeps while its scripts train, and when it ends."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from risingsearch.arms import Job, Report
-from risingsearch.scripts.run import _CheckpointCleaner
+from risingsearch.errors import ScriptError, SearchFailedError
+from risingsearch.scripts.run import (
+    DOUBTFUL,
+    UNLIKELY,
+    _check_resumed,
+    _CheckpointCleaner,
+)
 from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
 
 ARM = 3
@@ -36,3 +42,38 @@ def test_a_checkpoint_that_comes_as_others_are_dropped_is_kept(tmp_path, best_ar
     kept = {path.name for path in own.home(ARM).iterdir()}
     needed = {1, 2, 3, 4} if best_arm == ARM else {2, 3, 4}
     assert kept == {checkpoint_name(epoch) for epoch in needed}
+
+
+def a_search(began, resumed):
+    """Return a search by how its jobs have ended, + or -."""
+    told = [(0, one) for one in began] + [(1, one) for one in resumed]
+    reports = {
+        k: Report(Job(k, after, 1, k), [0.1])
+        if sign == "+"
+        else Report(Job(k, after, 1, k), failure=ScriptError("it is flaky"))
+        for k, (after, sign) in enumerate(told)
+    }
+    return SimpleNamespace(reports=reports)
+
+
+@pytest.mark.parametrize(
+    ("began", "resumed", "chance", "ends"),
+    [
+        ("+++", "---", UNLIKELY, True),  # what begins anew never fails
+        ("++++++++", "--", UNLIKELY, False),
+        ("++", "--", DOUBTFUL, True),
+        ("+", "-", DOUBTFUL, False),
+        ("++++", "---+", UNLIKELY, False),
+        ("+-+--+", "---", UNLIKELY, False),  # three of three, by chance
+        ("+-+--+", "---", DOUBTFUL, False),
+        ("+-+--+", "-" * 7, UNLIKELY, True),
+        ("+++-", "----", UNLIKELY, False),
+        ("+++-", "-----", UNLIKELY, True),
+    ],
+)
+def test_a_flaky_script_is_none_that_cannot_resume(began, resumed, chance, ends):
+    if not ends:
+        _check_resumed(a_search(began, resumed), chance)
+        return
+    with pytest.raises(SearchFailedError, match="no script has resumed from its"):
+        _check_resumed(a_search(began, resumed), chance)
