@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from risingsearch.cli.options import add_command, count, one_line, writing
+from risingsearch.cli.options import add_command, check_file, count, one_line, writing
 from risingsearch.errors import InvalidParameterError
 
 Note = Callable[[str], None]
@@ -74,9 +74,9 @@ def add_import(commands: Any) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    from risingsearch.scripts.yaml_files import dump_yaml, read_yaml
-
     path = arguments.wandb
+    check_file(path)
+    from risingsearch.scripts.yaml_files import dump_yaml, read_yaml
 
     def note(sentence: str) -> None:
         print(one_line(f"{path}: {sentence}"), file=sys.stderr)

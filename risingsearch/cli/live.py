@@ -10,8 +10,10 @@ from __future__ import annotations
 import html
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,11 +27,12 @@ from starlette.types import ASGIApp
 
 from risingsearch.cli.options import one_line
 from risingsearch.cli.status import RUNNING, RunView, named
-from risingsearch.errors import RisingSearchError
+from risingsearch.errors import InvalidParameterError, RisingSearchError
 from risingsearch.plotting.comparison import comparison_page
 from risingsearch.plotting.html_report import report_page
 from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import own_page
+from risingsearch.search.following import RunVersion
 from risingsearch.search.results import SearchResult
 
 HOSTS = ["127.0.0.1", "localhost"]
@@ -48,64 +51,79 @@ NO_TOKEN = "This page needs the whole URL, with its token."
 
 
 class LiveRun:
-    """A run and the report of it, made again when its files have changed."""
+    """A run and the report of it, made again when its files have changed.
+
+    It may come later. What is wrong with it is shown, so that others can be looked at.
+    """
 
     def __init__(self, name: str, run_dir: Path) -> None:
         self.name = name
-        self._run = RunView(run_dir)
-        self._problem: str | None = None
+        self.problem: str | None = None
+        self._run_dir = run_dir
+        self._run: RunView | None = None
         self._page: str | None = None
         self._importances: tuple[int, Importances] | None = None  # after so many epochs
-        self._mark = self._run.reader.version()
+        self._mark: RunVersion | None = None
         self._next = 0.0
+        self.version()
 
     def version(self) -> str:
         """Return a text that changes with the page."""
         if time.monotonic() >= self._next:
             begun = time.monotonic()
-            try:
-                mark = self._run.reader.version()
-                if mark != self._mark or self._problem is not None:
-                    self._run.look()
-                    self._mark, self._problem, self._page = mark, None, None
-            except RisingSearchError as error:
-                self._problem, self._page = one_line(str(error)), None
+            with self._noting_problems():
+                self._look()
             self._rest(begun)
-        return f"{self._mark} {self._problem}"
+        return f"{self._mark} {self.problem}"
+
+    def _look(self) -> None:
+        run = self._run = self._run or RunView(self._run_dir, may_come=True)
+        mark = run.reader.version()
+        if mark != self._mark or self.problem is not None:
+            run.look()
+            self._mark, self.problem, self._page = mark, None, None
+
+    @contextmanager
+    def _noting_problems(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # of any kind: the files may hold anything
+            known = isinstance(error, RisingSearchError)
+            what = "" if known else f"{type(error).__name__}: "
+            self.problem, self._page = one_line(f"{what}{error}"), None
 
     def words(self) -> str:
         """Return how the run is doing, for the user."""
-        if self._problem is not None:
-            return f"damaged: {self._problem}"
-        run = self._run
-        return f"{run.state}: {run.why_ended() or run.progress_text()}"
+        with self._noting_problems():
+            if self.problem is None and (run := self._run) is not None:
+                return f"{run.state}: {run.why_ended() or run.progress_text()}"
+        return f"damaged: {self.problem}"
 
     def result(self) -> SearchResult | None:
         """Return the result so far, None before the first epoch."""
-        status = self._run.status
-        if status is None or not status.result.history or self._problem:
-            return None
-        return self._run.result
+        with self._noting_problems():
+            status = None if self._run is None else self._run.status
+            if status is not None and status.result.history and not self.problem:
+                return cast("RunView", self._run).result
+        return None
 
     def page(self) -> str:
         """Return the report of the run as it is now."""
         version = self.version()
-        if self._page is None:
-            result = self.result()
-            if result is None:
-                return note_page(self.name, html.escape(self.words()), version)
+        if self._page is None and (result := self.result()) is not None:
             begun = time.monotonic()
-            settings, space = self._run.settings_and_space()
-            self._page = report_page(
-                result,
-                title=self.name,
-                settings=settings,
-                space=space,
-                version=version,
-                importances=self._important(result),
-            )
+            with self._noting_problems():
+                settings, space = cast("RunView", self._run).settings_and_space()
+                self._page = report_page(
+                    result,
+                    title=self.name,
+                    settings=settings,
+                    space=space,
+                    version=version,
+                    importances=self._important(result),
+                )
             self._rest(begun)
-        return self._page
+        return self._page or note_page(self.name, html.escape(self.words()), version)
 
     def _important(self, result: SearchResult) -> Importances:
         """Return the importances, computed anew only when results have come."""
@@ -190,10 +208,12 @@ def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
 
     Raises
     ------
-    RisingSearchError
-        If one of the runs cannot be read.
+    InvalidParameterError
+        If none of the runs can be read.
     """
     runs = [LiveRun(name, run_dir) for name, run_dir in named(run_dirs).items()]
+    if all(run.problem for run in runs):
+        raise InvalidParameterError(str(runs[0].problem))
     pages: dict[str, LiveRun | LiveRuns] = {"": runs[0]}
     if len(runs) > 1:
         pages = {str(number): run for number, run in enumerate(runs)}

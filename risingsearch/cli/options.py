@@ -137,6 +137,15 @@ def _whole(text: str, low: int, high: int | None = None) -> int:
     return int(text)
 
 
+def check_file(path: Path) -> None:
+    """Raise an error if a file cannot be read, before a package is missed for it."""
+    try:
+        path.open("rb").close()
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise InvalidParameterError(f"{path} cannot be read ({problem})") from error
+
+
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Say what is wrong with a file that cannot be written."""

@@ -36,8 +36,7 @@ def add_serve(commands: Any) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     try:
-        import uvicorn
-
+        from risingsearch.cli.connections import server_of
         from risingsearch.cli.live import app_of
     except ModuleNotFoundError as error:
         raise missing(error.name or "uvicorn", extra="serve") from error
@@ -45,11 +44,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     app = app_of(arguments.run_dirs, token)
     with _listening(arguments.port) as listener:
         print(f"http://{HOST}:{listener.getsockname()[1]}/{token}/", flush=True)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False
-        )
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+            server_of(app).run(sockets=[listener])
 
 
 def _listening(number: int) -> socket.socket:

@@ -40,14 +40,14 @@ class RunView:
     """A run for ``status``, ``watch``, ``serve``, ``report`` and ``export``.
 
     Nothing is run or unpickled. Facts of a sweep complete those of its search. The
-    directory may be empty yet.
+    directory may be empty yet, or ``may_come`` later.
     """
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, *, may_come: bool = False) -> None:
         from risingsearch.search.following import RunReader
 
         self.path = run_dir
-        self.reader = RunReader(run_dir)
+        self.reader = RunReader(run_dir, may_come=may_come)
         self.look()
 
     def look(self) -> None:
@@ -125,6 +125,8 @@ class RunView:
         from risingsearch.plotting.words import duration
 
         status = self.status
+        if status is None and not self.path.exists():
+            return "the directory does not exist yet"
         if status is None or not status.result.history:
             return "no epoch is recorded yet"
         parts = [f"{status.spent:,.6g} of {status.budget:,.6g} {status.unit}"]

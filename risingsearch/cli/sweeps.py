@@ -16,6 +16,7 @@ from risingsearch.cli.options import (
     add_run_command,
     amount,
     budget_or_increase,
+    check_file,
     increase,
 )
 from risingsearch.cli.printing import print_facts
@@ -85,6 +86,7 @@ def _add_retry(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
+    check_file(path)
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(path)
@@ -92,9 +94,9 @@ def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
+    sweep = _sweep(arguments.sweep, arguments.budget)
     from risingsearch.priors import read_prior
 
-    sweep = _sweep(arguments.sweep, arguments.budget)
     candidates = sweep.draw()
     facts: dict[str, Any] = {
         "policy": sweep.policy,
@@ -145,6 +147,7 @@ def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    check_file(arguments.sweep)
     from risingsearch.scripts.run import run_sweep
     from risingsearch.storage.run_directory import holds_search
 
@@ -173,10 +176,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _resume(arguments: argparse.Namespace) -> None:
+    from risingsearch.storage.run_directory import saved_header
+
+    run_dir = arguments.run_dir
+    saved_header(run_dir)
     from risingsearch.scripts.identity import FILE
     from risingsearch.scripts.run import resume_sweep
 
-    run_dir = arguments.run_dir
     print(
         f"risingsearch: {run_dir} continues as {run_dir / FILE} says, with what run "
         "was last given; no other file is read",

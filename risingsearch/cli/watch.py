@@ -29,7 +29,8 @@ def add_watch(commands: Any) -> None:
         commands, "watch", _watch, "show a run in the terminal, also while it runs"
     )
     watch.description += (
-        " It ends with the run; Ctrl-C ends it before, but not the search. If standard "
+        " It waits for a run that has not begun, and ends with it; Ctrl-C ends it "
+        "before, but not the search. If standard "
         "output is not a terminal, it prints one frame and ends."
     )
     watch.add_argument("run_dir", type=Path, metavar="RUN")
@@ -38,7 +39,7 @@ def add_watch(commands: Any) -> None:
 
 
 def _watch(arguments: argparse.Namespace) -> None:
-    run = RunView(arguments.run_dir)
+    run = RunView(arguments.run_dir, may_come=True)
     if arguments.json:
         run.print_facts(as_json=True)
         return

@@ -87,6 +87,7 @@ def problems_of(
     ``keys`` are those that the file may have, by the place that has them.
     """
     problems = error.errors(include_url=False)
+    problems.sort(key=lambda one: one["type"] != "extra_forbidden")  # may cause others
     shown = [_sentence(each, tagged, keys) for each in problems[:SHOWN]]
     return "; ".join(shown + ["and more"] * (len(problems) > SHOWN))
 

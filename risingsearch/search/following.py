@@ -57,12 +57,14 @@ class RunReader:
     """Reader of the search in a run directory, which changes nothing there.
 
     Each ``read`` takes in what was added to the journal since the last one. Nothing is
-    unpickled or run.
+    unpickled or run. The directory ``may_come`` later.
     """
 
-    def __init__(self, run_dir: str | Path) -> None:
+    def __init__(self, run_dir: str | Path, *, may_come: bool = False) -> None:
         self.path = Path(run_dir)
         self._replayed: Replayed | None = None
+        if may_come and not os.path.lexists(self.path):
+            return
         if not holds_search(self.path) and not _has_just_begun(self.path):
             what = "holds no search" if self.path.exists() else "does not exist"
             msg = f"{self.path} {what}: name the run directory of one"
@@ -79,6 +81,8 @@ class RunReader:
 
     def read(self) -> RunStatus | None:
         """Return the status of the search, None before anything is written."""
+        if self._replayed is None and not os.path.lexists(self.path):
+            return None
         is_running = is_held(self.path)  # before the journal: its end is then known
         if self._replayed is None and _has_just_begun(self.path):
             return None

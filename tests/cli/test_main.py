@@ -59,6 +59,28 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"risingsearch {risingsearch.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [(name, "none") for name in ("plan", "run", "resume", "import-sweep")],
+)
+def test_what_is_not_there_is_said_before_what_is_not_installed(
+    arguments, monkeypatch, capsys
+):
+    for name in [name for name in sys.modules if "risingsearch.scripts." in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"risingsearch: {arguments[1]} " in said
+    assert "pydantic" not in said
+
+
+def test_python_runs_it_as_a_module():
+    command = [sys.executable, "-m", "risingsearch", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"risingsearch {risingsearch.__version__}\n"
+
+
 def test_an_unknown_command_is_bad_input(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["dance"])

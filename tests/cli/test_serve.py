@@ -8,8 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
 import pytest
 from sklearn.datasets import make_classification
@@ -17,7 +19,7 @@ from sklearn.linear_model import SGDClassifier
 from starlette.testclient import TestClient
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.cli import live
+from risingsearch.cli import connections, live
 from risingsearch.cli.live import app_of
 from risingsearch.cli.main import main
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -156,6 +158,35 @@ def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
     assert client.get("version").json()["words"].startswith("finished")
     shutil.rmtree(run_dir)
     assert "holds no search" in client.get("version").json()["words"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.mkdir(),  # in the place of the journal
+        lambda path: path.write_bytes(b"\0" * 99),
+        lambda path: path.write_text('{"event": "header", "version": []}\n'),
+        lambda path: path.symlink_to("/dev/zero"),
+    ],
+)
+def test_a_bad_run_does_not_keep_others_from_being_shown(run_dir, tmp_path, spoil):
+    (tmp_path / "bad").mkdir()
+    spoil(tmp_path / "bad" / JOURNAL)
+    client = served(run_dir, tmp_path / "bad", tmp_path / "later")
+    listed = client.get("").text
+    assert '<a href="0/">run</a>, best score 0.9; finished: ' in listed
+    assert '<a href="1/">bad</a>; damaged: ' in listed
+    assert "later</a>; waiting: the directory does not exist yet" in listed
+    assert "<h1>run</h1>" in client.get("0/").text
+    assert "damaged" in client.get("1/").text
+    a_search(tmp_path / "later").run()
+    assert "finished" in client.get("2/version").json()["words"]
+
+
+def test_an_error_of_any_kind_is_shown_in_its_place(run_dir, monkeypatch):
+    client = served(run_dir)
+    monkeypatch.setattr(live, "report_page", lambda *a, **k: {}["unknown"])
+    assert "damaged: KeyError: &#x27;unknown&#x27;" in client.get("").text
 
 
 def test_of_a_sweep_it_names_the_command_and_of_any_search_the_metric(
@@ -307,17 +338,41 @@ class TestCommand:
             main(["serve", str(run_dir), "--port", number])
         assert "argument --port: must be a" in capsys.readouterr().err
 
-    def test_what_is_no_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
-        gone = run_dir.parent / "gone"
-        assert main(["serve", str(run_dir), str(gone)]) == 2
+    def test_what_is_no_run_is_bad_input_in_one_sentence(self, tmp_path, capsys):
+        (tmp_path / "file").touch()
+        assert main(["serve", str(tmp_path / "file")]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert "gone does not exist: name the run directory" in line
+        assert "file holds no search: name the run directory" in line
+
+    def test_idle_and_endless_requests_keep_nobody_out(self, run_dir, monkeypatch):
+        monkeypatch.setattr(connections, "MOST", 4)
+        monkeypatch.setattr(connections, "SECONDS", 0.3)
+        server = connections.server_of(app_of([run_dir], "token"))
+        listener = socket.create_server(("127.0.0.1", 0))
+        address = listener.getsockname()
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            idle = [socket.create_connection(address) for _ in range(9)]
+            idle[-1].sendall(b"GET /token/ HTTP/1.1\r\n")  # and no end
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            with opener.open(f"http://127.0.0.1:{address[1]}/token/") as answer:
+                assert b"<h1>run</h1>" in answer.read()
+            with socket.create_connection(address) as long:
+                long.sendall(b"GET /token/ HTTP/1.1\r\nA: " + 20_000 * b"a")
+                assert b" 400 " in long.recv(100)
+            for one in idle:
+                with one, suppress(ConnectionResetError):
+                    assert one.recv(1) == b""  # closed
+        finally:
+            server.should_exit = True
+            thread.join()
 
     @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
     def test_without_its_extra_it_says_what_to_install(
         self, run_dir, capsys, monkeypatch, package
     ):
-        for name in ("risingsearch.cli.live",):
+        for name in ("risingsearch.cli.live", "risingsearch.cli.connections"):
             monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.setitem(sys.modules, package, None)
         assert main(["serve", str(run_dir)]) == 2

@@ -163,6 +163,13 @@ class TestCommand:
         assert main(["status", str(run_dir), "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == facts
 
+    def test_a_directory_that_is_not_there_yet_is_waited_for(self, tmp_path, capsys):
+        assert main(["watch", str(tmp_path / "later")]) == 0
+        assert "the directory does not exist yet" in capsys.readouterr().out
+        assert main(["watch", str(tmp_path / "later"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["state"] == "waiting"
+        assert main(["status", str(tmp_path / "later")]) == 2
+
     def test_an_empty_directory_is_waited_for(self, tmp_path, capsys):
         assert main(["watch", str(tmp_path)]) == 0
         assert "no epoch is recorded yet" in capsys.readouterr().out
@@ -183,7 +190,7 @@ class TestCommand:
         self, tmp_path, capsys, options
     ):
         (tmp_path / "file").touch()
-        for path in (tmp_path, tmp_path / "file", tmp_path / "gone"):
+        for path in (tmp_path, tmp_path / "file"):
             assert main(["watch", str(path), *options]) == 2
             printed = capsys.readouterr()
             assert printed.out == ""
@@ -237,10 +244,11 @@ class Terminal:
 
 class TestInATerminal:
     def test_it_follows_a_search_and_ends_with_it(self, tmp_path):
-        terminal = Terminal("watch", str(tmp_path))
-        terminal.until("no epoch is recorded yet")
+        run_dir = tmp_path / "a" / "run"
+        terminal = Terminal("watch", str(run_dir))
+        terminal.until("does not exist yet")
         seen = threading.Event()
-        search = a_search(tmp_path)
+        search = a_search(run_dir)
 
         def wait_until_seen(epoch):
             if not seen.is_set():

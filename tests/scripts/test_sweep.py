@@ -67,6 +67,24 @@ def test_a_timeout_is_the_budget_only_where_there_is_no_other():
         checked_sweep(alone, "a.yaml")
 
 
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("budget", "budgett"),
+        ("command", "comand"),
+        ("max_epochs", "max_epoch"),
+        ("parameters", "params_"),
+        ("metric", "metrics"),
+        ("direction", "Direction"),
+    ],
+)
+def test_a_misspelt_key_is_named_first(key, wrong):
+    whole = {"metric": "score", "direction": "maximize", **SWEEP}
+    given = {wrong if name == key else name: value for name, value in whole.items()}
+    with pytest.raises(InvalidParameterError, match=f"^a.yaml: {wrong} is no key of a"):
+        checked_sweep(given, "a.yaml")
+
+
 def test_budgets_in_time_need_a_number_of_configurations():
     sweep = checked_sweep(changed(budget={"hours": 0.5}), "a.yaml")
     assert sweep.budget == Budget(hours=0.5)
