@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from risingsearch.cli.options import add_json, add_run_command
+from risingsearch.cli.options import add_json, add_run_command, one_line
 from risingsearch.cli.printing import print_facts
 from risingsearch.errors import InvalidParameterError
 
@@ -169,9 +169,11 @@ class RunView:
         if gpus := self.last.get("gpus"):
             facts["gpus"] = gpus
         if (self.path / "slurm").is_dir():
-            from risingsearch.scripts.slurm.slices import FOLDER, counted
+            from risingsearch.scripts.slurm.slices import FOLDER, counted, note_of
 
             facts["jobs_of_slurm"] = counted(self.path / FOLDER)
+            if status.is_running and (note := note_of(self.path / FOLDER)):
+                facts["slurm"] = one_line(note)
         if status.is_running:
             facts["training"] = [one._asdict() for one in status.training]
             facts["seconds_left"] = status.seconds_left

@@ -216,11 +216,15 @@ class Loop:
         self._workers = workers
         self._in_process = in_process
         self._seed_of = seed_of
-        self._progress = ProgressLine(log.scheduler) if progress else None
+        self._progress = self._progress_line() if progress else None
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._longest = 0.0  # seconds of a job in this run
         self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
+
+    def _progress_line(self) -> ProgressLine:
+        note = getattr(self._log.trainable, "progress_note", str)
+        return ProgressLine(self._scheduler, note)
 
     def run(self) -> None:
         """Train until the scheduler is done, or the loop is stopped."""

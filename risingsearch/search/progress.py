@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -34,10 +34,12 @@ class ProgressLine:
     """Budget used, time left, best score and its arm, arms by status.
 
     It goes to standard error or to a cell of a notebook during a ``with`` block.
+    ``note`` returns what else is to be known, such as why jobs wait.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, note: Callable[[], str] = str) -> None:
         self._scheduler = scheduler
+        self._note = note
         self._starts: Starts | None = Starts(scheduler.max_epochs or 1)
 
     def __enter__(self) -> ProgressLine:
@@ -141,6 +143,8 @@ class ProgressLine:
         parts = []
         if scheduler.best_arm is not None:
             parts.append(f"best {scheduler.best_score:.4g} (arm {scheduler.best_arm})")
+        if note := self._note():
+            parts.append(note)
         parts.append(f"{counts['running']} running")
         parts += [f"{counts[name]} {name}" for name in ("paused", "finished")]
         if counts["failed"]:

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from risingsearch.errors import SetupError
 
 LONGEST = 120.0
 """Seconds that a command may take, retries of the commands themselves included."""
+SILENCE = 5.0
+"""Seconds without an answer, after which a warning says so."""
 LONGEST_MESSAGE = 500  # characters
 UNREACHABLE = re.compile(
     "connect|contact|receive failure|send failure|standby|temporarily|timed out|"
@@ -37,6 +40,16 @@ class Element(NamedTuple):
     state: str
     seconds: float  # that it has run, the last time
     reason: str
+
+    @property
+    def is_held(self) -> bool:
+        """Whether Slurm holds a job that would never run."""
+        return self.reason.replace("_", " ") == "launch failed requeued held"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the job waits to begin."""
+        return self.state == "PENDING" and not self.is_held
 
 
 Listed = dict[str, Element]
@@ -90,15 +103,14 @@ def cancel(*arguments: str) -> None:
 def _called(program: str, *arguments: str) -> str:
     """Output of a command; a NoAnswerError if the controller has not answered."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [program, *arguments],
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={k: v for k, v in os.environ.items() if not _MISLEADING.match(k)},
-            capture_output=True,
             text=True,
             errors="replace",
-            timeout=LONGEST,
-            check=False,
         )
     except OSError as error:
         msg = (
@@ -107,20 +119,38 @@ def _called(program: str, *arguments: str) -> str:
             "local"
         )
         raise SetupError(msg) from error
-    except subprocess.TimeoutExpired as error:
-        msg = f"{program} has not answered for {LONGEST:g} seconds"
-        raise NoAnswerError(msg) from error
-    if done.returncode == 0:
-        return done.stdout
-    said = " ".join(done.stderr.split())
+    output, errors = _answer_of(process, program)
+    if process.returncode == 0:
+        return output
+    said = " ".join(errors.split())
     if _is_silence(said, arguments):
         raise NoAnswerError(said)
-    reason = said[:LONGEST_MESSAGE] or f"exit code {done.returncode}"
+    reason = said[:LONGEST_MESSAGE] or f"exit code {process.returncode}"
     msg = (
         f"{program} refuses ({reason}): change what launcher asks for, "
         "or workers, or take launcher: local, and run the sweep again"
     )
     raise SetupError(msg)
+
+
+def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
+    """Return what a command prints, after a warning if that takes long."""
+    msg = "{} has not answered for {:g} seconds"
+    with process:
+        try:
+            return process.communicate(timeout=SILENCE)
+        except subprocess.TimeoutExpired:
+            cause = "Slurm's controller may be down, or its configuration wrong"
+            said = f"{msg.format(program, SILENCE)}: {cause}; the search waits"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+        try:
+            return process.communicate(timeout=LONGEST - SILENCE)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise NoAnswerError(msg.format(program, LONGEST)) from error
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _is_silence(said: str, arguments: Sequence[str]) -> bool:

@@ -10,7 +10,9 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +21,8 @@ from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.slurm import clients
 from risingsearch.scripts.slurm.clients import Element, Listed, NoAnswerError
 from risingsearch.scripts.slurm.slices import (
+    LONGEST_NOTE,
+    NOTE,
     SliceOutcome,
     SlurmSlice,
     SubmittedSlice,
@@ -41,8 +45,8 @@ MOST_STARTS = 3
 """Jobs of one slice that may end before they begin, one after the other."""
 HELD, FORGOTTEN = "HELD", "FORGOTTEN"
 """States of a job that Slurm holds, or does not list."""
-NOT_STARTED = "launch failed requeued held"
-"""The reason that Slurm gives for holding a job that would never run."""
+USUAL = {"None", "Priority", "Resources", "BeginTime", "Prolog", "Cleaning"}
+"""Reasons of a job to wait that pass by themselves."""
 OF_THE_MACHINE = {
     "BOOT_FAIL": "its node has not started",
     "CANCELLED": "it was cancelled",
@@ -143,6 +147,8 @@ class SlurmJobs:
         self._asked_at = -ASK_EVERY
         self._listed: tuple[float, Listed] = (0.0, {})  # when it was asked
         self._silent = False
+        self._told: set[str] = set()  # reasons that were warned of
+        self.note = ""  # why Slurm keeps jobs waiting
 
     def run(self, part: SlurmSlice) -> tuple[SubmittedSlice, SliceOutcome | JobEnd]:
         """Submit a slice, unless that was done before; return how it has ended."""
@@ -164,6 +170,7 @@ class SlurmJobs:
             self._closed.set()
         out = list(self._out.values())
         self._out.clear()
+        self._tell("")
         _cancel_waiting([each.job_id for each in out if each.job_id])
         _leave_running(out)
 
@@ -219,7 +226,7 @@ class SlurmJobs:
             return JobEnd(FORGOTTEN, "", awaited.job_id, 0.0, submitted)
         awaited.n_unknown = 0
         awaited.job_id, state, seconds, reason = element
-        if reason.replace("_", " ") == NOT_STARTED:
+        if element.is_held:
             state = HELD
             clients.cancel(awaited.job_id)
         if state not in WORDS:
@@ -236,13 +243,42 @@ class SlurmJobs:
                     self._asked_at = now
                     self._listed = (now, clients.listed())
                     self._silent = False
+                    self._tell_reasons(self._listed[1])
             except NoAnswerError as error:
                 self._note_silence(error)  # results are looked for all the same
             finally:
                 self._asking.release()
         return self._listed
 
+    def _tell_reasons(self, listed: Listed) -> None:
+        """Tell why jobs of the search are pending."""
+        own = (listed.get(each.folder.name) for each in list(self._out))
+        pending = [one for one in own if one is not None and one.is_waiting]
+        counts = Counter(one.reason for one in pending)
+        parts = [f"{n} waiting in Slurm ({reason})" for reason, n in counts.items()]
+        for reason in {*counts} - USUAL - self._told:
+            job = next(one.job_id for one in pending if one.reason == reason)
+            msg = (
+                f"Slurm keeps job {job} waiting ({reason}), maybe for ever: see "
+                f"scontrol show job {job}, and change what launcher asks for"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        self._told |= {*counts}
+        self._tell(", ".join(parts))
+
+    def _tell(self, note: str) -> None:
+        """Keep a note for the progress line, and in a file for other processes."""
+        if note == self.note:
+            return
+        self.note = note[:LONGEST_NOTE]
+        with suppress(OSError):  # it only informs
+            if note:
+                (self.home / NOTE).write_text(self.note)
+            else:
+                (self.home / NOTE).unlink()
+
     def _note_silence(self, error: NoAnswerError) -> None:
+        self._tell(f"Slurm does not answer ({error})")
         if not self._silent:
             msg = f"Slurm's controller does not answer ({error}): the search waits"
             warnings.warn(msg, RuntimeWarning, stacklevel=2)

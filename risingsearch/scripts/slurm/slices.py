@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from risingsearch.errors import SetupError
 from risingsearch.storage.files import (
     make_folder,
+    open_regular_file,
     read_digested,
     sync_folder,
     write_digested,
@@ -29,7 +30,10 @@ from risingsearch.storage.files import (
 
 FOLDER = "slurm"
 """In the run directory."""
+LONGEST_NOTE = 300  # bytes
 LONGEST_NAME = 40  # characters of the run's name in that of a job
+NOTE = "note.txt"
+"""File in that folder: why Slurm keeps jobs waiting, while it does."""
 _FILE = "slice.json"
 _RANDOM = "[0-9a-f]" * 16
 
@@ -168,6 +172,13 @@ def claimed(home: Path, part: SlurmSlice) -> SubmittedSlice | None:
         else:
             submitted.close()
     return found
+
+
+def note_of(home: Path) -> str:
+    """Return why Slurm keeps jobs waiting; empty if it does not."""
+    with suppress(OSError), open_regular_file(home / NOTE) as file:
+        return file.read(LONGEST_NOTE).decode(errors="replace")
+    return ""
 
 
 def counted(home: Path) -> dict[str, int]:

@@ -161,6 +161,10 @@ class SlurmTrainable(AfterSlurm):
                 )
             submitted.close()
 
+    def progress_note(self) -> str:
+        """Return why Slurm keeps jobs waiting; empty if it does not."""
+        return self._jobs.note
+
     def end(self) -> None:
         """Stop waiting for jobs."""
         super().end()

@@ -8,7 +8,8 @@ import pytest
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts import trainable
 from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.slices import FOLDER, claimed
+from risingsearch.scripts.slurm.clients import Element
+from risingsearch.scripts.slurm.slices import FOLDER, claimed, note_of
 from risingsearch.scripts.slurm.trainable import AfterSlurm
 from risingsearch.search.trainable import _Clock
 
@@ -120,12 +121,39 @@ def test_a_job_that_its_node_has_not_started_is_submitted_again(training, preten
     assert pretended.cancelled == [("1",)]
 
 
+@pytest.mark.parametrize("reason", ["PartitionConfig", "QOSMaxJobs", "Priority"])
+def test_why_slurm_keeps_jobs_waiting_is_told(
+    training, pretended, monkeypatch, tmp_path, recwarn, reason
+):
+    own, notes, listed = training(), [], pretended.listed
+
+    def listed_later():
+        """Return the job as waiting three times, and then as it ends."""
+        notes.append((own.progress_note(), note_of(tmp_path / "run" / FOLDER)))
+        if len(notes) > 3:
+            pretended.bring_back()
+            return listed()
+        job = Element("1", "PENDING", 0.0, reason)
+        return dict.fromkeys(listed(), job)
+
+    monkeypatch.setattr(jobs_module.clients, "listed", listed_later)
+    pretended.fates = ["PENDING"]
+    assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+    assert notes[1:4] == [(f"1 waiting in Slurm ({reason})",) * 2] * 3
+    warned = [str(one.message) for one in recwarn]
+    expected = f"keeps job 1 waiting ({reason}), maybe for ever: see scontrol show job"
+    assert [expected in one for one in warned] == [True] * (reason != "Priority")
+    own.end()
+    assert note_of(tmp_path / "run" / FOLDER) == ""
+
+
 def test_a_submission_whose_answer_was_lost_is_found_by_its_name(training, pretended):
     pretended.fates = ["unanswered"]
     own = training()
     with pytest.warns(RuntimeWarning, match="does not answer"):
         assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
     assert pretended.n_submitted == 1
+    assert own.progress_note() in ("", "Slurm does not answer (timed out)")
 
 
 def test_a_submission_that_never_came_through_is_made_again(training, pretended):
