@@ -207,9 +207,9 @@ def budget_within(
     return Budget(wall_seconds=timeout) if budget is None else Budget.of(budget)
 
 
-def checked_timeout(value: object) -> float:
+def checked_timeout(value: object, name: str = "timeout") -> float:
     """Return seconds as a float, or raise what is wrong."""
-    return checked_float("timeout, in seconds,", value, 0.0, open_low=True)
+    return checked_float(f"{name}, in seconds,", value, 0.0, open_low=True)
 
 
 def epochs_of(budget: Any, instead: str) -> int:

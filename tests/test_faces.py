@@ -21,6 +21,7 @@ LACKS = {
         "n_candidates": "n_arms: a scheduler draws no candidates",
         "prior": "its proposer has learnt from it",
         "timeout": "it has no clock",
+        "epoch_timeout": "it starts no processes",
         "callbacks": "its caller knows what happens",
         "run_dir": "it has no disk",
         "patience": "a rule of Scheduler.stop_when",
@@ -32,6 +33,7 @@ LACKS = {
         "n_jobs": "study.optimize has it",
         "deterministic": "processes of a study decide by what its storage holds",
         "timeout": "study.optimize has it",
+        "epoch_timeout": "it starts no processes",
         "run_dir": "a study has a storage",
     },
     RisingScheduler: {
@@ -40,6 +42,7 @@ LACKS = {
         "enqueue": "points_to_evaluate of Ray's searchers",
         "prior": "trials come from Ray's searcher",
         "timeout": "time_budget_s of Ray",
+        "epoch_timeout": "a stopper of Ray, which has the processes",
         "run_dir": "Ray has a storage path",
     },
     Sweep: {

@@ -68,6 +68,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     timeout : float, optional
         Wall-clock seconds for the whole ``fit``, with the refit, for any ``n_jobs``.
         With a ``budget`` too, the one that is used up first ends the search.
+    epoch_timeout : float, optional
+        Seconds that an epoch may take with ``n_jobs`` processes: after those it is
+        ended with its process, and has failed.
     n_candidates : int or "auto", default="auto"
         Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
         ``policy="auto"`` one per epoch of the budget, of which under a half are
@@ -232,6 +235,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         policy: Any = "auto",
         budget: Any = None,
         timeout: float | None = None,
+        epoch_timeout: float | None = None,
         n_candidates: Any = "auto",
         max_epochs: int | None = None,
         policy_params: dict[str, Any] | None = None,

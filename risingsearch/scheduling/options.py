@@ -58,6 +58,7 @@ class SearchOptions:
     enqueue: Sequence[Any] = ()
     prior: Any = None
     timeout: float | None = None
+    epoch_timeout: float | None = None
     patience: int | None = None
     target_score: float | None = None
     epochs_per_job: int | None = None
@@ -77,8 +78,9 @@ class SearchOptions:
                 score = checked_float(name, value, -math.inf, open_low=False)
                 self._set(**{name: checked_magnitude(name, score)})
         self._set(policy_params=checked_params(self.policy_params) or None)
-        if self.timeout is not None:
-            self._set(timeout=checked_timeout(self.timeout))
+        for name in ("timeout", "epoch_timeout"):
+            if (value := getattr(self, name)) is not None:
+                self._set(**{name: checked_timeout(value, name)})
         self._set(seed=checked_seed(self.seed))
 
     def _set(self, **values: Any) -> None:

@@ -38,7 +38,7 @@ from risingsearch.search.trainable import (
 SIGNAL_DELAY = 1.0
 """Maximum delay, in seconds, before signals are handled while jobs are in training."""
 SHORTEST, LONGEST = 5.0, 600.0
-"""Seconds that scripts may take, once the time is over, to end the jobs in training."""
+"""Seconds that jobs in training are waited for once the time is over."""
 
 ENOUGH = 10
 """Number of failed arms, without any score, that end a run.
@@ -143,9 +143,12 @@ class WallClock:
 
         None has come back so far if they last 0 seconds.
         """
-        late = -self.left
-        took = time.monotonic() - self._run_began - late
-        return late > max(SHORTEST, 2.0 * longest or min(took, LONGEST))
+        return -self.left > self.grace(longest)
+
+    def grace(self, longest: float) -> float:
+        """Return for how long jobs are waited for once the time is over."""
+        total = time.monotonic() - self._run_began + self.left
+        return max(SHORTEST, 2.0 * longest or min(total, LONGEST))
 
     @property
     def ends_search(self) -> bool:
@@ -199,6 +202,7 @@ class Loop:
         progress: bool,
         raises_failures: bool,
         timeout: float | None,
+        epoch_timeout: float | None,
         seconds_besides: Callable[[], float],
     ) -> None:
         self.on_report: Callable[[Report], None] | None = None  # of every job
@@ -217,6 +221,9 @@ class Loop:
         self._in_process = in_process
         self._seed_of = seed_of
         self._progress = self._progress_line() if progress else None
+        self._epoch_timeout = math.inf if epoch_timeout is None else epoch_timeout
+        self._begun: dict[int, float] = {}  # by job, when it was submitted last
+        self._lasted: dict[int, float] = {}  # until its process died
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._longest = 0.0  # seconds of a job in this run
         self._unfinished: list[Job] = []  # asked for before, the next one last
@@ -331,13 +338,19 @@ class Loop:
         """
         deaths = self._log.deaths[job.id]
         attempts = self._scheduler.max_failures + 1
-        if deaths < (attempts if self._workers.isolates_jobs else max(2, attempts)):
+        if not self._workers.isolates_jobs:
+            attempts = max(2, attempts)
+        is_late = deaths > 0 and self._clock.left <= 0.0
+        if deaths < (1 if is_late else attempts):
             return None
         first, last = job.from_epoch + 1, job.from_epoch + job.n_epochs
         when = f"epoch {first}" if first == last else f"one of epochs {first} to {last}"
-        failure = ScriptError(
-            f"arm {job.arm} killed its process in {when}; attempts: {deaths}"
-        )
+        did = "killed its process"
+        if self._lasted.get(job.id, 0.0) >= self._epoch_timeout:
+            did = f"took longer than epoch_timeout={self._epoch_timeout:g} seconds"
+        elif is_late and self._workers.isolates_jobs:
+            did += ", or was ended as it trained on long after the time was over,"
+        failure = ScriptError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
         report = Report(job, failure=failure)
         outcome = Outcome(report, False, None, None, 0, 0.0, attempts=deaths)
         with sigint_deferred():
@@ -392,8 +405,14 @@ class Loop:
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
             wants_checkpoint=log.directory is not None,
             wants_cost=scheduler.unit == COST,
-            seconds=self._clock.left,
+            deadline=time.time() + self._clock.left,
         )
+        if self._workers.isolates_jobs:
+            task = task._replace(
+                skips=job.id > 0,  # one epoch is trained in any case
+                grace=self._clock.grace(self._longest),
+                epoch_timeout=self._epoch_timeout,
+            )
         with sigint_deferred():
             log.begin(job, here=self._is_deadly)
         task = log.retained.resumed(task)
@@ -410,6 +429,7 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
+        self._begun[job.id] = time.monotonic()
         future.add_done_callback(self._wake)
 
     def _wake(self, future: object) -> None:
@@ -511,6 +531,8 @@ class Loop:
             jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
             if jobs:
                 self._log.died([job.id for job in jobs])
+            now = time.monotonic()
+            self._lasted |= {job.id: now - self._begun.get(job.id, now) for job in jobs}
             if not self._workers.isolates_jobs:
                 raise self._executor_failed(error) from error
             for one in lost:

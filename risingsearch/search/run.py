@@ -45,6 +45,7 @@ PER_PROCESS = (
     "callbacks",
     "progress",
     "timeout",
+    "epoch_timeout",
     "run_dir",
     "max_checkpoint_bytes",
     "checkpoints",
@@ -52,7 +53,10 @@ PER_PROCESS = (
     *STOP_RULES,
 )
 """Arguments that are not compared when a search is resumed."""
-_NOT_SCHEDULED = ("callbacks", "prior", "timeout", "run_dir", *STOP_RULES)
+_NOT_SCHEDULED = (
+    *("callbacks", "prior", "timeout", "epoch_timeout", "run_dir"),
+    *STOP_RULES,
+)
 
 
 class EarlierError(RisingSearchError):
@@ -206,7 +210,8 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
         raise InvalidParameterError(msg)
     _check_metric(given["metric"])
     _check_kept(given["run_dir"], given["checkpoints"])
-    timeout = SearchOptions(timeout=given["timeout"]).timeout
+    limits = {name: given[name] for name in ("timeout", "epoch_timeout")}
+    timeout = SearchOptions(**limits).timeout
     given["timeout_of_run"] = None if given["budget"] is None else timeout
     given |= {"candidates": candidates, "enqueue": enqueue}
     given["budget"] = budget_within(given["budget"], timeout)
@@ -221,6 +226,13 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
     given["metric"] = given["metric"] or saved_metric or "score"
     executor, n_jobs = given["executor"], given["n_jobs"]
     workers = workers_of(executor, n_jobs=n_jobs)
+    if given["epoch_timeout"] is not None and not workers.isolates_jobs:
+        msg = (
+            "epoch_timeout ends the process in which an epoch takes longer, so it "
+            "needs worker processes of the search: give n_jobs, at least 2, without an "
+            "executor, or a GpuPool as executor"
+        )
+        raise InvalidParameterError(msg)
     given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
     raises_failures = isinstance(error_score, str)
     options = SearchOptions.among(

@@ -90,6 +90,9 @@ class RisingSearch:
     timeout : float, optional
         Wall-clock seconds: the budget if no other is given; else ``run`` ends after so
         many seconds at the latest, and continues when it is called again.
+    epoch_timeout : float, optional
+        Seconds that an epoch may take: after those it is ended with its process, and
+        has failed. For ``n_jobs`` without an executor, or a ``GpuPool``.
     progress : bool, default False
         Show one live line on a terminal or a bar in a notebook; elsewhere, such as in a
         log file, print a line every tenth of the budget or every minute.
@@ -185,6 +188,7 @@ class RisingSearch:
         seed: int | None = None,
         shuffle: bool = True,
         timeout: float | None = None,
+        epoch_timeout: float | None = None,
         progress: bool = False,
         run_dir: str | Path | None = None,
         max_checkpoint_bytes: int | None = None,
@@ -264,6 +268,7 @@ class RisingSearch:
             progress=given["progress"],
             raises_failures=given["error_score"] == "raise",
             timeout=given["timeout_of_run"],
+            epoch_timeout=given["epoch_timeout"],
             seconds_besides=lambda: self.seconds_besides(),
         )
 
@@ -278,6 +283,7 @@ class RisingSearch:
         proposer: Proposer | None = None,
         callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
         timeout: float | None = None,
+        epoch_timeout: float | None = None,
         patience: int | None = None,
         target_score: float | None = None,
         progress: bool = False,
@@ -303,7 +309,8 @@ class RisingSearch:
             such, else in this process, one after the other.
         policy, proposer : optional
             Needed if they were objects, of the same name; a name is saved.
-        callbacks, timeout, progress, max_checkpoint_bytes, patience, target_score
+        callbacks, timeout, epoch_timeout, progress, patience, target_score, \
+        max_checkpoint_bytes
             As for a new search.
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
@@ -332,6 +339,7 @@ class RisingSearch:
             executor=workers_to_resume(executor, arguments["n_jobs"], own=own),
             callbacks=callbacks,
             timeout=timeout,
+            epoch_timeout=epoch_timeout,
             patience=patience,
             target_score=target_score,
             progress=progress,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import math
 import os
 import pickle
 import tempfile
+import threading
 import time
 import traceback
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
@@ -40,6 +43,7 @@ from risingsearch.errors import (
 from risingsearch.json_values import as_json
 
 COST = "cost"
+STDERR = 2
 RESERVED = frozenset(COLUMNS) - {COST}  # that is what an epoch reports of itself
 
 
@@ -201,7 +205,10 @@ class Task(NamedTuple):
     wants_cost: bool = False  # of every epoch, since the budget is one
     epochs_missing: int = 0  # of those before the job: the state has not seen them
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
-    seconds: float = math.inf  # of training, after which no other epoch begins
+    deadline: float = math.inf  # on time.time, after which no other epoch begins
+    skips: bool = False  # nor the first one
+    grace: float = math.inf  # seconds after the deadline at which its process ends
+    epoch_timeout: float = math.inf  # seconds of an epoch, likewise
 
 
 class Outcome(NamedTuple):
@@ -295,7 +302,9 @@ def run_from(
     failure: Exception | None = None
     state = resume_from = None
     try:
-        with run.clock:
+        if task.skips and time.time() >= task.deadline:
+            return run.outcome(None, task.state), None
+        with run.clock, run.limited(1 + task.epochs_missing):
             state = begin()
         run.startup = run.clock.total
         run.train(state)
@@ -337,7 +346,7 @@ class _JobRun:
         dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
         share = 0.0  # of the time that the epochs took together
         if _has(self._trainable, "train_epochs"):
-            with self.clock:
+            with self.clock, self.limited(job.n_epochs):
                 results = self._trainable.train_epochs(state, job.n_epochs)
             train, at_once = partial(next, iter(results)), True
             dumped = cache(dumped)  # they have all changed it
@@ -346,7 +355,7 @@ class _JobRun:
         for epoch in range(job.from_epoch + 1, last + 1):
             self._n_calls += 1
             try:
-                with self.clock:
+                with self.clock, self.limited(1):
                     result = train()
             except StopIteration:
                 self._n_calls -= 1
@@ -359,7 +368,25 @@ class _JobRun:
                 break
 
     def _is_cut_short(self) -> bool:
-        return self._task.interrupted() or self.clock.total >= self._task.seconds
+        return self._task.interrupted() or time.time() >= self._task.deadline
+
+    @contextmanager
+    def limited(self, n_epochs: int) -> Iterator[None]:
+        """End this process if epochs take too long; what they do then is printed.
+
+        A thread of C does so, which waits for no lock of Python.
+        """
+        task = self._task
+        late = max(0.0, task.deadline - time.time()) + task.grace
+        seconds = min(task.epoch_timeout * n_epochs, late)
+        if seconds > threading.TIMEOUT_MAX:
+            yield
+            return
+        faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
     def _record(
         self, epoch: int, result: Any, dumped: Callable[[], bytes], *, is_last: bool

@@ -1,0 +1,137 @@
+"""Epochs that never end, and workers that begin after the time is over."""
+
+import re
+import time
+
+import pytest
+
+from risingsearch import Functions, RisingSearch
+from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.search import loop
+
+GUILTY = 2
+
+
+def sleeps(state):
+    time.sleep(3600)
+
+
+def holds_the_lock_of_python(state):
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def start(params, seed):
+    return {"epochs": 0, **params}
+
+
+def train(state):
+    if state["arm"] == GUILTY and state["epochs"] == 1:
+        state["does"](state)
+    state["epochs"] += 1
+    return state["arm"] + 1 - 1 / (1 + state["epochs"])
+
+
+def never_ends(state):
+    if state["epochs"] == state["hangs_after"]:
+        time.sleep(3600)
+    state["epochs"] += 1
+    return 0.5
+
+
+def start_never_ends(params, seed):
+    time.sleep(3600)
+
+
+class SlowToArrive:
+    """A trainable that takes longer to unpickle than the search has time."""
+
+    def __setstate__(self, state):
+        time.sleep(0.5)
+
+    def __getstate__(self):
+        return {"": 0}
+
+    def start(self, params, seed):
+        return {"epochs": 0, "arm": -1, **params}
+
+    def train(self, state):
+        return train(state)
+
+
+@pytest.mark.parametrize("does", [sleeps, holds_the_lock_of_python])
+@pytest.mark.parametrize("max_failures", [0, 1])
+def test_an_epoch_that_never_ends_fails(does, max_failures):
+    result = RisingSearch(
+        Functions(start, train),
+        [{"arm": arm, "does": does} for arm in range(5)],
+        policy="round-robin",
+        budget=15,
+        max_epochs=4,
+        max_failures=max_failures,
+        n_jobs=2,
+        epoch_timeout=0.4,
+        seed=0,
+    ).run()
+    assert result.n_epochs == 15
+    [report] = result.failures
+    assert report.job.arm == GUILTY
+    assert str(report.failure) == (
+        "arm 2 took longer than epoch_timeout=0.4 seconds in epoch 2; "
+        f"attempts: {1 + max_failures}"
+    )
+
+
+@pytest.mark.parametrize("limit", [{"epoch_timeout": 0.3}, {"timeout": 0.3}])
+@pytest.mark.parametrize("start", [start, start_never_ends])
+def test_no_arm_may_ever_begin(monkeypatch, start, limit):
+    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    trainable = Functions(start, never_ends)
+    candidates = [{"hangs_after": 0}, {"hangs_after": 0}]
+    search = RisingSearch(trainable, candidates, budget=4, n_jobs=2, **limit)
+    with pytest.raises(SearchFailedError, match=r"in one of epochs|in epoch 1"):
+        search.run()
+
+
+@pytest.mark.parametrize("options", [{}, {"budget": 100}])
+def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
+    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    candidates = [{"hangs_after": n} for n in (1, 2, 3)]
+    options |= {"timeout": 0.5, "max_epochs": 9, "n_jobs": 2}
+    search = RisingSearch(Functions(start, never_ends), candidates, **options)
+    result = search.run()
+    assert result.best_score == 0.5
+    assert re.search(r"timeout of 0.5 seconds|budget of 0.5 wall_s", result.stop_reason)
+    assert "long after the time was over, in" in str(result.failures[0].failure)
+
+
+@pytest.mark.parametrize("policy", ["auto", "asha", "successive-halving"])
+def test_no_epoch_begins_after_the_time_but_the_first(policy):
+    search = RisingSearch(
+        SlowToArrive(),
+        [{"top": 1}] * 6,
+        policy=policy,
+        budget=24,
+        max_epochs=4,
+        n_jobs=3,
+        timeout=0.2,
+        seed=0,
+    )
+    result = search.run()
+    assert result.n_calls == result.n_epochs == 1
+    assert result.stop_reason == "the timeout of 0.2 seconds is over"
+
+
+@pytest.mark.parametrize("options", [{}, {"n_jobs": 1}])
+def test_a_limit_of_epochs_takes_processes(options):
+    with pytest.raises(InvalidParameterError, match=r"needs worker processes.*n_jobs"):
+        RisingSearch(
+            Functions(start, train), [{}], budget=1, epoch_timeout=1, **options
+        )
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "600", float("inf"), float("nan")])
+def test_it_is_a_time(wrong):
+    with pytest.raises(InvalidParameterError, match="epoch_timeout, in seconds, must"):
+        RisingSearch(
+            Functions(start, train), [{}], budget=1, n_jobs=2, epoch_timeout=wrong
+        )
