@@ -56,6 +56,7 @@ class DaskWorkers(Workers):
     def __init__(self, executor: Any) -> None:
         super().__init__(is_elastic=True)
         self._client, self._options = _checked_client(executor)
+        self._scheduler = self._client.scheduler.address
         self._placement = Placement()
         self._addresses: Collection[str] = ()  # of all workers, paused ones too
         self._nannies: dict[str, str | None] = {}  # by the addresses of their workers
@@ -72,8 +73,7 @@ class DaskWorkers(Workers):
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Start a job."""
         if self._client.status in ("closing", "closed"):
-            msg = f"the Dask client is {self._client.status}"
-            raise RuntimeError(msg)
+            raise self._lost()
         if self._data is None or self._data.trainable is not trainable:
             self._data = SharedData(trainable)
         loop = self._client.loop.asyncio_loop
@@ -98,7 +98,7 @@ class DaskWorkers(Workers):
                 data.drop(assignment.address)
                 self._refreshed = -math.inf
                 if not await self._is_connected():
-                    raise
+                    raise self._lost() from error
                 losses.add(nanny)
                 if await losses.are_the_arms(task.job):
                     return _retried(task, _died(task, error, began))
@@ -129,9 +129,9 @@ class DaskWorkers(Workers):
             if not done:
                 logger.warning("the Dask cluster has no workers: the search waits")
             await asked
-        except CancelledError:
+        except CancelledError as error:
             if not await self._is_connected():
-                raise
+                raise self._lost() from error
         finally:
             asked.cancel()
             future.release()
@@ -190,6 +190,13 @@ class DaskWorkers(Workers):
                 for address, worker in identity["workers"].items()
                 if (n_threads := _usable_threads(address, worker, self._options))
             }
+        )
+
+    def _lost(self) -> ConnectionError:
+        """Return the error for a cluster that cannot be reached any more."""
+        return ConnectionError(
+            f"the client has lost the Dask scheduler at {self._scheduler}: with a "
+            "run_dir, RisingSearch.resume continues on this cluster or another one"
         )
 
     async def _is_connected(self) -> bool:

@@ -61,6 +61,7 @@ class Arms:
         self.slices: dict[str, TrialJob] = {}  # those in training, or to be trained
         self.params: dict[int, Event] = {}  # of arms, as they are noted
         self.reports: dict[int, Report] = {}  # of jobs
+        self.first_failure: str | None = None
         self.told: dict[str, list[Any]] = {}  # results of each trial
         # What trials reported before a restore, and was not told:
         self.ahead: dict[str, list[Event]] = {}
@@ -107,6 +108,7 @@ class Arms:
 
     def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
         """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
+        self.first_failure = self.first_failure or reason
         slice_ = self.slices.pop(trial_id)
         stamps = [stamp_of(from_json(result)) for result in slice_.results]
         n_kept = stamps.index(checkpoint) + 1 if checkpoint in stamps else 0

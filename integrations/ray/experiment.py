@@ -16,7 +16,11 @@ from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 
-from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    SearchFailedError,
+)
 from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
 from risingsearch.integrations.ray.checkpoints import (
     NONE,
@@ -37,6 +41,7 @@ from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, CallbackList
+from risingsearch.search.loop import FirstFailures
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +115,7 @@ class Experiment:
             stop=self._stop_search,
         )
         self._is_stopped = False
+        self._failures = FirstFailures(self.scheduler)
 
     @property
     def scheduler(self) -> Scheduler:
@@ -230,6 +236,13 @@ class Experiment:
         self._take_up()
         self._close_finished()
         self._teller.follow(done=False)
+        if self._failures.are_enough():
+            msg = (
+                f"{self.arms.first_failure or 'no score is finite'}: no arm of the "
+                f"{len(self.arms.arm)} opened has had a finite score, so no more are "
+                "tried; Tuner.restore continues with others"
+            )
+            raise SearchFailedError(msg)
         while not self._is_stopped and self._ask_next():
             self._take_up()
         if self.is_done:

@@ -86,6 +86,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     InvalidParameterError
         If an argument is outside its range, or there is no such policy or parameter;
         from ``fit``, if metric or mode are given nowhere.
+    SearchFailedError
+        From ``fit``, once ten trials have failed, and none has had a finite score.
 
     Examples
     --------

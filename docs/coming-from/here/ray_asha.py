@@ -69,4 +69,4 @@ if __name__ == "__main__":
     results = tuner.fit()
     best = results.get_best_result("loss", "min", scope="all")
     print("best config:", best.config)
-    print("best loss:", best.metrics["loss"])
+    print("best loss:", scheduler.best_score)

@@ -49,4 +49,4 @@ if __name__ == "__main__":
     )
     results = tuner.fit()
     best = results.get_best_result(scope="all")
-    print(best.config, best.metrics["mean_accuracy"])
+    print(best.config, best.metrics_dataframe["mean_accuracy"].max())

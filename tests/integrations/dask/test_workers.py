@@ -317,7 +317,7 @@ class TestFailures:
         with pytest.raises(SearchFailedError, match="No module named 'only_here'"):
             search.run()
 
-    def test_a_cluster_that_is_gone(self, learners, learner):
+    def test_a_cluster_that_is_gone(self, learners, learner, tmp_path):
         def close(epoch):
             if epoch.number == 6:
                 cluster.close()
@@ -335,11 +335,14 @@ class TestFailures:
                 budget=20,
                 executor=client,
                 callbacks=[close],
+                run_dir=tmp_path / "run",
             )
-            with pytest.raises(SearchFailedError) as caught:
+            lost = f"lost the Dask scheduler at {client.scheduler.address}: with"
+            with pytest.raises(SearchFailedError, match=lost) as caught:
                 search.run()
         assert len(caught.value.result.history) >= 6
         assert math.isfinite(caught.value.result.best_score)
+        assert RisingSearch.resume(tmp_path / "run", learner).run().n_epochs == 20
 
 
 class TestExecutors:

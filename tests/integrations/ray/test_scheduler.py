@@ -17,7 +17,11 @@ from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 from ray.tune.search.searcher import Searcher
 
 from risingsearch import Callback, Scheduler
-from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    SearchFailedError,
+)
 from risingsearch.integrations.ray import RisingScheduler, results
 from risingsearch.integrations.ray.experiment import lift_limit
 
@@ -293,6 +297,29 @@ class TestFailures:
         assert "retired: the trial failed" in arm.reason
         assert charged(tune) == 40
         assert len(tune.trained) == 40 - 2
+
+    @pytest.mark.parametrize("lost", [True, False])
+    def test_a_mistake_that_all_trials_share_ends_it(self, fake_tune, lost):
+        tune = fake_tune(tune={"n_samples": 20})
+        tune.score = lambda trial, epoch: math.nan
+        tune.fails = lambda trial, epoch: not lost
+        cause = "no score is finite" if lost else "the trial failed"
+        with pytest.raises(
+            SearchFailedError, match=f"{cause}: no arm of the 1. opened"
+        ):
+            tune.run()
+        assert len(tune.scheduler.explain()) <= 12
+        other = tune.restored()
+        other.score = lambda trial, epoch: 0.5
+        other.fails = lambda trial, epoch: False
+        assert other.run()
+        assert charged(other) == 40
+
+    def test_a_mistake_of_the_first_trials_does_not(self, fake_tune):
+        tune = fake_tune(tune={"n_samples": 20})
+        tune.fails = lambda trial, epoch: int(trial.trial_id.split("_")[1]) > 0
+        assert tune.run()
+        assert charged(tune) > 20
 
     @pytest.mark.parametrize(
         ("is_function", "deterministic"), [(True, True), (False, False)]
