@@ -24,12 +24,13 @@ from risingsearch.integrations.torch.snapshots import has_state, is_value
 Marks = list[Any]
 """Differs from an earlier list if an object has changed."""
 
+_NUMBERS = (int, float, complex)
 _CONTAINERS = (list, tuple, set, deque)
 _FIXED = (Dataset, FunctionType, MethodType, ModuleType, type, str, bytes)
 _SAMPLED = 2**20  # numbers of an array that are compared
 
 
-def marks_of(objects: Mapping[str, Any], *, numbers: bool = True) -> dict[str, Marks]:
+def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
     """Return the marks of all objects that have no state, by name.
 
     What objects with a state hold is theirs. An iterator is a ``SetupError``.
@@ -44,8 +45,8 @@ def marks_of(objects: Mapping[str, Any], *, numbers: bool = True) -> dict[str, M
                 known.update(map(id, one.buffers()))
             elif not (has_state(one) or is_value(one) or isinstance(one, nn.Parameter)):
                 stateless.setdefault(name, []).append(one)
+                known.discard(id(one))
     for name, held in stateless.items():
-        known.difference_update(map(id, held))
         for one in chain(held, *(_attributes(one) for one in held)):
             if hasattr(type(one), "__next__") and not isinstance(one, IOBase):
                 msg = (
@@ -54,9 +55,7 @@ def marks_of(objects: Mapping[str, Any], *, numbers: bool = True) -> dict[str, M
                     "loader and begin the iterator in train_epoch, or use Batches"
                 )
                 raise SetupError(msg)
-    return {
-        name: list(_marks(held, known, numbers)) for name, held in stateless.items()
-    }
+    return {name: list(_marks(held, known)) for name, held in stateless.items()}
 
 
 def check_unchanged(before: Mapping[str, Marks], after: Mapping[str, Marks]) -> None:
@@ -83,15 +82,13 @@ def _in_containers(held: Any) -> Iterator[Any]:
         yield from _in_containers(item)
 
 
-def _marks(held: list[Any], known: set[int], numbers: bool) -> Iterator[Any]:
+def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
     seen, waiting = set(known), list(held)
     while waiting:
         one = waiting.pop()
-        if type(one) in (int, float, complex):
-            if numbers:
-                yield repr(one)
-            continue
-        if isinstance(one, _FIXED) or id(one) in seen:
+        if type(one) in _NUMBERS:
+            yield repr(one)
+        if isinstance(one, (*_NUMBERS, *_FIXED)) or id(one) in seen:
             continue
         seen.add(id(one))
         if isinstance(one, torch.Tensor):

@@ -44,9 +44,7 @@ class Mortal:
 
     def train(self, run):
         self.left -= 1
-        if self.left == 0 and self.before:
-            os.kill(os.getpid(), signal.SIGKILL)
-        score = self.own.train(run)
+        score = None if self.left == 0 and self.before else self.own.train(run)
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return score

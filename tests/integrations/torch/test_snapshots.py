@@ -286,114 +286,89 @@ class TestRandomStates:
             RisingSearch(own, [{}], budget=2).run()
 
 
-class Average:
-    """Averaged weights as they are often written by hand."""
+class Own:
+    """An object without a state: ``held``, and what it does in each epoch."""
 
-    def __init__(self, model):
-        self.model = model
-        self.shadow = {n: w.detach().clone() for n, w in model.named_parameters()}
-
-    def update(self):
-        for name, weights in self.model.named_parameters():
-            self.shadow[name] = 0.9 * self.shadow[name] + 0.1 * weights.detach()
+    def __init__(self, model, held, update):
+        self.model, self.held, self.update = model, SimpleNamespace(it=held), update
 
 
-class AverageInPlace(Average):
-    def update(self):
-        for name, weights in self.model.named_parameters():
-            self.shadow[name].mul_(0.9).add_(weights.detach(), alpha=0.1)
-
-
-class AverageOfCopies(Average):
-    def __init__(self, model):
-        self.model, self.average = model, copy.deepcopy(model)
-
-    def update(self):
-        with torch.no_grad():
-            self.average.weight.lerp_(self.model.weight, 0.1)
-
-
-class LateAverage(Average):
-    def __init__(self, model):
-        self.model = model
-
-    def update(self):
-        Average.__init__(self, self.model)
-
-
-class Rows(Average):
-    __slots__ = ("rows",)
-
-    def __init__(self, model):
-        self.rows = np.zeros(3)
-
-    def update(self):
-        self.rows += 1
-
-
-class Noise(Average):
-    def __init__(self, model):
-        self.rng = np.random.default_rng(0)
-
-    def update(self):
-        self.rng.random()
-
-
-class WarmUp(Average):
-    def __init__(self, model):
-        self.nested = SimpleNamespace(n_steps=0)
-
-    def update(self):
-        self.nested.n_steps += 1
-
-
-class Constant(Average):
-    """Holds all of these, and changes none."""
-
-    def update(self):
-        self.model(X)
-
-
-class Saved(Average):
+class Saved(Own):
     def state_dict(self):
-        return self.shadow
+        return {"it": self.held.it}
 
     def load_state_dict(self, state):
-        self.shadow = dict(state)
+        self.held.it = state["it"]
+
+
+def copied(model):
+    return {
+        name: weights.detach().clone() for name, weights in model.named_parameters()
+    }
+
+
+def blended(own):
+    new = copied(own.model)
+    own.held.it = {
+        name: 0.9 * old + 0.1 * new[name] for name, old in own.held.it.items()
+    }
+
+
+def blend_in_place(own):
+    for name, new in copied(own.model).items():
+        own.held.it[name].lerp_(new, 0.1)
+
+
+def blend_modules(own):
+    own.held.it.load_state_dict(copied(own.model))
+
+
+CHANGES = [
+    (copied, blended),
+    (copied, blend_in_place),
+    (copy.deepcopy, blend_modules),
+    (lambda model: None, lambda own: setattr(own.held, "it", copied(own.model))),
+    (lambda model: np.zeros(3), lambda own: own.held.it.__iadd__(1.0)),
+    (lambda model: np.random.default_rng(0), lambda own: own.held.it.random()),
+    (lambda model: random.Random(0), lambda own: own.held.it.random()),
+    (lambda model: 0, lambda own: setattr(own.held, "it", own.held.it + 1)),
+    (lambda model: [], lambda own: own.held.it.append(0.5)),
+]
 
 
 class TestWithoutState:
-    def told(self, make, folder=None):
-        def build():
+    def own(self, make, **options):
+        def build(params, device):
             model = nn.Linear(2, 1)
             made = {"own": make(model), "rows": TensorDataset(X), "loss": nn.MSELoss}
             return made | {"model": model, "optimizer": make_adam(model.parameters())}
 
         def train_epoch(run):
             step(run.model, run.optimizer)
-            if hasattr(run.own, "update"):
-                run.own.update()
+            run.own.update(run.own)
 
-        return told(build, train_epoch, loss, folder=folder)
+        return TorchTrainable(build, train_epoch, loss, device="cpu", **options)
 
-    @pytest.mark.parametrize(
-        "kind",
-        [Average, AverageInPlace, AverageOfCopies, LateAverage, Rows, Noise, WarmUp],
-    )
-    @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x]])
-    def test_what_changes_is_refused_by_name(self, tmp_path, kind, wrap):
-        def make(model):
-            made = wrap(kind(model))
-            if isinstance(made, list):
-                made = Held(made)
-            return made
-
+    @pytest.mark.parametrize(("held", "update"), CHANGES)
+    def test_what_changes_is_refused_by_name(self, tmp_path, held, update):
+        own = self.own(lambda model: Own(model, held(model), update))
+        run = own.start({}, 0)
+        own.save(run, str(tmp_path / "run"))
+        own.train(run)
         with pytest.raises(SetupError, match="'own' changes while its run trains and"):
-            self.told(make, tmp_path)
+            own.save(run, str(tmp_path / "run"))
+        own = self.own(lambda model: Own(model, held(model), update), max_resident=1)
+        with pytest.raises(SetupError, match="'own' changes"):
+            RisingSearch(own, [{}, {}], budget=4, epochs_per_job=1).run()
 
-    @pytest.mark.parametrize("kind", [Constant, Saved])
-    def test_what_does_not_or_is_saved_is_not(self, tmp_path, kind):
-        assert self.told(kind, tmp_path) == self.told(kind)
+    @pytest.mark.parametrize("held", [held for held, _ in CHANGES])
+    def test_what_does_not_is_built_again(self, tmp_path, held):
+        own = self.own(lambda model: Own(model, held(model), lambda own: own.model(X)))
+        assert RisingSearch(own, [{}], budget=2, run_dir=tmp_path).run().n_epochs == 2
+
+    def test_so_is_what_has_a_state_saved(self, tmp_path):
+        own = self.own(lambda model: Saved(model, copied(model), blended))
+        assert RisingSearch(own, [{}], budget=2, run_dir=tmp_path).run().n_epochs == 2
 
     @pytest.mark.parametrize(
         "make",
@@ -407,26 +382,7 @@ class TestWithoutState:
     )
     def test_an_iterator_is_refused_at_once(self, make):
         with pytest.raises(SetupError, match=r"'own' holds a .* begin the iterator in"):
-            self.told(make)
-
-    def test_so_is_what_gives_way_to_another_run(self):
-        def build(params, device):
-            model = nn.Linear(2, 1)
-            return {"model": model, "own": Average(model)}
-
-        own = TorchTrainable(
-            build, lambda run: run.own.update(), loss, device="cpu", max_resident=1
-        )
-        with pytest.raises(SetupError, match="'own' changes"):
-            RisingSearch(own, [{}, {}], budget=4, epochs_per_job=1).run()
-
-
-class Held:
-    def __init__(self, held):
-        self.held = held
-
-    def update(self):
-        self.held[0].update()
+            self.own(make).start({}, 0)
 
 
 class TestSetting:
