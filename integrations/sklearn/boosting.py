@@ -144,8 +144,9 @@ def _stopped(callback: Any) -> NoReturn:
 @contextmanager
 def temporarily(estimator: Any, **settings: Any) -> Iterator[None]:
     """Set parameters of an estimator, and afterwards those it had."""
-    nested = any("__" in name for name in settings)
-    known = estimator.get_params() if nested else vars(estimator)
+    known = vars(estimator)
+    if not settings.keys() <= known.keys():  # else no call, in which xgboost may draw
+        known = estimator.get_params() | known
     before = {name: known[name] for name in settings if name in known}
     estimator.set_params(**settings)
     try:

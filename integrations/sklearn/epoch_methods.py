@@ -18,6 +18,7 @@ libraries' estimators and a user's own work the same way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -73,9 +74,8 @@ _CALLBACKS = {
     **dict.fromkeys(("ModelCheckpoint", "BackupAndRestore"), _SHARED),
 }
 # parameters that count passes over the rows
-_PASSES = (
-    *("max_iter", "max_epochs", "epochs", "fit__epochs", "n_epochs", "num_epochs"),
-    "n_iter",
+_PASSES = re.compile(
+    "(fit__)?(epochs|iterations|passes|(max|n|num|nb)_(epochs?|iters?|iterations|passes))"
 )
 # those without effect where an epoch is one call and the search decides when to stop
 _IDLE = {
@@ -104,7 +104,7 @@ def epoch_method(estimator: Any) -> EpochMethod:
         if hasattr(inner, "partial_fit"):
             method = _prefixed("partial_fit", "estimator", inner)
         else:
-            parameter = next((name for name in _PASSES if name in params), None)
+            parameter = next(filter(_PASSES.fullmatch, params), None)
             method = EpochMethod("partial_fit", parameter)
     elif continuation(estimator):
         method = EpochMethod("boosting", "n_estimators")
@@ -147,7 +147,7 @@ def passes(estimator: Any) -> list[str]:
     """
     prefix, model = _innermost(estimator)
     params = {} if _of_scikit_learn(model) else params_of(model)
-    counts = (name for name in _PASSES if name in params)
+    counts = filter(_PASSES.fullmatch, params)
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
 
 
@@ -156,7 +156,9 @@ def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
     prefix, model = _innermost(estimator)
     params = params_of(model)
     kind, parameter = epoch_method(model)
-    counters = {parameter} if kind != "partial_fit" else {*_PASSES}
+    counters = {parameter}
+    if kind == "partial_fit":
+        counters = {name for name in params if _PASSES.fullmatch(name)}
     idle = _IDLE if kind != "partial_fit" or _of_scikit_learn(model) else set()
     if params.get("learning_rate") == "adaptive":  # an MLP lowers it by these two
         idle = idle - {"tol", "n_iter_no_change"}

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
-from risingsearch.contents import described_parts
+from risingsearch.contents import described_parts, digest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
@@ -262,7 +262,7 @@ def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
         "X": joblib.hash(folds.X),
         "y": joblib.hash(folds.y),
         "random_state": int(seed),
-        "metadata": joblib.hash((folds.fit_params, folds.score_params)),
+        "metadata": digest((folds.fit_params, folds.score_params)),
         "scoring": described_parts(folds.scorer),
         "refit": folds.metric,
         "steps_per_epoch": folds.steps_per_epoch,

@@ -231,6 +231,31 @@ def test_an_epoch_is_one_pass_where_a_call_may_make_several(estimator, y):
 
 
 @pytest.mark.parametrize(
+    "name", ["epochs", "n_epochs", "num_epochs", "n_iter", "max_iter", "max_iterations"]
+)
+def test_such_parameters_are_known_by_their_names(name):
+    class Passing(Net):
+        def __init__(self, **counts):
+            self.counts = counts
+
+        def get_params(self, deep=True):
+            return self.counts
+
+        def set_params(self, **counts):
+            self.counts = self.counts | counts
+            return self
+
+        def partial_fit(self, X, y, classes=None):
+            Net.passes += self.counts[name]
+            self.classes_ = classes
+
+    Net.passes = 0
+    trainer = EpochTrainer(Passing(**{name: 7}))
+    trainer.train(X, CLASSES)
+    assert (Net.passes, trainer.estimator.counts) == (1, {name: 7})
+
+
+@pytest.mark.parametrize(
     ("estimator", "name"),
     [
         (Net(), "max_epochs"),
