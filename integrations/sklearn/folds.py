@@ -128,7 +128,7 @@ class Folds:
         with config_context(**self.config):
             details: dict[str, Any] = {}
             for i, trainer in enumerate(models):
-                details |= self._train_fold(i, trainer)
+                details |= self.train_fold(i, trainer)
         if self.resource is not None:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
@@ -197,7 +197,8 @@ class Folds:
                 trainer.forget_rows()
         self._thread.models = models
 
-    def _train_fold(self, i: int, trainer: EpochTrainer | Retrainer) -> dict[str, Any]:
+    def train_fold(self, i: int, trainer: EpochTrainer | Retrainer) -> dict[str, Any]:
+        """Train and score the model of one fold once more; return the details."""
         train, test = self._fold(i, trainer.epochs + 1)
         cache = self._caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
         begin = time.perf_counter()

@@ -28,6 +28,7 @@ from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
     draw_candidates,
 )
+from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.epoch_methods import (
     check_arguments,
     epochs_in_full,
@@ -87,10 +88,15 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     folds = _folds(cv, X, y, params, random)
     candidates, first = _candidates(cv, random, folds.resource)
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
+    budget = budget_within(cv.budget, cv.timeout)
+    chooses = cv.steps_per_epoch == "auto" and folds.resource is None
+    if chooses and budget.epochs is None:
+        _check_unit(budget)
+        folds.steps_per_epoch = steps_within(folds, candidates[0], budget, cv.run_dir)
     return SearchRun(
         folds,
         candidates,
-        max_epochs=_max_epochs(cv, candidates[0], folds.resource),
+        max_epochs=_max_epochs(cv, candidates[0], folds),
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
         error_score=_error_score(cv.error_score),
@@ -147,7 +153,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         splits=splits,
         scorer=scorer,
         metric=metric,
-        steps_per_epoch=cv.steps_per_epoch,
+        steps_per_epoch=1 if cv.steps_per_epoch == "auto" else cv.steps_per_epoch,
         seeded=cv.random_state is not None,
         train_scores=cv.return_train_score,
         score_of_failed=None if cv.error_score == "raise" else cv.error_score,
@@ -187,9 +193,18 @@ def _candidates(
     return candidates, first
 
 
-def _max_epochs(cv: Any, params: dict[str, Any], resource: Resource | None) -> Any:
+def _max_epochs(cv: Any, params: dict[str, Any], folds: Folds) -> Any:
     """``max_epochs``; if it is None under a budget in time, that of a full training."""
     budget = budget_within(cv.budget, cv.timeout)
+    _check_unit(budget)
+    if folds.resource is not None:
+        return folds.resource.max_epochs
+    if cv.max_epochs is not None or budget.epochs is not None:
+        return cv.max_epochs
+    return epochs_in_full(configured(cv.estimator, params), folds.steps_per_epoch)
+
+
+def _check_unit(budget: Budget) -> None:
     for unit in ("cost", "gpu_hours"):
         if getattr(budget, unit) is not None:
             msg = (
@@ -197,11 +212,6 @@ def _max_epochs(cv: Any, params: dict[str, Any], resource: Resource | None) -> A
                 "epochs, or a time such as '8h'"
             )
             raise InvalidParameterError(msg)
-    if resource is not None:
-        return resource.max_epochs
-    if cv.max_epochs is not None or Budget.of(budget).epochs is not None:
-        return cv.max_epochs
-    return epochs_in_full(configured(cv.estimator, params), cv.steps_per_epoch)
 
 
 def _error_score(given: Any) -> Any:
@@ -214,6 +224,8 @@ def _error_score(given: Any) -> Any:
 
 
 def _check_steps(value: Any, resource: Any) -> None:
+    if value == "auto":
+        return
     if checked_int("steps_per_epoch", value, 1) > 1 and resource is not None:
         msg = (
             f"steps_per_epoch={value} makes epochs longer, but with resource="

@@ -7,9 +7,10 @@ from concurrent.futures import Executor, Future
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
-from risingsearch.integrations.sklearn import folds, preparation
+from risingsearch.integrations.sklearn import epoch_length, folds, preparation
 from risingsearch.search import loop, trainable
 
 X = np.ones((100, 1))
@@ -29,7 +30,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (loop, trainable, folds):
+    for module in (loop, trainable, folds, preparation, epoch_length):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(Timed, "clock", clock)
     return clock
@@ -103,7 +104,6 @@ def test_what_comes_before_the_search_counts(clock, monkeypatch, budget):
 
     frozen_splits = preparation.frozen_splits
     monkeypatch.setattr(preparation, "frozen_splits", slowly)
-    monkeypatch.setattr(preparation, "time", clock)
     timed(budget=budget, max_epochs=30, timeout=60).fit(X, Y)
     assert 57 <= clock.now - 1000.0 <= 60 + EPOCH
 
@@ -117,3 +117,70 @@ def test_more_time_has_another_refit(clock, budget):
     search.continue_search(more)
     assert search.n_epochs_ > n_epochs
     assert 57 <= clock.now - before <= 60 + EPOCH + search.best_epoch_
+
+
+class Cheap(Timed):
+    """Takes ``step`` for each pass and ``fixed`` for a score, whatever the rows."""
+
+    def __init__(self, quality=0.5, step=1e-3, fixed=0.0):
+        super().__init__(quality)
+        self.step, self.fixed = step, fixed
+
+    def partial_fit(self, X, y, classes=None):
+        before = self.clock.now
+        super().partial_fit(X, y)
+        self.clock.now = before + self.step
+        return self
+
+    def score(self, X, y):
+        self.clock.now += self.fixed
+        return super().score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "options", "steps"),
+    [
+        (0.002, {"timeout": 10}, 8),  # a fifth of an epoch is not training
+        (0.0, {"timeout": 10}, 1),
+        (1.0, {"timeout": 10_000}, 10),  # a full training has ten epochs
+        (0.006, {"timeout": 1}, 4),  # the time pays for a hundred epochs
+        (1.0, {"timeout": 10}, 1),
+        (0.002, {"budget": Budget(seconds=10)}, 8),
+        (0.002, {"budget": "0.1wall-h"}, 8),
+        (0.002, {"budget": 20}, 1),
+        (0.002, {"budget": 20, "timeout": 10}, 1),
+        (0.002, {"timeout": 10, "steps_per_epoch": 3}, 3),
+    ],
+)
+def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, steps):
+    space = {"quality": [0.2, 0.4, 0.6, 0.8]}
+    options = {"cv": 0.5, "random_state": 0, "refit": "best"} | options
+    search = RisingSearchCV(Cheap(fixed=fixed), space, **options).fit(X, Y)
+    assert search.best_estimator_.epochs_ == steps * search.best_epoch_
+
+
+def test_a_candidate_that_fails_when_it_is_measured_is_one_that_failed(clock):
+    class Fails(Cheap):
+        def score(self, X, y):
+            return super().score(X, y) / (self.quality > 0.2)
+
+    options = {"cv": 0.5, "random_state": 0, "timeout": 1}
+    with pytest.warns(FitFailedWarning, match="1 of 2 configurations"):
+        search = RisingSearchCV(Fails(), {"quality": [0.2, 0.4]}, **options).fit(X, Y)
+    assert list(search.cv_results_["status"]).count("failed") == 1
+
+
+def test_a_search_resumes_with_the_length_it_was_begun_with(
+    clock, tmp_path, monkeypatch
+):
+    def fitted():
+        space = {"quality": [0.2, 0.4, 0.6, 0.8]}
+        options = {"cv": 0.5, "random_state": 0, "refit": "best", "timeout": 2}
+        search = RisingSearchCV(Cheap(fixed=0.001), space, run_dir=tmp_path, **options)
+        return search.fit(X, Y)
+
+    n_epochs = fitted().n_epochs_
+    monkeypatch.setattr(epoch_length, "FIXED", 0.01)
+    again = fitted()
+    assert again.n_epochs_ == n_epochs
+    assert again.best_estimator_.epochs_ == 4 * again.best_epoch_

@@ -1,0 +1,75 @@
+"""Length of an epoch where the search chooses it: under a budget in time alone."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from risingsearch.budget import Budget
+from risingsearch.integrations.sklearn.epoch_methods import epochs_in_full
+from risingsearch.integrations.sklearn.folds import Folds, configured
+from risingsearch.search.run import Run
+
+FIXED = 0.2
+"""Largest share of an epoch for what does not train: calls, binning, scores."""
+DECISIONS = 10
+"""Epochs of a full training, at least, so that there are decisions to make."""
+SHORTEST = 100
+"""Epochs that the budget pays for, at least."""
+MEASURED = 0.1
+"""Seconds of training that tell what a step takes."""
+
+
+def steps_within(
+    folds: Folds, params: Mapping[str, Any], budget: Budget, run_dir: Any
+) -> int:
+    """Return the steps of an epoch under a budget in time; a saved search has its own.
+
+    They are measured on some epochs of a model that is dropped.
+    """
+    saved = None if run_dir is None else Run.at(Path(run_dir))
+    if saved is not None:
+        begun = saved.header["settings"]["fingerprint"]
+        return int(begun.get("steps_per_epoch", 1))
+    estimator = configured(folds.estimator, params)
+    most = epochs_in_full(estimator, DECISIONS)
+    in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
+    assert in_seconds is not None
+    seconds = in_seconds.amount / SHORTEST / len(folds.splits)
+    try:
+        one, step = _seconds(folds, params, seconds)
+    except Exception:  # the search trains it too, and tells of its failure
+        return 1
+    if not 0.0 < step < seconds:
+        return 1
+    enough = math.ceil((one - step) / step * (1.0 / FIXED - 1.0))
+    paid = int(1 + (seconds - one) / step)
+    return max(1, min(enough, paid, most))
+
+
+def _seconds(
+    folds: Folds, params: Mapping[str, Any], longest: float
+) -> tuple[float, float]:
+    """Return the seconds of an epoch of one step, and of each step more; 0 unmeasured.
+
+    In the first fold. The first epoch does what is done once for all candidates.
+    """
+    folds = replace(folds, steps_per_epoch=1)
+    trainer = folds.start(params, seed=0)[0]
+    folds.train_fold(0, trainer)
+    one = _timed(folds, trainer)
+    if one > longest:
+        return one, 0.0
+    more = max(2, min(50, int(MEASURED / one)))
+    folds = replace(folds, steps_per_epoch=more)
+    return one, (_timed(folds, folds.start(params, seed=0)[0]) - one) / (more - 1)
+
+
+def _timed(folds: Folds, trainer: Any) -> float:
+    begin = time.perf_counter()
+    folds.train_fold(0, trainer)
+    return time.perf_counter() - begin
