@@ -46,8 +46,8 @@ From its docstring
 ------------------
 
 .. autoclass:: {cls}
-
-.. automethod:: {cls}.create
+{option}
+.. automethod:: {cls}.{factory}
 
 Source: {paper} ({provenance}).
 """
@@ -118,7 +118,8 @@ def write_pages(app, config):
     index = INDEX.format(number=len(POLICIES))
     families = {family: [] for family in FAMILIES}
     for info in list_policies():
-        policy = POLICIES[info.name].__self__
+        factory = POLICIES[info.name]
+        policy, create = factory.__self__, factory.__name__
         families[policy.__module__.split(".")[2]].append(info)
         arms = play(info.name)
         draw(arms, folder / f"{info.name}.png")
@@ -128,6 +129,8 @@ def write_pages(app, config):
             alt=f"Two learning curves and the epochs that {info.name} gives to each.",
             caption=told(arms),
             cls=f"risingsearch.policies.{policy.__name__}",
+            factory=create,
+            option="" if create == "create" else "   :no-index:\n",  # on two pages
         )
         with FileAvoidWrite(folder / f"{info.name}.rst") as file:
             file.write(page)

@@ -37,8 +37,8 @@ from risingsearch.policies.rising.r_sr import RSR
 from risingsearch.policies.rising.rising_bandits_cash import RisingBandits
 from risingsearch.policies.rising.ti_ucb import TIUCB
 from risingsearch.policies.rotting.adaptive_windows import FEWA, RAWUCB
-from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim, DCTOSimUCB
-from risingsearch.policies.rotting.swa import SWA, WSWA
+from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim
+from risingsearch.policies.rotting.swa import SWA
 from risingsearch.policies.stationary.baselines import RoundRobin, UniformRandom
 from risingsearch.policies.stationary.ccb import CCB
 from risingsearch.policies.stationary.epsilon_greedy import EpsilonGreedy
@@ -103,6 +103,7 @@ class _Entry(NamedTuple):
     provenance: str
     paper: str
     traits: tuple[str, ...] = ()
+    factory: str = "create"
 
 
 _ENTRIES = {
@@ -119,7 +120,11 @@ _ENTRIES = {
     ),
     "cure-ucb": _Entry(CureUCB, PAPER, "Song et al., arXiv 2602.10727"),
     "d-cto-sim-ucb": _Entry(
-        DCTOSimUCB, PAPER, "Levine et al. 2017, NIPS, D-CTO-SIM-UCB", (MODELS,)
+        DCTOUCB,
+        PAPER,
+        "Levine et al. 2017, NIPS, D-CTO-SIM-UCB",
+        (MODELS,),
+        factory="create_sim",
     ),
     "d-cto-ucb": _Entry(
         DCTOUCB, PAPER, "Levine et al. 2017, NIPS, Algorithm 3", (MODELS,)
@@ -201,11 +206,13 @@ _ENTRIES = {
     "wls-ots": _Entry(
         WLSOptimisticTS, PAPER, "Fang et al., section 4.3 (its public script)", (RANGE,)
     ),
-    "wswa": _Entry(WSWA, PAPER, "Levine et al. 2017, NIPS, Corollary 3.1.1"),
+    "wswa": _Entry(
+        SWA, PAPER, "Levine et al. 2017, NIPS, Corollary 3.1.1", factory="create_wswa"
+    ),
 }
 
 POLICIES: dict[str, Callable[..., Policy]] = {
-    name: entry.policy.create for name, entry in _ENTRIES.items()
+    name: getattr(entry.policy, entry.factory) for name, entry in _ENTRIES.items()
 }
 
 __all__ = [
@@ -221,7 +228,7 @@ __all__ = [
     "recommended_arms",
     "resolve_policy",
     "slice_length",
-    *(entry.policy.__name__ for entry in _ENTRIES.values()),
+    *dict.fromkeys(entry.policy.__name__ for entry in _ENTRIES.values()),
 ]
 
 AUTO = "trusted-damped-slope"

@@ -13,7 +13,7 @@ from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays, first_available
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
-CHANGING_ARM = 1
+KNOWN_ARM, CHANGING_ARM = 0, 1
 
 
 class BudgetedExploration(NamedTuple):
@@ -27,8 +27,9 @@ class BudgetedExploration(NamedTuple):
     played to the end of the epoch. Where an epoch ends within a sweep the paper leaves
     the remaining rounds open; here the sweep just continues.
 
-    *One-armed* (Algorithm 1; two arms and ``known_reward``): arm 0 pays a known
-    constant, arm 1 drifts; ``create`` returns a ``OneArmedExploration`` for it.
+    *One-armed* (Algorithm 1; two arms and ``known_reward``): arm 0 pays that constant,
+    arm 1 drifts. Each epoch plays arm 1 and adds up what it pays above the constant;
+    once this falls below ``-B``, arm 0 is played to the end of the epoch.
 
     Rate-optimal parameters, with ``L`` = ``lipschitz`` and natural logarithms:
 
@@ -64,6 +65,11 @@ class BudgetedExploration(NamedTuple):
     (7, 0.29)
     >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.7][arm], 15)
     [0, 1, 2, 0, 2, 2, 2, 0, 1, 2, 0, 2, 2, 2, 0]
+    >>> policy = BudgetedExploration.create(
+    ...     n_arms=2, horizon=12, known_reward=0.5, budget_factor=0.2
+    ... )
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1][arm], 12)
+    [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -72,6 +78,7 @@ class BudgetedExploration(NamedTuple):
     pulls: Ints  # (n_arms,)
     epoch_length: int  # E, in rounds
     loss_budget: float  # B
+    known_reward: float  # NaN: every arm drifts
     epoch_end: Ints  # (1,), last round of the epoch; 0 before the first
     total: Floats  # (n_arms,), rewards of the epoch
     epoch_pulls: Ints  # (n_arms,)
@@ -89,7 +96,7 @@ class BudgetedExploration(NamedTuple):
         lipschitz: float = 1.0,
         epoch_factor: float = 1.0,
         budget_factor: float = 1.0,
-    ) -> BudgetedExploration | OneArmedExploration:
+    ) -> BudgetedExploration:
         """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
@@ -120,23 +127,11 @@ class BudgetedExploration(NamedTuple):
                 raise InvalidParameterError(msg)
         n_drifting = n_arms if known_reward is None else 1
         length, budget = rate_optimal(rate, horizon, n_drifting, lipschitz)
-        arrays = arm_arrays(n_arms, horizon, max_pulls)
-        epoch_length = max(1, round(epoch_factor * length))
-        loss_budget = budget_factor * budget
-        if known_reward is not None:
-            return OneArmedExploration(
-                *arrays,
-                epoch_length,
-                loss_budget,
-                known_reward=known_reward,
-                epoch_end=np.zeros(1, dtype=np.int64),
-                gain=np.zeros(1),
-                stopped=np.zeros(1, dtype=np.bool_),
-            )
         return cls(
-            *arrays,
-            epoch_length,
-            loss_budget,
+            *arm_arrays(n_arms, horizon, max_pulls),
+            epoch_length=max(1, round(epoch_factor * length)),
+            loss_budget=budget_factor * budget,
+            known_reward=math.nan if known_reward is None else known_reward,
             epoch_end=np.zeros(1, dtype=np.int64),
             total=np.zeros(n_arms),
             epoch_pulls=np.zeros(n_arms, dtype=np.int64),
@@ -145,7 +140,11 @@ class BudgetedExploration(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
-        if t > self.epoch_end[0]:
+        begins = t > self.epoch_end[0]
+        if not math.isnan(self.known_reward):
+            arm = CHANGING_ARM if begins or self.alive[CHANGING_ARM] else KNOWN_ARM
+            return arm if self.available[arm] else 1 - arm
+        if begins:
             return first_available(self.available)
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.epoch_pulls, self.total
@@ -153,93 +152,26 @@ class BudgetedExploration(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Begin the epoch of round ``t``, unless it has begun."""
-        if epoch_begins(self.epoch_end, self.epoch_length, t):
-            forget(self.total, self.epoch_pulls, self.alive)
+        begin_epoch(self, t)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
-        if epoch_begins(self.epoch_end, self.epoch_length, t):  # within a slice
-            forget(self.total, self.epoch_pulls, self.alive)
-        if t > self.epoch_end[0] - self.epoch_length:
+        begin_epoch(self, t)  # within a slice
+        if t <= self.epoch_end[0] - self.epoch_length:
+            return
+        if math.isnan(self.known_reward):
             self.total[arm] += reward
             self.epoch_pulls[arm] += 1
-            end_sweep(
-                self.pulls_left,
-                self.alive,
-                self.epoch_pulls,
-                self.total,
-                self.loss_budget,
-            )
+            end_sweep(self)
+        elif arm == CHANGING_ARM:
+            self.total[arm] += reward - self.known_reward
+            if self.total[arm] < -self.loss_budget:
+                self.alive[arm] = False
 
     def explain(self, arm: int) -> dict[str, float]:
-        """Return the arm's sum in this epoch, and what it may fall behind."""
+        """Return the arm's sum or gain in this epoch, and what it may fall behind."""
         return {"epoch_total": self.total[arm], "loss_budget": self.loss_budget}
-
-
-class OneArmedExploration(NamedTuple):
-    r"""One-armed BE: play the arm that drifts until it has lost more than a budget.
-
-    For an arm that drifts beside another that pays a known constant. Each epoch of
-    ``E`` rounds plays arm 1 and adds up what it pays above that constant,
-    ``known_reward``; once this falls below ``-B``, arm 0 is played to the end of the
-    epoch (Algorithm 1, where the constant is 0).
-
-    It is made by ``BudgetedExploration.create``, which says more about ``E`` and ``B``.
-
-    References
-    ----------
-    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", Algorithm 1.
-
-    Examples
-    --------
-    >>> from risingsearch.policies.base import play_alone
-    >>> policy = BudgetedExploration.create(
-    ...     n_arms=2, horizon=12, known_reward=0.5, budget_factor=0.2
-    ... )
-    >>> policy.epoch_length, round(policy.loss_budget, 2)
-    (9, 0.93)
-    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1][arm], 12)
-    [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1]
-    """
-
-    available: Bools  # (2,)
-    pulls_left: Ints  # (2,)
-    horizon: Floats  # (2,)
-    pulls: Ints  # (2,)
-    epoch_length: int  # E, in rounds
-    loss_budget: float  # B
-    known_reward: float
-    epoch_end: Ints  # (1,), last round of the epoch; 0 before the first
-    gain: Floats  # (1,), of arm 1 over the known reward in the epoch
-    stopped: Bools  # (1,), whether arm 1 has lost the budget
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return arm 1, or arm 0 once the budget of the epoch is lost."""
-        stopped = self.stopped[0] and t <= self.epoch_end[0]
-        arm = 0 if stopped else CHANGING_ARM
-        return arm if self.available[arm] else 1 - arm
-
-    def started(self, t: int, arm: int) -> None:
-        """Begin the epoch of round ``t``, unless it has begun."""
-        if epoch_begins(self.epoch_end, self.epoch_length, t):
-            self.gain[0] = 0.0
-            self.stopped[0] = False
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Add the reward to the epoch it was decided in; late ones count no more."""
-        self.pulls[arm] += 1
-        if epoch_begins(self.epoch_end, self.epoch_length, t):
-            self.gain[0] = 0.0
-            self.stopped[0] = False
-        if arm == CHANGING_ARM and t > self.epoch_end[0] - self.epoch_length:
-            self.gain[0] += reward - self.known_reward
-            self.stopped[0] |= self.gain[0] < -self.loss_budget
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the gain of arm 1 in this epoch, and the loss that it is allowed."""
-        gain = self.gain[0] if arm == CHANGING_ARM else 0.0
-        return {"epoch_total": gain, "loss_budget": self.loss_budget}
 
 
 def rate_optimal(
@@ -264,38 +196,28 @@ def rate_optimal(
     return length, math.sqrt(length * log_t * log_k / n_drifting)
 
 
-# These take arrays: a NamedTuple is copied where the compiler does not inline the call.
+def begin_epoch(policy: BudgetedExploration, t: int) -> None:
+    """Bring all arms back to life, nothing known, where ``t`` is in a new epoch."""
+    if t <= policy.epoch_end[0]:
+        return
+    policy.epoch_end[0] = ((t - 1) // policy.epoch_length + 1) * policy.epoch_length
+    for i in range(len(policy.total)):
+        policy.total[i] = 0.0
+        policy.epoch_pulls[i] = 0
+        policy.alive[i] = True
 
 
-def epoch_begins(epoch_end: Ints, epoch_length: int, t: int) -> bool:
-    """Move ``epoch_end`` on to the epoch of round ``t``; True if that is a new one."""
-    if t <= epoch_end[0]:
-        return False
-    epoch_end[0] = ((t - 1) // epoch_length + 1) * epoch_length
-    return True
-
-
-def forget(total: Floats, epoch_pulls: Ints, alive: Bools) -> None:
-    """Bring all arms back to life, with nothing known about them."""
-    for i in range(len(total)):
-        total[i] = 0.0
-        epoch_pulls[i] = 0
-        alive[i] = True
-
-
-def end_sweep(
-    pulls_left: Ints, alive: Bools, epoch_pulls: Ints, total: Floats, loss_budget: float
-) -> None:
+def end_sweep(policy: BudgetedExploration) -> None:
     """Drop the arms that have fallen behind, once all in the race had their turn."""
     best = -math.inf
     turns = -1
-    for i in range(len(alive)):
-        if in_race(alive, pulls_left, i):
+    for i in range(len(policy.alive)):
+        if in_race(policy.alive, policy.pulls_left, i):
             if turns < 0:
-                turns = epoch_pulls[i]
-            elif epoch_pulls[i] != turns:
+                turns = policy.epoch_pulls[i]
+            elif policy.epoch_pulls[i] != turns:
                 return
-            best = max(best, total[i])
-    for i in range(len(alive)):
-        if total[i] < best - loss_budget:
-            alive[i] = False
+            best = max(best, policy.total[i])
+    for i in range(len(policy.alive)):
+        if policy.total[i] < best - policy.loss_budget:
+            policy.alive[i] = False

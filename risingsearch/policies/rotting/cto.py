@@ -137,7 +137,10 @@ class DCTOUCB(NamedTuple):
 
     That bound is severe. On the paper's benchmark it exceeds two million pulls an arm;
     where ``m`` arms' worth of pulls exceed the horizon, this is round-robin to the end.
-    Set ``explore_pulls``, or use ``d-cto-sim-ucb``, as the paper's experiments do.
+    Set ``explore_pulls``, or use D-CTO-SIM-UCB, as the paper's experiments do (there
+    also D-CTO-UCB-SIM): it fits the model of an arm anew after every pull. The paper
+    does not say how it begins: here every arm is pulled once. The first model wins
+    ties.
 
     References
     ----------
@@ -152,9 +155,12 @@ class DCTOUCB(NamedTuple):
     >>> policy = DCTOUCB.create(2, 9, 5, models=models, sigma=0.01)
     >>> policy.explore_pulls
     2
-    >>> constants = [0.3, 0.9]
-    >>> play_alone(policy, lambda arm, n, t: constants[arm] + models[arm][n - 1], 7)
+    >>> reward = lambda arm, n, t: [0.3, 0.9][arm] + models[arm][n - 1]
+    >>> play_alone(policy, reward, 7)
     [0, 1, 0, 1, 0, 0, 0]
+    >>> policy = DCTOUCB.create_sim(2, 9, 5, models=models, sigma=0.01)
+    >>> play_alone(policy, reward, 7)
+    [0, 1, 1, 0, 0, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -164,6 +170,7 @@ class DCTOUCB(NamedTuple):
     models: Floats  # (max_pulls, n_models), the mean of every pull
     model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
     explore_pulls: int  # m
+    refit: bool  # after every pull
     sigma: float
     P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
     model: Ints  # (n_arms,), the one that fits
@@ -210,6 +217,7 @@ class DCTOUCB(NamedTuple):
             table,
             model_sums,
             explore_pulls=checked_int("explore_pulls", explore_pulls, 2),
+            refit=False,
             sigma=sigma,
             P=prefix_sums(n_arms, horizon, max_pulls),
             model=np.zeros(n_arms, dtype=np.int64),
@@ -217,64 +225,8 @@ class DCTOUCB(NamedTuple):
             forecast=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return an arm to explore while there is one, then the highest index."""
-        arm = least_pulled(self.available, self.pulls, self.explore_pulls)
-        if arm != WAIT:
-            return arm
-        return highest_index(self, t)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Add the reward to the arm's sums, and find its model after ``m`` pulls."""
-        n = append_reward(self.P, self.pulls, arm, reward)
-        if n == self.explore_pulls:
-            find_model(self, arm, n)
-        if n >= self.explore_pulls:
-            apply_model(self, arm, n)
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return offset, forecast and bonus; the first two are 0 while exploring."""
-        return index_parts(self, arm)
-
-
-class DCTOSimUCB(NamedTuple):
-    r"""D-CTO-SIM-UCB: fit a known curve plus a constant, and be optimistic.
-
-    As ``d-cto-ucb``, for curves that are one of a few known models
-    :math:`m(\cdot; \theta)` each (``models``), plus an unknown
-    constant, by the same two formulas; but without its long exploration: the model of
-    an arm is fitted anew after every pull. The paper's experiments use this form (there
-    also D-CTO-UCB-SIM). It does not say how to begin: here every arm is pulled once.
-    The first model wins ties.
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
-
-    Examples
-    --------
-    >>> from risingsearch.policies.base import play_alone
-    >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
-    >>> policy = DCTOSimUCB.create(2, 9, 5, models=models, sigma=0.01)
-    >>> constants = [0.3, 0.9]
-    >>> play_alone(policy, lambda arm, n, t: constants[arm] + models[arm][n - 1], 7)
-    [0, 1, 1, 0, 0, 0, 0]
-    """
-
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    models: Floats  # (max_pulls, n_models), the mean of every pull
-    model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
-    sigma: float
-    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    model: Ints  # (n_arms,), the one that fits
-    offset: Floats  # (n_arms,), mean distance from the model
-    forecast: Floats  # (n_arms,), what the model says of the next pull
-
     @classmethod
-    def create(
+    def create_sim(
         cls,
         n_arms: int,
         horizon: int,
@@ -282,72 +234,46 @@ class DCTOSimUCB(NamedTuple):
         *,
         models: Any = None,
         sigma: float = 0.5,
-    ) -> DCTOSimUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
-
-        Parameters
-        ----------
-        models : array-like of float, (n_models, n_pulls), optional
-            The mean of pull 1, 2, ... under every model, up to a constant, for all
-            pulls that an arm can give. By default those of the paper's benchmark,
-            ``plateau_models``.
-        sigma : float, default 0.5
-            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
-            [0, 1].
-        """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            *model_arrays(models, limit),
-            sigma=checked_float("sigma", sigma, 0.0, open_low=False),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            model=np.zeros(n_arms, dtype=np.int64),
-            offset=np.zeros(n_arms),
-            forecast=np.zeros(n_arms),
+    ) -> DCTOUCB:
+        """Return D-CTO-SIM-UCB, with the parameters of ``create``."""
+        policy = cls.create(
+            n_arms, horizon, max_pulls, models=models, sigma=sigma, explore_pulls=2
         )
+        return policy._replace(explore_pulls=1, refit=True)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after one pull of each."""
-        arm = least_pulled(self.available, self.pulls, 1)
+        """Return an arm to explore while there is one, then the highest index."""
+        arm = least_pulled(self.available, self.pulls, self.explore_pulls)
         if arm != WAIT:
             return arm
-        return highest_index(self, t)
+        width = self.sigma * math.sqrt(8.0 * math.log(t))
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                bonus = width / math.sqrt(self.pulls[i])
+                index = self.offset[i] + self.forecast[i] + bonus
+                arm, best = leader(arm, best, i, index, self.pulls)
+        return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and fit its model anew."""
+        """Add the reward to the arm's sums, and find its model after ``m`` pulls."""
         n = append_reward(self.P, self.pulls, arm, reward)
-        find_model(self, arm, n)
-        apply_model(self, arm, n)
+        if self.refit or n == self.explore_pulls:
+            find_model(self, arm, n)
+        if n >= self.explore_pulls:
+            apply_model(self, arm, n)
 
     def explain(self, arm: int) -> dict[str, float]:
-        """Return offset, forecast and bonus at the coming round."""
-        return index_parts(self, arm)
+        """Return offset, forecast and bonus; the first two are 0 while exploring."""
+        t, n = int(self.pulls.sum()) + 1, int(self.pulls[arm])
+        return {
+            "offset": self.offset[arm],
+            "forecast": self.forecast[arm],
+            "bonus": self.sigma * math.sqrt(8.0 * math.log(t) / n) if n else math.inf,
+        }
 
 
-def highest_index(policy: DCTOUCB | DCTOSimUCB, t: int) -> int:
-    """Return the available arm of the highest index."""
-    width = policy.sigma * math.sqrt(8.0 * math.log(t))
-    arm, best = WAIT, -math.inf
-    for i in range(len(policy.pulls)):
-        if policy.available[i]:
-            bonus = width / math.sqrt(policy.pulls[i])
-            index = policy.offset[i] + policy.forecast[i] + bonus
-            arm, best = leader(arm, best, i, index, policy.pulls)
-    return arm
-
-
-def index_parts(policy: DCTOUCB | DCTOSimUCB, arm: int) -> dict[str, float]:
-    """Return the named parts of the index at the coming round."""
-    t = int(policy.pulls.sum()) + 1
-    n = int(policy.pulls[arm])
-    return {
-        "offset": policy.offset[arm],
-        "forecast": policy.forecast[arm],
-        "bonus": policy.sigma * math.sqrt(8.0 * math.log(t) / n) if n else math.inf,
-    }
-
-
-def find_model(policy: DCTOUCB | DCTOSimUCB, arm: int, n: int) -> None:
+def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
     """Fit the arm's model: its halves differ most like those of the ``n`` rewards.
 
     The first one wins ties.
@@ -363,7 +289,7 @@ def find_model(policy: DCTOUCB | DCTOSimUCB, arm: int, n: int) -> None:
             policy.model[arm] = k
 
 
-def apply_model(policy: DCTOUCB | DCTOSimUCB, arm: int, n: int) -> None:
+def apply_model(policy: DCTOUCB, arm: int, n: int) -> None:
     """Refresh the arm's distance from its model, and the model's next reward."""
     model = policy.model[arm]
     policy.offset[arm] = (policy.P[arm, n] - policy.model_sums[n, model]) / n

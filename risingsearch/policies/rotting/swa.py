@@ -37,6 +37,12 @@ class SWA(NamedTuple):
     mean of its last ``M`` rewards is pulled (Algorithm 1). Where ``K M`` exceeds ``T``
     it is round-robin to the end.
 
+    wSWA needs no number of rounds, which only bounds its memory. Its epoch
+    :math:`j = 0, 1, \ldots` covers the rounds :math:`2^j` to :math:`2^{j+1} - 1` and
+    runs SWA anew for the horizon :math:`2^j`, its ramp-up included; the last one is cut
+    where the rounds end (Corollary 3.1.1). Early epochs, too short for their ramp-up,
+    are round-robin.
+
     References
     ----------
     Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
@@ -47,19 +53,29 @@ class SWA(NamedTuple):
 
     >>> from risingsearch.policies.base import play_alone
     >>> policy = SWA.create(n_arms=2, horizon=12)
-    >>> policy.window
-    2
+    >>> policy.windows
+    array([2])
     >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
     [0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0]
+
+    The fourth epoch of wSWA begins at round 8, with a window of 2 and a new ramp-up.
+
+    >>> policy = SWA.create_wswa(n_arms=2, horizon=15)
+    >>> policy.windows[:4].tolist()
+    [1, 1, 1, 2]
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9][arm], 15)
+    [0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    window: int  # M
+    windows: Ints  # (n_epochs,), M of every epoch; SWA has one
+    epoch: Ints  # (1,), j
+    epoch_pulls: Ints  # (n_arms,)
     P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    average: Floats  # (n_arms,), of the last M rewards
+    average: Floats  # (n_arms,), of the last M rewards of the epoch
 
     @classmethod
     def create(
@@ -82,78 +98,12 @@ class SWA(NamedTuple):
             Standard deviation of the noise, at least 0; 0.5 covers any rewards in
             [0, 1].
         """
-        alpha = checked_float("alpha", alpha, 0.0, open_low=True)
-        sigma = checked_float("sigma", sigma, 0.0, open_low=False)
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            window=swa_window(alpha, sigma, n_arms, horizon),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of the highest recent mean, after ``M`` pulls of each."""
-        arm = least_pulled(self.available, self.pulls, self.window)
-        if arm != WAIT:
-            return arm
-        return best_available(self.available, self.average, self.pulls)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and move its window."""
-        P = self.P
-        n = append_reward(P, self.pulls, arm, reward)
-        h = min(n, self.window)
-        self.average[arm] = (P[arm, n] - P[arm, n - h]) / h
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the mean of the arm's last ``M`` rewards, or of all if fewer."""
-        return {"recent_average": self.average[arm]}
-
-
-def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
-    """Return the window ``M`` of SWA, from 1 to the horizon."""
-    scale = math.pow(4.0 * sigma * horizon / n_arms, 2 / 3)
-    log_root = math.pow(math.log(math.sqrt(2.0) * horizon), 1 / 3)
-    return max(1, math.ceil(min(alpha * scale * log_root, horizon)))
-
-
-class WSWA(NamedTuple):
-    r"""wSWA: SWA in epochs of doubling length, each forgetting all before.
-
-    For rewards that fall with the pulls of their arm, when the number of rounds is not
-    known; it only bounds the memory. Epoch :math:`j = 0, 1, \ldots` covers the rounds
-    :math:`2^j` to :math:`2^{j+1} - 1` and runs SWA anew for the horizon :math:`2^j`,
-    its ramp-up included; the last one is cut where the rounds end (Corollary 3.1.1).
-    Early epochs, too short for their ramp-up, are round-robin.
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
-
-    Examples
-    --------
-    The fourth epoch begins at round 8, with a window of 2 and a new ramp-up.
-
-    >>> from risingsearch.policies.base import play_alone
-    >>> policy = WSWA.create(n_arms=2, horizon=15)
-    >>> policy.windows[:4].tolist()
-    [1, 1, 1, 2]
-    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9][arm], 15)
-    [0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1]
-    """
-
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    windows: Ints  # (N_EPOCHS,), M of every epoch
-    epoch: Ints  # (1,), j
-    epoch_pulls: Ints  # (n_arms,)
-    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    average: Floats  # (n_arms,), of the last M rewards of the epoch
+        policy = cls.create_wswa(n_arms, horizon, max_pulls, alpha=alpha, sigma=sigma)
+        window = swa_window(float(alpha), float(sigma), n_arms, horizon)
+        return policy._replace(windows=np.array([window]))
 
     @classmethod
-    def create(
+    def create_wswa(
         cls,
         n_arms: int,
         horizon: int,
@@ -161,25 +111,14 @@ class WSWA(NamedTuple):
         *,
         alpha: float = 0.2,
         sigma: float = 0.5,
-    ) -> WSWA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
-
-        Parameters
-        ----------
-        alpha : float, default 0.2
-            Scales the windows, above 0, as in ``swa``.
-        sigma : float, default 0.5
-            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
-            [0, 1].
-        """
+    ) -> SWA:
+        """Return wSWA, with the parameters of ``create``."""
         alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+        windows = [swa_window(alpha, sigma, n_arms, 1 << j) for j in range(N_EPOCHS)]
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            windows=np.array(
-                [swa_window(alpha, sigma, n_arms, 1 << j) for j in range(N_EPOCHS)],
-                dtype=np.int64,
-            ),
+            windows=np.array(windows, dtype=np.int64),
             epoch=np.zeros(1, dtype=np.int64),
             epoch_pulls=np.zeros(n_arms, dtype=np.int64),
             P=prefix_sums(n_arms, horizon, max_pulls),
@@ -187,8 +126,8 @@ class WSWA(NamedTuple):
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm that SWA would choose from this epoch alone."""
-        if t >= 2 << self.epoch[0]:  # nothing is known in an epoch that begins
+        """Return the arm of the highest recent mean, after ``M`` pulls of each."""
+        if epoch_is_over(self, t):  # nothing is known in the next
             return first_available(self.available)
         window = self.windows[self.epoch[0]]
         arm = least_pulled(self.available, self.epoch_pulls, window)
@@ -215,9 +154,22 @@ class WSWA(NamedTuple):
         return {"recent_average": self.average[arm]}
 
 
-def start_epoch(policy: WSWA, t: int) -> None:
+def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
+    """Return the window ``M`` of SWA, from 1 to the horizon."""
+    scale = math.pow(4.0 * sigma * horizon / n_arms, 2 / 3)
+    log_root = math.pow(math.log(math.sqrt(2.0) * horizon), 1 / 3)
+    return max(1, math.ceil(min(alpha * scale * log_root, horizon)))
+
+
+def epoch_is_over(policy: SWA, t: int) -> bool:
+    """Return whether round ``t`` belongs to a later epoch; SWA has none."""
+    last = len(policy.windows) - 1
+    return bool(policy.epoch[0] < last and t >= 2 << policy.epoch[0])
+
+
+def start_epoch(policy: SWA, t: int) -> None:
     """Forget the epochs before the one that round ``t`` belongs to."""
-    while t >= 2 << policy.epoch[0]:
+    while epoch_is_over(policy, t):
         policy.epoch[0] += 1
         for i in range(len(policy.pulls)):
             policy.epoch_pulls[i] = 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from risingsearch.policies import explain
-from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim, DCTOSimUCB
+from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim
 from risingsearch.policies.rotting.curve_models import plateau_models
 
 
@@ -87,7 +87,7 @@ def test_d_cto_sim_run_equals_direct_sums(
     for seed in range(2):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
-            policy = DCTOSimUCB.create(
+            policy = DCTOUCB.create_sim(
                 n_arms, 120, max_pulls, models=models, sigma=0.05
             )
             values = by_index(d_cto_index, models=models, sigma=0.05)
@@ -147,12 +147,12 @@ def test_on_the_papers_benchmark_exploration_never_ends(play):
     assert play(policy, rewards, 1_000) == [0, 1, 2, 3] * 250
 
 
-@pytest.mark.parametrize("make", [DCTOUCB.create, DCTOSimUCB.create])
+@pytest.mark.parametrize("make", [DCTOUCB.create, DCTOUCB.create_sim])
 def test_d_cto_explains_its_index(make):
     models = plateau_models(20, plateau=3)
     policy = make(1, 20, models=models, sigma=0.2)
     assert explain(policy, 0) == {"offset": 0.0, "forecast": 0.0, "bonus": math.inf}
-    policy = DCTOSimUCB.create(1, 20, models=models, sigma=0.2)
+    policy = DCTOUCB.create_sim(1, 20, models=models, sigma=0.2)
     rewards = draw(models, 1, seed=2, noise=0.2, constants=True)[0].tolist()
     for n in range(1, 20):
         policy.update(n, 0, rewards[n - 1], np.random.default_rng(0))
