@@ -303,8 +303,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         KeyboardInterrupt
             If it is interrupted: at the end of the epoch in training, the results so
             far are kept, without a refit, and ``continue_search`` resumes. Several jobs
-            at a time are not waited for: their configurations are given up, or with a
-            ``run_dir`` trained again.
+            at a time are not waited for: they are trained again, and charged once.
         RunDirError
             If ``run_dir`` holds another search, or cannot be used or trusted.
         """

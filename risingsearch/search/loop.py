@@ -548,7 +548,7 @@ class Loop:
                     self._record(future, future.result())
                 future.cancel()
             self._futures.clear()
-            self._log.give_up(self._scheduler.in_flight, self._clock.now)
+            self._log.abandon()
 
     def _executor_failed(self, error: Exception) -> SearchFailedError:
         self._abandon()

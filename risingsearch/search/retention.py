@@ -46,9 +46,13 @@ class RetainedCheckpoints:
         """Keep a state in memory for the arm's next job."""
         self._live[arm] = state
 
-    def release_live(self, arm: int) -> None:
-        """Release an arm's state in memory: the arm resumes from its checkpoint."""
-        self._live.pop(arm, None)
+    def release_live(self, arm: int, *, may_be_bytes: bool = False) -> None:
+        """Release an arm's state in memory: the arm resumes from its checkpoint.
+
+        Bytes ``may_be`` that checkpoint: no job has changed them.
+        """
+        if not (may_be_bytes and isinstance(self._live.get(arm), bytes)):
+            self._live.pop(arm, None)
 
     def retire(self, arm: int) -> None:
         """Retain nothing to resume an arm from."""
@@ -114,7 +118,7 @@ class RetainedCheckpoints:
         arm, epoch = task.job.arm, task.job.from_epoch
         if arm in self._live or epoch == 0:
             return task._replace(state=self._live.get(arm))
-        if not task.wants_checkpoint:  # it has failed, and nothing was saved
+        if not task.wants_checkpoint:  # nothing was saved
             return task._replace(epochs_missing=epoch)
         state = self._at_hand(arm, task.params, task.seed, epoch)
         key = Key(arm, epoch)

@@ -8,11 +8,12 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import Job, Report
+from risingsearch.arms import Arm, Job, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_int, is_number
 from risingsearch.contents import first_difference
@@ -100,6 +101,7 @@ class RunLog:
         self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
         self.reports: dict[int, Report] = {}  # by job
         self._n_calls: dict[int, int] = {}  # by job
+        self._is_abandoned = False  # what was in flight
         self._is_writing = False  # an event
         self._thread = threading.RLock()  # of the one that runs the search
         self._decided: set[int] = set()  # jobs whose decision is on disk
@@ -186,6 +188,7 @@ class RunLog:
         And another one for the ``job`` that is trained now, if it was interrupted.
         ``here`` says that it runs in this process, which it can kill.
         """
+        self._is_abandoned &= job is None
         for one in self.scheduler.in_flight:
             begins = one == job and one.id not in self._running
             if self.directory is None or not (begins or one.id not in self._decided):
@@ -285,18 +288,12 @@ class RunLog:
         self._returned.add(job.arm)
         self.retained.note(job, outcome)
 
-    def give_up(self, jobs: Sequence[Job], now: float | None) -> None:
-        """Charge jobs that never come back; with a directory they are trained again."""
-        if self.directory is not None:
-            for job in jobs:
-                self.retained.release_live(job.arm)
-            self.release()
-            return
-        for job in jobs:
-            self.reports[job.id] = Report(job)
-            self._returned.add(job.arm)
-            self.scheduler.fail(job, "interrupted", now=now)
-        self.drop_unneeded()
+    def abandon(self) -> None:
+        """Wait no longer for the jobs in flight: they are to be trained again."""
+        for job in self.scheduler.in_flight:
+            self.retained.release_live(job.arm, may_be_bytes=self.directory is None)
+        self._is_abandoned = True
+        self.release()
 
     def note_stop(self) -> None:
         """Write the reason of an early end to the journal."""
@@ -373,7 +370,7 @@ class RunLog:
             best_arm=arm,
             history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
-            arms=scheduler.explain(),
+            arms=[self._as_it_is(arm) for arm in scheduler.explain()],
             n_epochs=scheduler.n_epochs,
             n_calls=sum(self._n_calls.values()),
             stop_reason=self.scheduler.stop_reason or self._stopped or UNFINISHED,
@@ -394,6 +391,13 @@ class RunLog:
             max_epochs=scheduler.max_epochs,
             returned_at=dict(self._returned_at),
         )
+
+    def _as_it_is(self, arm: Arm) -> Arm:
+        """Return an arm that does not train if its job was abandoned."""
+        if not self._is_abandoned or arm.status != "running":
+            return arm
+        why = "interrupted: it trains on when the search continues"
+        return replace(arm, status="paused", reason=why)
 
     def save_best(self, folder: Path) -> None:
         """Write the checkpoint of the best epoch into a folder."""

@@ -380,8 +380,8 @@ class RisingSearch:
         After an exception of a callback, another call of ``run`` continues there; jobs
         still in flight are recorded then. Without an executor, Ctrl-C stops at the end
         of the epoch in training, and nothing is lost; a second one does not wait. With
-        an executor, or at the second, the epochs in flight are charged and their arms
-        given up.
+        an executor, or at the second, the jobs in flight are trained again by the next
+        ``run``, and charged once.
 
         Returns
         -------

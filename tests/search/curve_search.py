@@ -68,6 +68,18 @@ class Flaky(Recorded):
             return {"score": 0.5, "own_epoch": state.epochs}
 
 
+class Interrupted(Recorded):
+    """The same, but of an epoch that ends the process, once only; then it is 0.5."""
+
+    def train(self, state):
+        try:
+            return super().train(state)
+        except (KeyboardInterrupt, SystemExit):
+            if self.trained[tuple(map(str, state.curve)), state.epochs] == 1:
+                raise
+            return {"score": 0.5, "own_epoch": state.epochs}
+
+
 class Dies(Recorded):
     def train(self, state):
         if state.epochs == 2:

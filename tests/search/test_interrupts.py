@@ -1,9 +1,8 @@
 """Ctrl-C at every line that a run executes: the search continues as without it.
 
 Each case interrupts one line, once, and runs on. Without workers every other line is
-interrupted half-way through the run, the others when they are reached. Without a
-directory the epochs in flight are charged and their arms given up; with one they are
-trained again.
+interrupted half-way through the run, the others when they are reached. Jobs in flight
+are trained again.
 """
 
 import signal
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import risingsearch
+from risingsearch.errors import SearchFailedError, SetupError
 from risingsearch.search.search import RisingSearch
 
 PACKAGE = Path(risingsearch.__file__).parent
@@ -92,17 +92,14 @@ def check_whole(search, result):
     scheduler = search.scheduler
     assert not scheduler.in_flight
     assert scheduler.done
-    assert scheduler.spent == len(result.history) <= BUDGET
+    assert scheduler.spent == len(result.history) == BUDGET
     for arm, params in enumerate(CANDIDATES):
         rows = [row for row in result.history if row["arm"] == arm]
-        given_up = [row for row in rows if "failure" in row]
-        trained = rows[: len(rows) - len(given_up)]
-        assert all(row["failure"] == "interrupted" for row in given_up)
-        assert [row["score"] for row in trained] == [
-            score_of(params["top"], epoch + 1) for epoch in range(len(trained))
+        assert [row["score"] for row in rows] == [
+            score_of(params["top"], epoch + 1) for epoch in range(len(rows))
         ]
     assert result.best_state()["epochs"] == result.best_epoch
-    assert result.n_calls == sum(row["seconds"] >= 0 for row in result.history)
+    assert result.n_calls == len(result.history)
     arms = [arm.epochs for arm in result.arms]
     assert sum(arms) == result.n_calls
 
@@ -155,3 +152,38 @@ def test_at_every_line(tmp_path, where, deterministic, kept, chunk):
     assert n_hit > 50
     if executor is not None:
         executor.shutdown()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("event", [KeyboardInterrupt, SystemExit, OSError, SetupError])
+def test_events_of_the_environment_fail_no_arm(tmp_path, event, workers, kept):
+    def raising(epoch):
+        if epoch.number == 2:
+            raise event
+
+    executor = workers and ThreadPoolExecutor(workers)
+    search = a_search(executor, tmp_path / "run" if kept else None, True)
+    search.callbacks = [raising]
+    with pytest.raises(event):
+        search.run()
+    assert "failed" not in search.scheduler.statuses()
+    search.callbacks = []
+    result = search.run()
+    check_whole(search, result)
+    assert decisions(result) == decisions(a_search(executor, None, True).run())
+
+
+def test_a_pool_that_is_closed_fails_no_arm():
+    def close(epoch):
+        if epoch.number == 2:
+            executor.shutdown()
+
+    executor = ThreadPoolExecutor(2)
+    search = a_search(executor, None, False)
+    search.callbacks = [close]
+    with pytest.raises(SearchFailedError, match="after shutdown") as raised:
+        search.run()
+    assert raised.value.result.n_epochs == search.result().n_calls
+    assert not raised.value.result.failures
+    assert "failed" not in search.scheduler.statuses()

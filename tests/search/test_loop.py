@@ -6,7 +6,7 @@ import signal
 
 import numpy as np
 import pytest
-from curve_search import FLAT, PEAKED, RISING, Recorded, a_search, facts
+from curve_search import FLAT, PEAKED, RISING, Interrupted, Recorded, a_search, facts
 
 from risingsearch.errors import (
     SearchFailedError,
@@ -66,19 +66,19 @@ class TestInterruptions:
     @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
     def test_in_training(self, in_process, interruption):
         search = a_search(
-            RISING, [0.2, 0.4, interruption()], FLAT, PEAKED, executor=in_process
+            *[RISING, [0.2, 0.4, interruption()], FLAT, PEAKED],
+            trainable=Interrupted(),
+            executor=in_process,
         )
         with pytest.raises(interruption):
             search.run()
         broken = search.result()
-        assert broken.n_epochs <= 12
-        assert not search.scheduler.in_flight
-        assert broken.arms[1].reason == "retired: interrupted"
+        assert broken.n_epochs == broken.n_calls < 12
+        assert broken.arms[1].status == "paused"
+        assert broken.arms[1].reason.startswith("interrupted: it trains on")
         result = search.run()
-        assert result.n_epochs == 12
-        assert result.n_calls < 12
-        trained = [row for row in result.history if "failure" not in row]
-        assert all(row["own_epoch"] == row["epoch"] for row in trained)
+        assert result.n_epochs == result.n_calls == 12
+        assert all(row["own_epoch"] == row["epoch"] for row in result.history)
         assert not result.failures
 
     def test_an_arm_with_retries_left_goes_on_from_where_it_was(self):
@@ -98,8 +98,7 @@ class TestInterruptions:
         with pytest.raises(KeyboardInterrupt):
             search.run()
         result = search.run()
-        assert result.n_epochs == 7
-        assert result.n_calls == 6
+        assert result.n_epochs == result.n_calls == 6
         assert result.curves == {0: RISING}
 
 
@@ -119,6 +118,7 @@ class TestWhateverHappens:
         maximize = bool(rng.random() < 0.5)
         search = a_search(
             *curves,
+            trainable=Interrupted(),
             policy=["auto", "random", "asha", "cure-ucb"][seed % 4],
             budget=int(rng.integers(1, 25)),
             max_epochs=[None, 5][int(rng.integers(2))],
@@ -138,7 +138,7 @@ class TestWhateverHappens:
                         search.run()
                     break
                 except KeyboardInterrupt:
-                    assert not search.scheduler.in_flight
+                    assert search.result().n_calls <= search.result().n_epochs
         result = search.result()
         assert result.n_calls <= result.n_epochs <= search.scheduler.budget
         assert result.n_epochs == len(result.history)
@@ -151,7 +151,7 @@ class TestWhateverHappens:
             state = result.best_state()
             assert state.epochs == result.best_epoch
             assert str(state.curve) == str(curves[result.best_arm])
-            assert state.curve[state.epochs - 1] == best
+            assert str(state.curve[state.epochs - 1]) in (str(best), "")
 
 
 class TestCtrlC:
@@ -198,4 +198,5 @@ class TestCtrlC:
         search = RisingSearch(Functions(lambda p, s: {}, train), [{}], budget=3)
         with pytest.raises(KeyboardInterrupt):
             search.run()
-        assert search.scheduler.statuses() == ["failed"]
+        assert search.result().arms[0].status == "paused"
+        assert search.result().n_epochs == 0
