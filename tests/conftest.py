@@ -68,7 +68,7 @@ LONG = (
     "tests/simulation/test_acceptance.py",
     "tests/test_notebooks.py",
     "tests/integrations/sklearn/test_processes.py",
-    "tests/cli/test_sweeps.py",
+    "tests/cli/test_sweep",
     "tests/test_docs.py",
     "tests/search/test_killing.py",
     "tests/scripts/test_killing.py",

@@ -6,13 +6,16 @@ interval over the seeds. Problem, space and budget were chosen on seeds from 200
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from benchmarks.shared import figures, report
 from risingsearch.cli import demo
-from risingsearch.cli.demo import BUDGET, DemoRun, Margin, run_all
+from risingsearch.cli.demo import BUDGET, DemoRun, run_all
+from risingsearch.simulation.statistics import half_width
 
 SHARE = 0.8  # of the seeds
 
@@ -27,16 +30,40 @@ def run(out: Path, *, scale: str, seed: int, seeds: int) -> None:
     report.write_summary(out, title, parts)
 
 
+class Margin(NamedTuple):
+    """How this package's search stands beside another one."""
+
+    above: str  # the other search
+    of: str  # "score", on the rows that models are chosen by, or "test_score"
+    on_seeds: int  # where the other one has the lower one
+    n_seeds: int
+    mean: float  # by how much
+    half_width: float  # of the 95 % interval over the seeds
+
+
+def margins(found: Sequence[DemoRun], of: str = "score") -> Iterator[Margin]:
+    """Yield by how much this package's search is ahead of each other one."""
+    scores = {
+        search: np.array([getattr(run, of) for run in runs])
+        for search, runs in demo.by_search(found).items()
+    }
+    own = scores.pop(demo.OWN)
+    for search, others in scores.items():
+        ahead = own - others
+        mean, half = float(ahead.mean()), float(half_width(ahead))
+        yield Margin(search, of, int((ahead > 0).sum()), len(ahead), mean, half)
+
+
 def verdicts(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
     """Return a row per other search: where ours is above it, and by how much.
 
     The bar is on the score, which is what a search is asked for; the rows that no
     search has chosen by say what is left of the lead there.
     """
-    by_test = demo.margins(found, "test_score")
+    by_test = margins(found, "test_score")
     return [
         _verdict(margin) | {"by the test rows": f"{on_seeds(test)}, {by(test)}"}
-        for margin, test in zip(demo.margins(found), by_test, strict=True)
+        for margin, test in zip(margins(found), by_test, strict=True)
     ]
 
 

@@ -21,7 +21,6 @@ from risingsearch.cli.options import writing
 from risingsearch.errors import missing
 from risingsearch.plotting.html_report import write_report
 from risingsearch.search.results import SearchResult
-from risingsearch.simulation.statistics import half_width
 
 try:
     from joblib import Parallel, delayed
@@ -335,23 +334,20 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     for line in lines:
         print(*map(str.ljust, line, widths), sep="  ")
     print(LEGEND)
-    ahead = [m for of in ("score", "test_score") for m in margins(found, of)]
-    print(*ahead, sep="\n")
     with writing(picture):
         best_by_epochs(found).savefig(picture, dpi=150)
         own = next(run.result for run in found if run.search == OWN)
         settings = {"max_epochs": MAX_EPOCHS}
         write_report(own, report, title="The search of the demo", settings=settings)
-    print(f"\nWritten: {picture}, {report}")
+    print(f"Written: {picture}, {report}")
     return {
         "table": table,
-        "margins": [margin._asdict() for margin in ahead],
         "runs": [asdict(replace(run, result=None)) for run in found],
         "files": [str(picture), str(report)],
     }
 
 
-def _by_search(found: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:
+def by_search(found: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:
     """Return the runs of every search, in the order of the seeds."""
     groups: dict[str, list[DemoRun]] = {}
     for run in sorted(found, key=lambda run: run.seed):
@@ -369,43 +365,12 @@ def rows(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
             "epochs": round(median(run.epochs for run in runs)),
             "tried": round(median(run.tried for run in runs)),
         }
-        for search, runs in _by_search(found).items()
+        for search, runs in by_search(found).items()
     ]
 
 
 def _spread(values: Sequence[float]) -> str:
     return f"{median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
-
-
-class Margin(NamedTuple):
-    """How this package's search stands beside another one."""
-
-    above: str  # the other search
-    of: str  # "score", on the rows that models are chosen by, or "test_score"
-    on_seeds: int  # where the other one has the lower one
-    n_seeds: int
-    mean: float  # by how much
-    half_width: float  # of the 95 % interval over the seeds
-
-    def __str__(self) -> str:
-        rows = "" if self.of == "score" else "by the test rows, "
-        return (
-            f"{OWN} is above {self.above} on {self.on_seeds} of {self.n_seeds} seeds, "
-            f"{rows}by {self.mean:+.4f} ± {self.half_width:.4f} on average."
-        )
-
-
-def margins(found: Sequence[DemoRun], of: str = "score") -> Iterator[Margin]:
-    """Yield by how much this package's search is ahead of each other one."""
-    scores = {
-        search: np.array([getattr(run, of) for run in runs])
-        for search, runs in _by_search(found).items()
-    }
-    own = scores.pop(OWN)
-    for search, others in scores.items():
-        ahead = own - others
-        mean, half = float(ahead.mean()), float(half_width(ahead))
-        yield Margin(search, of, int((ahead > 0).sum()), len(ahead), mean, half)
 
 
 def best_by_epochs(found: Sequence[DemoRun]) -> Figure:
@@ -414,7 +379,7 @@ def best_by_epochs(found: Sequence[DemoRun]) -> Figure:
     ax = figure.subplots()
     grid = np.arange(1, max(run.epochs for run in found) + 1)
     early = []
-    groups = _by_search(found)
+    groups = by_search(found)
     for (search, runs), (color, line) in zip(groups.items(), STYLES, strict=False):
         best = np.array([_best_at(run, grid) for run in runs])
         middle = np.median(best, axis=0)

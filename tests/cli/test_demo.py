@@ -104,8 +104,6 @@ def test_table_picture_and_report(found, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(demo, "run_all", lambda seeds: found)
     told = demo.run_demo(tmp_path / "new", seed=0)
     printed = capsys.readouterr().out
-    assert f"{OWN} is above other on 2 of 3 seeds, by +0.0500 ± " in printed
-    assert "2 of 3 seeds, by the test rows, by +0.0500 ± " in printed
     lines = printed.splitlines()
     head = next(k for k, line in enumerate(lines) if line.startswith("search "))
     at = lines[head].index("epochs")

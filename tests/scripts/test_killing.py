@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SEEDS = 8
+SEEDS = 5
 
 
 def killed_sweeps(folder):

@@ -1,0 +1,81 @@
+"""A script that cannot resume is tuned as it is."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from risingsearch.cli.main import main
+from tests.cli.sweeping import exported, json_of, started, still_alive, wait_for
+
+PLAIN = """
+import os, sys, time
+top = int(sys.argv[1])
+print(os.getpid(), file=open("pids", "a"))
+for epoch in range(int(sys.argv[2])):
+    print(f"Epoch {epoch}: train 0.9, validation {top * (epoch + 1) / (epoch + 3):.6f}")
+"""
+PLAIN_SWEEP = """
+command: [PYTHON, train.py, "{top}", "{epochs}"]
+parameters:
+  top: {type: int, low: 1, high: 50}
+metric: {regex: "validation {number}", name: accuracy}
+resume: false
+budget: 24
+candidates: 6
+max_epochs: 8
+deterministic: true
+seed: 0
+"""
+
+
+@pytest.fixture
+def plain(folder):
+    """A training script that knows nothing of searches, and its sweep."""
+    Path("train.py").write_text(PLAIN)
+    Path("plain.yaml").write_text(PLAIN_SWEEP.replace("PYTHON", sys.executable))
+    return folder
+
+
+def test_an_unmodified_script_is_tuned(plain, capsys):
+    found = json_of(capsys, "run", "plain.yaml")
+    assert (found["epochs"], found["failures"]) == (24, 0)
+    assert found["metric"] == "accuracy"
+    assert json_of(capsys, "status", "runs/plain")["metric"] == "accuracy"
+    assert main(["report", "runs/plain"]) == 0
+    capsys.readouterr()
+    rows = exported("runs/plain", capsys)
+    for row in rows:
+        expected = row["param_top"] * row["epoch"] / (row["epoch"] + 2)
+        assert abs(row["score"] - expected) < 1e-6
+    n_started = len(Path("pids").read_text().split())
+    assert n_started == len({row["arm"] for row in rows})
+    assert still_alive() == []
+
+
+def test_what_was_ended_to_make_room_is_not_called_paused(plain, capsys):
+    sweep = Path("plain.yaml").read_text()
+    Path("plain.yaml").write_text(f"{sweep}max_alive: 1\n")
+    arms = json_of(capsys, "run", "plain.yaml")["arms"]
+    assert "paused" not in arms
+    assert json_of(capsys, "status", "runs/plain")["arms"] == arms
+
+
+WAITS = "    while epoch > 2 and not os.path.exists('go'): time.sleep(0.01)\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_what_lived_when_a_sweep_ended_is_lost(plain, capsys, number):
+    Path("train.py").write_text(PLAIN.replace("    print(", f"{WAITS}    print("))
+    with started("run", "plain.yaml") as process:
+        wait_for(process, "runs/plain", 5)
+        process.send_signal(number)
+    if number == signal.SIGINT:
+        assert still_alive() == []
+    Path("go").touch()
+    with pytest.warns(RuntimeWarning, match="is lost"):
+        found = json_of(capsys, "resume", "runs/plain")
+    assert still_alive() == []
+    assert found["epochs"] <= 24
+    assert found["failures"] == 0
