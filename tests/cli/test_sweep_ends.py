@@ -68,7 +68,7 @@ def test_killed_and_run_again(folder, capsys):
 
 
 def test_a_second_run_ends_nothing_of_the_first(folder, capsys):
-    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 3600")
+    Path("train.sh").write_text("echo $$ > new; mv new pid; exec sleep 3600")
     with started("run", "sweep.yaml") as process:
         while not Path("pid").exists() or not list(Path("runs").rglob("running.json")):
             time.sleep(0.01)
@@ -96,7 +96,7 @@ def test_a_run_is_resumed_from_any_folder(folder, capsys, monkeypatch):
 
 
 def test_a_sweep_whose_terminal_is_closed_leaves_no_script_behind(folder, capsys):
-    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 3600")
+    Path("train.sh").write_text("echo $$ > new; mv new pid; exec sleep 3600")
     with started("run", "sweep.yaml") as process:
         while not Path("pid").exists():
             time.sleep(0.01)
