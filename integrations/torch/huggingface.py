@@ -131,6 +131,7 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
                 trainer.pop_callback(progress)  # the search has its own
             trainer.args.restore_callback_states_from_checkpoint = True
             trainer.args.save_total_limit = None  # the folder is a temporary one
+            trainer.args.save_strategy = type(trainer.args.save_strategy)("no")
             before = None if run.checkpoint is None else unpacked(run, folder)
             with _quiet_log(is_resumed=before is not None):
                 trainer.train(resume_from_checkpoint=before)

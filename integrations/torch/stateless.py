@@ -22,7 +22,7 @@ from risingsearch.integrations.torch.random_states import GENERATORS, generator_
 from risingsearch.integrations.torch.snapshots import has_state, is_value
 
 Marks = list[Any]
-"""Differs from an earlier list if an object has changed."""
+"""Differs from an earlier list if an object has changed; tensors by identity."""
 
 _NUMBERS = (int, float, complex)
 _CONTAINERS = (list, tuple, set, deque)
@@ -61,24 +61,30 @@ def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
 def check_unchanged(before: Mapping[str, Marks], after: Mapping[str, Marks]) -> None:
     """Raise a SetupError if an object without a state has changed."""
     for name, marks in after.items():
-        then = before.get(name, [])
-        if len(then) == len(marks) and all(map(_equal, then, marks)):
-            continue
-        msg = (
-            f"{name!r} changes while its run trains and has no state_dict and "
-            "load_state_dict, so it would begin anew when the run comes back: give it "
-            "both, or let build return its tensors and numbers by name instead"
-        )
-        raise SetupError(msg)
+        if before.get(name, []) != marks:
+            msg = (
+                f"{name!r} changes while its run trains and has no state_dict and "
+                "load_state_dict, so it would begin anew when the run comes back: give "
+                "it both, or let build return its tensors and numbers by name instead"
+            )
+            raise SetupError(msg)
+
+
+class _Same(weakref.ref):  # type: ignore[type-arg]
+    """Reference to a tensor that equals another if it is the same tensor."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        mine = self()
+        return mine is not None and isinstance(other, _Same) and mine is other()
 
 
 def _in_containers(held: Any) -> Iterator[Any]:
-    if isinstance(held, dict):
-        held = list(held.values())
-    if not isinstance(held, _CONTAINERS):
+    if not isinstance(held, (dict, *_CONTAINERS)):
         yield held
         return
-    for item in held:
+    for item in held.values() if isinstance(held, dict) else held:
         yield from _in_containers(item)
 
 
@@ -92,20 +98,16 @@ def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
             continue
         seen.add(id(one))
         if isinstance(one, torch.Tensor):
-            yield weakref.ref(one), 0 if one.is_inference() else one._version
+            yield _Same(one), 0 if one.is_inference() else one._version
         elif isinstance(one, np.ndarray):
             step = max(1, one.size // _SAMPLED)
-            yield one.shape, zlib.crc32(repr(one.dtype).encode())
-            if not one.dtype.hasobject:
-                yield zlib.crc32(one.reshape(-1)[::step].tobytes())
+            yield one.shape, one.dtype.str, zlib.crc32(one.ravel()[::step].tobytes())
         elif isinstance(one, GENERATORS):
             yield repr(generator_state(one))
         elif isinstance(one, nn.Module):
             waiting += [*one.parameters(), *one.buffers()]
-        elif isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, _CONTAINERS):
-            waiting += one
+        elif isinstance(one, (dict, *_CONTAINERS)):
+            waiting += one.values() if isinstance(one, dict) else one
         else:
             waiting += _attributes(one)
 
@@ -123,11 +125,3 @@ def _attributes(held: Any) -> list[Any]:
     return [*getattr(held, "__dict__", {}).values()] + [
         getattr(held, name, None) for name in names if name != "__dict__"
     ]
-
-
-def _equal(before: Any, after: Any) -> bool:
-    """Whether two marks are the same; those of tensors by what they refer to."""
-    if isinstance(before, tuple) and isinstance(before[0], weakref.ref):
-        same = isinstance(after, tuple) and before[0] is after[0]
-        return same and bool(before[1] == after[1])
-    return type(before) is type(after) and bool(before == after)

@@ -197,12 +197,6 @@ class TestCheckpoints:
             tune.run()
         assert len(tune.trained) <= 3
 
-    def test_one_at_the_end_of_each_slice_is_enough(self, fake_tune):
-        tune = fake_tune(epochs_per_job=3, max_epochs=9)
-        tune.saves = lambda trial, epoch: epoch % 3 == 0
-        assert tune.run()
-        assert len(set(tune.trained)) == len(tune.trained) == 40
-
     def test_a_trial_that_does_not_load_it_is_found_out(self, fake_tune):
         tune = fake_tune()
         tune.restores = False

@@ -152,7 +152,7 @@ PATIENT = {
     ("options", "n_steps", "n_epochs"),
     [
         (PATIENT, None, 3),
-        (PATIENT | {"load_best_model_at_end": True, "save_strategy": "epoch"}, None, 3),
+        (PATIENT | {"load_best_model_at_end": True, "save_strategy": "best"}, None, 3),
         (PATIENT | {"eval_strategy": "steps", "eval_steps": 4}, 4, 3),
         (PATIENT | {"save_total_limit": 1}, None, 3),
         ({"callbacks": lambda: [Stopping()]}, None, 2),

@@ -1,8 +1,6 @@
 """A paused and resumed run equals one that was never interrupted, bit for bit."""
 
-import os
 import random
-import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -131,22 +129,6 @@ class TestSearch:
         with ProcessPoolExecutor(1, mp_context=spawn) as pool:
             away = self.search(trainable(), executor=pool).run()
         assert away.history["score"] == plain.history["score"]
-
-    def test_killed_and_resumed(self, tmp_path):
-        plain = self.search(trainable()).run()
-        pid = os.fork()
-        if pid == 0:
-
-            def kill(epoch):
-                if epoch.number >= 11:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            self.search(trainable(), run_dir=tmp_path, callbacks=[kill]).run()
-            os._exit(0)
-        assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
-        resumed = RisingSearch.resume(tmp_path, trainable()).run()
-        assert resumed.history["score"] == plain.history["score"]
-        assert resumed.best_params == plain.best_params
 
     def test_threads_are_refused_because_they_share_the_random_states(self):
         with (
