@@ -7,6 +7,7 @@ import pytest
 
 from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray import results
+from risingsearch.integrations.ray.checkpoints import _n_held
 
 
 def stopped(fake_tune, n_epochs=25, **options):
@@ -68,6 +69,27 @@ def test_what_was_logged_is_stored_before_a_paused_trial_goes_on(fake_tune):
     tune.run()
     went_on = {id_ for id_, epoch in tune.trained[25:] if epoch > 1}
     assert went_on >= {id_ for id_, file in stored.items() if file.exists()} != set()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "safe", "stored", "n_held"),
+    [
+        ([None], [], {0}, 0),  # stored by a process whose report was lost
+        ([None, 0, 1], [True, True], {0, 1, 2}, 2),  # a function
+        ([3, 4, 5], [True, True], {5, 6}, 2),  # which keeps the newest only
+        ([3, None, None, 4], [True] * 3, {3}, 0),  # saves the last of a slice
+        ([3, None, None, 4], [True] * 3, {4}, 3),
+        ([None, 0], [False], {0}, 0),  # a class: it may be half of one
+        ([3, 4], [False], {3, 4}, 0),
+        ([3, 4], [False], {4}, 1),  # whole, as the one before it is deleted
+        ([3, 4, 4, 5], [False] * 3, {3, 4}, 2),
+        ([3, 4], [False], {7}, 0),  # lost: the trial fails
+    ],
+)
+def test_a_restored_trial_resumes_where_its_epoch_is_known(
+    numbers, safe, stored, n_held
+):
+    assert _n_held(numbers, safe, stored) == n_held
 
 
 def test_metrics_are_noted_as_the_numbers_they_are(fake_tune):

@@ -93,18 +93,6 @@ def test_paused_and_interleaved_runs_equal_uninterrupted_ones(tmp_path, n_steps)
     assert scores(told) == expected
 
 
-@pytest.mark.parametrize("options", [{}, {"eval_on_start": True}])
-def test_a_run_ends_with_the_epochs_of_its_trainer(options):
-    own = HuggingFaceTrainable(
-        partial(build, **options), monitor="eval_accuracy", n_steps=5
-    )  # 4 epochs are 24 steps
-    run = own.start({"rate": 0.05}, 0)
-    for _ in range(5):
-        own.train(run)
-    with pytest.raises(StopIteration):
-        own.train(run)
-
-
 def test_a_search_finds_the_rate_that_learns(tmp_path):
     candidates = [{"rate": 10.0**-power} for power in range(1, 6)]
     search = RisingSearch(trainable(), candidates, budget=12, max_epochs=4, seed=0)
@@ -157,6 +145,7 @@ PATIENT = {
         (PATIENT | {"save_total_limit": 1}, None, 3),
         ({"callbacks": lambda: [Stopping()]}, None, 2),
         ({"max_steps": 14}, None, 3),
+        ({"eval_on_start": True}, 5, 5),  # 4 epochs are 24 steps
     ],
 )
 def test_an_arm_is_finished_when_its_trainer_says_so(
