@@ -41,7 +41,7 @@ class Rounds:
             if own or params.get("eval_set"):
                 settings["callbacks"] = [self._of_xgboost(own or (), trained)]
         elif params.get("callbacks"):
-            self._callbacks = self._callbacks or deepcopy(list(params["callbacks"]))
+            self._callbacks = self._callbacks or _copied(params["callbacks"])
             told = [_ToldOfAll(callback) for callback in self._callbacks]
             params = {**params, "callbacks": told}
         with temporarily(estimator, **settings):
@@ -130,6 +130,14 @@ class _ToldOfAll:
             if type(error).__name__ == "EarlyStopException":
                 _stopped(self._callback)
             raise
+
+
+def _copied(callbacks: Any) -> list[Any]:
+    try:
+        return deepcopy(list(callbacks))
+    except TypeError as error:
+        msg = f"callbacks are copied for each model, and these cannot be: {error}"
+        raise InvalidParameterError(msg) from error
 
 
 def _stopped(callback: Any) -> NoReturn:

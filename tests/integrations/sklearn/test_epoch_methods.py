@@ -95,6 +95,9 @@ class TestEpochMethod:
             (XGBClassifier(early_stopping_rounds=3), "early_stopping_rounds=3"),
             (LGBMClassifier(early_stopping_round=3), "early_stopping_round=3"),
             (LGBMClassifier(boosting_type="rf"), "boosting_type='rf'.*'gbdt'"),
+            (LGBMClassifier(num_iterations=3), "num_iterations"),
+            (LGBMClassifier(boosting="rf"), "boosting"),
+            (BaggingClassifier(oob_score=True), "oob_score"),
             (XGBRFClassifier(), r"XGBRFClassifier\(\)"),
             (VotingClassifier([]), r"VotingClassifier.*resource='n_samples'"),
             (VotingRegressor([]), r"VotingRegressor.*resource='n_samples'"),
@@ -137,19 +140,6 @@ class TestEpochMethod:
 )
 def test_routing_callee(estimator, callee):
     assert routing_callee(estimator) == callee
-
-
-@pytest.mark.parametrize(
-    ("estimator", "parameter"),
-    [
-        (LGBMClassifier(num_iterations=3), "num_iterations"),
-        (LGBMClassifier(boosting="rf"), "boosting"),
-        (BaggingClassifier(oob_score=True), "oob_score"),
-    ],
-)
-def test_other_names_of_what_forbids_it(estimator, parameter):
-    with pytest.raises(NotTrainableError, match=parameter):
-        epoch_method(estimator)
 
 
 @pytest.mark.parametrize(

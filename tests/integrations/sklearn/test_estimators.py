@@ -225,12 +225,6 @@ class TestBoosting:
         estimator = trained(clone(estimator).set_params(random_state=0), epochs=8)
         assert np.count_nonzero(estimator.feature_importances_) > 4
 
-    @pytest.mark.parametrize("random_state", [None, 3])
-    @pytest.mark.parametrize("estimator", DRAWING)
-    def test_random_state_is_put_back(self, estimator, random_state):
-        estimator = clone(estimator).set_params(random_state=random_state)
-        assert trained(estimator).random_state == random_state
-
 
 class TestPipeline:
     def test_equals_transforming_first(self):

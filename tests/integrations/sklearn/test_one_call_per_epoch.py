@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from lightgbm import (
@@ -215,6 +217,20 @@ def test_a_callback_that_stops_a_booster_ends_the_search():
         searched(xgb(callbacks=[Stopping()]), y=Y)
 
 
+class Locking:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, env):
+        pass
+
+
+def test_callbacks_that_cannot_be_copied_for_each_model_are_refused():
+    search = RisingSearchCV(light(), [{}], budget=2, cv=0.25)
+    with pytest.raises(InvalidParameterError, match=r"these cannot be: .*lock"):
+        search.fit(X, Y, callbacks=[Locking()])
+
+
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [
@@ -261,6 +277,7 @@ def test_such_parameters_are_known_by_their_names(name):
         (Net(), "max_epochs"),
         (make_pipeline(Net()), "net__max_epochs"),
         (SGDClassifier(), "max_iter"),
+        (RandomForestClassifier(), "n_estimators"),
         (MultiOutputClassifier(Net()), "estimator__max_epochs"),
     ],
 )

@@ -129,18 +129,6 @@ class TestEstimators:
             rising(estimator, space).fit(X, Y)
         assert "in the configuration {" in caught.value.__notes__[0]
 
-    @pytest.mark.parametrize(
-        ("estimator", "name"),
-        [
-            (SGDClassifier(), "max_iter"),
-            (RandomForestClassifier(), "n_estimators"),
-            (make_pipeline(SGDClassifier()), "sgdclassifier__max_iter"),
-        ],
-    )
-    def test_the_search_counts_the_epochs(self, estimator, name):
-        with pytest.raises(InvalidParameterError, match=f"{name} counts the epochs"):
-            rising(estimator, {name: [10, 20]}).fit(X, Y)
-
 
 class TestData:
     @pytest.mark.parametrize("container", [pd.DataFrame, csr_array, list])
