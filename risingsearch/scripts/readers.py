@@ -18,16 +18,16 @@ _OBJECT = re.compile(r'\{\s*"')
 _NUMBER = (
     r"(?:[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?)(?!\w)))"
 )
-"""A whole number, with its sign and exponent."""
+"""A number with its sign and exponent."""
 _FIELDS = {"{number}": (SCORE, _NUMBER), "{epoch}": (EPOCH, r"\d+")}
 _FIELD = re.compile(r"(\((?:\?P<\w+>)?)?(\{number\}|\{epoch\})")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
 _BEGUN = re.compile(
     r"(?:\d[._'\u2019\u00a0\u202f]?|\d\.?[eE][-+]?|(?:^|[\s:=(\[|,;])(?:[-\u2212]\.?|\.))$"
 )
-"""What stands before a match that begins inside a number."""
+"""Text before a match that begins inside a number."""
 _CONTINUES = re.compile(r"[eE][-+]?\d|[._]?\d|['\u2019\u00a0\u202f]\d{3}(?!\d)")
-"""What stands behind a match that ends inside a number."""
+"""Text behind a match that ends inside a number."""
 
 
 class JsonLines:
@@ -100,7 +100,7 @@ class PlainLines:
     def __init__(self, regex: str) -> None:
         self._regex = regex
         given = pattern_of(regex)
-        self._patterns = [p for p in (_with_whole_numbers(given), given) if p]
+        self._patterns = [p for p in (_with_any_numbers(given), given) if p]
         self._n_matches = 0
 
     def read(self, line: str) -> dict[str, Any] | None:
@@ -144,8 +144,8 @@ class PlainLines:
         if is_part:
             msg = (
                 f"the metric's pattern finds {text!r}, a part of a number, in {shown}: "
-                "have the script print whole numbers such as 1234.5, -0.5 or 8.5e-05, "
-                "and write {number} for them in the pattern"
+                "have the script print numbers such as 1234.5, -0.5 or 8.5e-05, and "
+                "write {number} for them in the pattern"
             )
             raise SetupError(msg)
         return number
@@ -175,8 +175,8 @@ def pattern_of(regex: str) -> re.Pattern[str]:
     return re.compile(_FIELD.sub(group, regex))
 
 
-def _with_whole_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
-    """Return the pattern with whole numbers for its groups, if it says where they are.
+def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
+    """Return the pattern with any numbers for its groups, if it says where they are.
 
     They may follow more blanks, for alignment, and a sign that cannot be read.
     """

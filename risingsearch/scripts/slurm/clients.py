@@ -134,7 +134,7 @@ def _called(program: str, *arguments: str) -> str:
 
 
 def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
-    """Return what a command prints, after a warning if that takes long."""
+    """Return the output and errors of a command, after a warning if it takes long."""
     msg = "{} has not answered for {:g} seconds"
     with process:
         try:
