@@ -317,7 +317,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def continue_search(
-        self, extra_budget: Any = None, *, retry_failed: bool = False
+        self,
+        extra_budget: Any = None,
+        *,
+        retry_failed: bool = False,
+        timeout: float | None = None,
     ) -> RisingSearchCV:
         """Add to the budget and continue; only the refit is trained again.
 
@@ -330,6 +334,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             with ``retry_failed``.
         retry_failed : bool, default=False
             First try every failed configuration once more; its failures stay charged.
+        timeout : float, optional
+            Wall-clock seconds to add instead, to a budget of such.
 
         Returns
         -------
@@ -340,6 +346,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         ------
         NotFittedError
             If there is no search in memory: before ``fit``, and in a pickled copy.
+        InvalidParameterError
+            If what is added is in another unit than the budget.
         """
         if not hasattr(self, "_search"):
             msg = (
@@ -348,6 +356,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
             raise NotFittedError(msg)
         self._search.stop_when(self.patience, self.target_score)
+        if timeout is not None and extra_budget is None:
+            extra_budget = Budget(wall_seconds=timeout)
         if extra_budget is not None or not retry_failed:
             if not isinstance(extra_budget, Budget | str):
                 extra_budget = checked_int("extra_budget", extra_budget, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import logging
 import math
 import pickle
 import queue
@@ -24,7 +25,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import CallbackList
 from risingsearch.search.interrupts import first_interrupt, noted_termination
 from risingsearch.search.progress import ProgressLine
-from risingsearch.search.run_log import RunLog, sigint_deferred
+from risingsearch.search.run_log import RunLog, named_failure, sigint_deferred
 from risingsearch.search.trainable import (
     COST,
     Outcome,
@@ -34,6 +35,8 @@ from risingsearch.search.trainable import (
     raise_failure,
     without_frames,
 )
+
+logger = logging.getLogger("risingsearch")
 
 SIGNAL_DELAY = 1.0
 """Maximum delay, in seconds, before signals are handled while jobs are in training."""
@@ -210,6 +213,7 @@ class Loop:
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
+        self._shown: set[str] = set()  # failures
         self._log = log
         self._scheduler = log.scheduler
         self._callbacks = callbacks
@@ -304,6 +308,7 @@ class Loop:
 
     def _notify(self, report: Report) -> None:
         """Tell callbacks of a job that is recorded, and raise its failure if asked."""
+        self._show_failure(report)
         if self.on_report is not None:
             self.on_report(report)
         if self._callbacks.callbacks:
@@ -312,6 +317,18 @@ class Loop:
             raise_failure(report, self._log.candidates[report.job.arm])
         elif report.failure is not None:
             without_frames(report.failure)
+
+    def _show_failure(self, report: Report) -> None:
+        """Log a failure when it happens; one that says the same only once."""
+        lost = [score for score in report.scores if not math.isfinite(score)]
+        if self._raises_failures or (report.failure is None and not lost):
+            return
+        what = f"its score is {lost[0]}" if lost else ""
+        if report.failure is not None:
+            what = named_failure(report.failure)
+        if what not in self._shown:
+            self._shown.add(what)
+            logger.warning("arm %d has failed: %s", report.job.arm, what)
 
     def _next_job(self) -> Job | None:
         """Return the job to train next; None if none can start now."""

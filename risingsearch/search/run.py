@@ -85,7 +85,12 @@ class Run(NamedTuple):
         Nothing is unpickled, run or locked.
         """
         with no_collection(), understood(path):
-            return cls(path, saved_search(path))
+            run = cls(path, saved_search(path))
+            for name in ("metric", "begun"):
+                if not isinstance(run.header.get(name), str | None):
+                    msg = f"{name} is no text"
+                    raise TypeError(msg)
+            return run
 
     def grown(self) -> Run:
         """Read the events that were added since; a RunDirError if others came."""

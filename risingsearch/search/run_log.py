@@ -420,15 +420,20 @@ class RunLog:
         opened = len({report.job.arm for report in reports})
         which = "trained by this run" if first else "opened"
         msg = f"no arm of the {opened} {which} has had a finite score"
+        todo = "correct that, and run the search again"
         if early:
             msg += ", so no more are tried before the next run"
         cause = next((r.failure for r in reports if r.failure is not None), None)
         if cause is None:
             return SearchFailedError(f"{msg}, though none has raised an error")
-        kind = getattr(cause, "type_name", type(cause).__name__)
-        error = SearchFailedError(f"{msg}; the first failure: {kind}: {cause}")
+        error = SearchFailedError(f"{named_failure(cause)}: {msg}; {todo}")
         error.__cause__ = cause
         return error
+
+
+def named_failure(failure: BaseException) -> str:
+    """Return the name of the type of a failure, and its text."""
+    return f"{getattr(failure, 'type_name', type(failure).__name__)}: {failure}"
 
 
 def as_event(job: Job, outcome: Outcome) -> Event:
@@ -463,12 +468,20 @@ def as_event(job: Job, outcome: Outcome) -> Event:
 def outcome_of(event: Event) -> Outcome:
     """Return the outcome in an event; a failure is an ``EarlierError``."""
     failure = event.get("failure")
+    scores, seconds, metrics = (
+        tuple(from_json(event[name])) for name in ("scores", "seconds", "metrics")
+    )
+    numbers = (*seconds, event["elapsed"], event["calls"], event.get("best", 0))
+    known = all(map(is_number, numbers)) and {dict} >= set(map(type, metrics))
+    if not known or not len(scores) == len(seconds) == len(metrics):
+        msg = f"the result of job {event['job']} is none"
+        raise ValueError(msg)
     report = Report(
         Job(*event["job"]),
-        tuple(from_json(event["scores"])),
-        tuple(event["seconds"]),
-        tuple(from_json(event["metrics"])),
-        failure and EarlierError(failure, event["failure_type"]),
+        scores,
+        seconds,
+        metrics,
+        failure and EarlierError(str(failure), str(event["failure_type"])),
     )
     best = event.get("best")
     return Outcome(

@@ -311,3 +311,18 @@ def test_a_result_is_recorded_once_if_the_policy_raises_on_it(tmp_path):
     assert search.run().n_epochs == 3
     told = [event["event"] for event in read(tmp_path / JOURNAL).events]
     assert told.count("result") == 3
+
+
+def test_a_failure_is_logged_when_it_happens_and_once(caplog):
+    logged = []
+
+    def see(epoch):
+        logged.append(len(caplog.records))
+
+    bad = [[0.1, ValueError("no room")], [0.2, ValueError("no room")], [math.nan]]
+    a_search(RISING, *bad, callbacks=[see]).run()
+    texts = {record.getMessage().split(": ", 1)[1] for record in caplog.records}
+    assert texts == {"ValueError: no room", "its score is nan"}
+    assert len(caplog.records) == 2
+    assert logged[-1] == 2
+    assert 1 in logged

@@ -13,8 +13,13 @@ import pytest
 from kept_search import Rising, a_search, crashed
 
 from risingsearch.cli.main import main
-from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.errors import (
+    InvalidParameterError,
+    RisingSearchError,
+    RunDirError,
+)
 from risingsearch.policies import UCB1
+from risingsearch.search.following import RunReader
 from risingsearch.search.run import PER_PROCESS
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.checkpoints import Folder, Key, Store
@@ -260,3 +265,37 @@ def test_a_state_that_no_release_has_written_is_a_damaged_one(folder, content):
     write_state(folder, content)
     with pytest.warns(RuntimeWarning, match="is damaged"):
         assert len(RisingSearch.saved_result(folder).history) == 11
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("seconds", []),
+        ("seconds", ["x"]),
+        ("metrics", []),
+        ("metrics", ["own"]),
+        ("elapsed", "long"),
+        ("calls", []),
+        ("best", "x"),
+        ("scores", [{}]),
+        ("job", [0, 0, 1]),
+    ],
+)
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda folder: RisingSearch.saved_result(folder),
+        lambda folder: RunReader(folder).read(),
+        lambda folder: RisingSearch.resume(folder, Rising()),
+    ],
+)
+def test_a_forged_result_is_an_error_on_every_way_to_look(folder, look, name, value):
+    def change(event):
+        if event["event"] == "result":
+            event[name] = value
+
+    a_search(folder, budget=3).run()
+    forge(folder, lambda header: None, change)
+    (folder / STATE).unlink()
+    with pytest.raises(RisingSearchError):
+        look(folder)

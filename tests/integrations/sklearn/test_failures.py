@@ -295,3 +295,18 @@ def test_what_failed_has_the_last_rank_by_any_error_score():
         search.fit(X, Y)
     assert list(search.cv_results_["rank_test_score"]) == [3, 2, 1, 4]
     assert search.cv_results_["mean_test_score"][3] == 7.0
+
+
+def test_seconds_are_added_to_a_budget_of_seconds():
+    search = rising(GOOD, budget=None, timeout=0.2, max_epochs=3).fit(X, Y)
+    assert search.continue_search(timeout=600).scheduler_.budget == 600.2
+    search = rising(GOOD).fit(X, Y)
+    with pytest.raises(InvalidParameterError, match="in epochs: extend it by a whole"):
+        search.continue_search(timeout=1)
+
+
+def test_the_cause_comes_first_where_all_fail():
+    with pytest.raises(SearchFailedError) as raised:
+        rising([{"quality": q, "fault": "raises"} for q in (0.1, 0.2)]).fit(X, Y)
+    assert str(raised.value).startswith("ArithmeticError: quality 0.")
+    assert str(raised.value).endswith("correct that, and run the search again")
