@@ -19,6 +19,8 @@ from joblib.externals.loky.backend import reduction, resource_tracker
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 from risingsearch.search.processes import SingleProcesses, end_with_parent
+from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.workers import Pool
 
 IDLE_SECONDS = 300
 """Seconds after which a process without a job ends, as joblib's do."""
@@ -131,3 +133,20 @@ class WorkerProcesses(SingleProcesses):
         """End the processes after their jobs, and remove the data."""
         super().shutdown(wait, cancel_futures=cancel_futures)
         self._trainable.remove()
+
+
+class ProcessApart(Pool):
+    """A process for jobs that may have killed the process of their search."""
+
+    def __init__(self, trainable: Any) -> None:
+        self._sent = SentOnce(trainable)
+        self._processes = WorkerProcesses(1, self._sent)
+        super().__init__(self._processes)
+
+    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+        """Submit a job of the trainable that it was made with."""
+        return super().train(self._sent, task)
+
+    def rest(self) -> None:
+        """Leave the process to the next search."""
+        self._processes.release()

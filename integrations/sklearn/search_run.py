@@ -15,7 +15,11 @@ from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
-from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
+from risingsearch.integrations.sklearn.processes import (
+    ProcessApart,
+    SentOnce,
+    WorkerProcesses,
+)
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of, suits
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
@@ -60,6 +64,8 @@ class SearchRun:
             n_jobs=None if n_jobs is None else count,
             **options,
         )
+        if not (self._workers or executor):
+            self.search._loop.apart = ProcessApart(folds)
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self.search.seconds_besides = lambda: (
             seconds_before + (self._refit_seconds() if refits else 0.0)

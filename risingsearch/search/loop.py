@@ -209,6 +209,7 @@ class Loop:
         seconds_besides: Callable[[], float],
     ) -> None:
         self.on_report: Callable[[Report], None] | None = None  # of every job
+        self.apart: Workers | None = None  # for a job that may kill this process
         self.interrupted = False  # by Ctrl-C, in the last run
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
@@ -259,7 +260,8 @@ class Loop:
                     self._log.release()
                 raise
             finally:
-                self._workers.rest()
+                for workers in filter(None, (self._workers, self.apart)):
+                    workers.rest()
         self._log.drop_unneeded()
 
     @property
@@ -411,12 +413,14 @@ class Loop:
         scheduler, log = self._scheduler, self._log
         best = scheduler.best_score
         may_retry = scheduler.max_failures > 0
+        workers = self._workers_for(job)
+        in_process = self._in_process and workers is self._workers
         task = Task(
             job=job,
             params=dict(log.candidates[job.arm]),
             seed=self._seed_of(job.arm),
             state=None,
-            as_bytes=not self._in_process or may_retry,
+            as_bytes=not in_process or may_retry,
             may_retry=may_retry,
             sign=scheduler.sign,
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
@@ -424,19 +428,19 @@ class Loop:
             wants_cost=scheduler.unit == COST,
             deadline=time.time() + self._clock.left,
         )
-        if self._workers.isolates_jobs:
+        if workers.isolates_jobs:
             task = task._replace(
                 skips=job.id > 0,  # one epoch is trained in any case
                 grace=self._clock.grace(self._longest),
                 epoch_timeout=self._epoch_timeout,
             )
         with sigint_deferred():
-            log.begin(job, here=self._is_deadly)
+            log.begin(job, here=workers.shares_process and not self._starts_processes)
         task = log.retained.resumed(task)
-        if self._in_process:
+        if in_process:
             task = task._replace(interrupted=self._is_cut_short)
         try:
-            future = self._workers.train(log.trainable, task)
+            future = workers.train(log.trainable, task)
         except SetupError:
             raise
         except concurrent.futures.BrokenExecutor as error:
@@ -507,6 +511,14 @@ class Loop:
         self._longest = max(self._longest, outcome.elapsed)
         self._record(future, outcome)
         self._log.drop_unneeded()
+        if self._workers.shares_process and outcome.leaves_gpu_unusable:
+            msg = (
+                f"arm {outcome.report.job.arm} has failed ({outcome.report.failure}), "
+                "and this process cannot use the GPU any more: start the program "
+                "again, which resumes where there is a run_dir, or give a GpuPool as "
+                "executor, which replaces such a process"
+            )
+            raise SetupError(msg)
         self._log.save_state(if_due=True)
         if self._progress is not None and outcome.report.failure is None:
             self._progress.advise(outcome)
@@ -522,15 +534,16 @@ class Loop:
                 self._clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
             )
             try:
-                self._log.record(job, stamped, keep_live=self._in_process)
+                is_here = self._in_process and self._workers_for(job) is self._workers
+                self._log.record(job, stamped, keep_live=is_here)
             finally:
                 if job not in self._scheduler.in_flight:  # even if the policy raises
                     del self._futures[future]
 
-    @property
-    def _is_deadly(self) -> bool:
-        """Whether a job can kill the process of the search."""
-        return self._workers.shares_process and not self._starts_processes
+    def _workers_for(self, job: Job) -> Workers:
+        """Return where a job trains: apart if it may have killed this process."""
+        is_suspect = self.apart is not None and self._log.deaths[job.id] > 0
+        return self.apart if self.apart and is_suspect else self._workers
 
     @property
     def _starts_processes(self) -> bool:
@@ -550,7 +563,7 @@ class Loop:
                 self._log.died([job.id for job in jobs])
             now = time.monotonic()
             self._lasted |= {job.id: now - self._begun.get(job.id, now) for job in jobs}
-            if not self._workers.isolates_jobs:
+            if not self._workers.isolates_jobs and self.apart is None:
                 raise self._executor_failed(error) from error
             for one in lost:
                 del self._futures[one]

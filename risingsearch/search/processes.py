@@ -101,10 +101,14 @@ class SingleProcesses(Executor):
                 self._workers[slot] = self._started(slot)
                 future = self._workers[slot].submit(fn, *args, **kwargs)
             try:
-                return future.result()
+                result = future.result()
             except BrokenExecutor:
                 self._workers[slot] = None
                 raise
+            if getattr(result, "leaves_gpu_unusable", False):
+                self._workers[slot].shutdown(wait=False)
+                self._workers[slot] = None
+            return result
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after their jobs; without ``wait``, by themselves."""

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+import re
 import tempfile
 import threading
 import time
@@ -44,6 +45,7 @@ from risingsearch.json_values import as_json
 
 COST = "cost"
 STDERR = 2
+_GPU_ERROR = re.compile(r"\b(CUDA|HIP) error\b(?!: out of memory)")
 RESERVED = frozenset(COLUMNS) - {COST}  # that is what an epoch reports of itself
 
 
@@ -226,6 +228,14 @@ class Outcome(NamedTuple):
     cost: float | None = None  # in the unit of the budget; None: not known
     attempts: int = 1  # that a failure stands for
     startup: float | None = None  # of that, before the first epoch; NaN: not known
+
+    @property
+    def leaves_gpu_unusable(self) -> bool:
+        """Whether the job failed so that its process cannot use its GPU any more."""
+        failure = self.report.failure
+        return isinstance(failure, RuntimeError) and bool(
+            _GPU_ERROR.search(str(failure))
+        )
 
 
 class Workers(ABC):

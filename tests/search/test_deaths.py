@@ -12,7 +12,7 @@ from deadly import CANDIDATES, GUILTY, INNOCENT, Deadly, trained
 from kept_search import Rising, a_search, facts, whole
 from killing import forked
 
-from risingsearch.errors import ScriptError, SearchFailedError
+from risingsearch.errors import ScriptError, SearchFailedError, SetupError
 from risingsearch.search.gpus import GpuPool
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
@@ -100,6 +100,51 @@ def test_with_error_score_raise_it_is_raised(tmp_path):
     search = deadly_search(Deadly(tmp_path), n_jobs=2, error_score="raise")
     with pytest.raises(ScriptError, match="arm 3 killed its process"):
         search.run()
+
+
+class UsesGpu(Deadly):
+    """Fails in each epoch after an error of the GPU in the same process."""
+
+    is_usable = True
+
+    def __init__(self, folder, error):
+        super().__init__(folder)
+        self.error = error
+
+    def train(self, state):
+        arm, epoch = state["arm"], state["epochs"] + 1
+        if (arm, epoch) == (GUILTY, 2) or not UsesGpu.is_usable:
+            UsesGpu.is_usable = "of memory" in self.error
+            raise RuntimeError(self.error)
+        return super().train(state)
+
+
+ERRORS = [
+    "CUDA error: device-side assert triggered",
+    "CUDA error: an illegal memory access was encountered\nCompile with `...`",
+    "HIP error: the operation cannot be performed",
+    "CUDA out of memory. Tried to allocate 2 GiB",
+    "CUDA error: out of memory",
+]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_worker_that_cannot_use_its_gpu_is_replaced(tmp_path, error):
+    result = deadly_search(UsesGpu(tmp_path, error), n_jobs=2).run()
+    assert [arm.arm for arm in result.arms if arm.status == "failed"] == [GUILTY]
+    assert result.n_epochs == 18
+
+
+@pytest.mark.parametrize("error", ERRORS[:3])
+def test_a_process_that_cannot_use_its_gpu_ends_the_run(tmp_path, monkeypatch, error):
+    monkeypatch.setattr(UsesGpu, "is_usable", True)
+    trainable = UsesGpu(tmp_path, error)
+    with pytest.raises(SetupError, match=r"arm 3 has failed \((CUDA|HIP) error"):
+        deadly_search(trainable, run_dir=tmp_path / "run").run()
+    UsesGpu.is_usable = True  # as in a new process
+    result = RisingSearch.resume(tmp_path / "run", trainable).run()
+    assert [arm.arm for arm in result.arms if arm.status == "failed"] == [GUILTY]
+    assert result.n_epochs == 18
 
 
 class Killed(Rising):

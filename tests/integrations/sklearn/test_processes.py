@@ -55,7 +55,10 @@ def logging_classifier():
                 file.write(f"{os.getpid()}\n")
             self.n_own_ = getattr(self, "n_own_", 0) + 1
             self.threads_ = os.environ.get("OMP_NUM_THREADS")
-            if self.fault == "dies" and self.n_own_ == 2:
+            died = Path(f"{self.log}.died")
+            again = self.fault == "dies" or not died.exists()
+            if str(self.fault).startswith("dies") and self.n_own_ == 2 and again:
+                died.touch()
                 os._exit(1)
             if self.fault == "raises":
                 raise ArithmeticError("overflow")
@@ -123,6 +126,30 @@ class TestJobs:
         assert search.best_params_ in space
         assert 0 < search.best_score_ <= 1
         assert_readable_in_another_process(search, log.parent / "error")
+
+    @pytest.mark.parametrize("fault", ["dies", "dies once"])
+    def test_one_that_kills_its_program_does_not_do_so_twice(self, tmp_path, fault):
+        model = logging_classifier()(log=str(tmp_path / "calls"))
+        space = [{"alpha": 0.01}, {"alpha": 0.1, "fault": fault}, {"alpha": 1.0}]
+        options = {"policy": "round-robin", "refit": False, "budget": 9}
+
+        def fit(folder):
+            search = rising(model, space, run_dir=tmp_path / folder, **options)
+            return search.fit(X, Y)
+
+        if (pid := os.fork()) == 0:
+            fit("run")
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] != 0
+        if fault == "dies":
+            with pytest.warns(FitFailedWarning, match=r"in epoch 2; attempts: 2"):
+                search = fit("run")
+            assert list(search.cv_results_["status"]).count("failed") == 1
+            assert search.n_epochs_ == 9
+        else:
+            found, undisturbed = fit("run").history_, fit("another").history_
+            for column in ("arm", "epoch", "score"):
+                assert found[column] == undisturbed[column]
 
     def test_nothing_of_a_killed_program_is_left(self, tmp_path):
         program = tmp_path / "program.py"
