@@ -84,7 +84,7 @@ def _causes_first(name: str) -> tuple[bool, bool]:
 
 
 def _content(value: Any) -> Any:
-    """Return what counts of a described value; numbers of numpy are Python's."""
+    """Return the compared part of a described value; numpy's numbers as Python's."""
     if isinstance(value, list):
         return [_content(one) for one in value]
     if not isinstance(value, dict):
@@ -230,11 +230,9 @@ def _hashed(*parts: Any) -> bytes:
 
 
 def _state_of(value: Any) -> tuple[Any, ...]:
-    """Return what an object is made of, as far as it can be known."""
-    if isinstance(value, MethodType):
-        return value.__func__, value.__self__
-    if isinstance(value, staticmethod | classmethod):
-        return (value.__func__,)
+    """Return the parts of an object, as far as they can be known."""
+    if isinstance(value, MethodType | staticmethod | classmethod):
+        return value.__func__, getattr(value, "__self__", None)
     if isinstance(value, property):
         return value.fget, value.fset, value.fdel
     kind = type(value)
@@ -257,7 +255,7 @@ def _state_of(value: Any) -> tuple[Any, ...]:
 
 
 def _inside_of(function: FunctionType) -> list[Any]:
-    """Return what a function reads around it and does not change: closure, globals."""
+    """Return the values in a function's closure and globals that it does not change."""
     code, found = function.__code__, []
     changed = _names(code, "STORE_DEREF") | _names(code, "STORE_GLOBAL")
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

@@ -192,7 +192,7 @@ class Run(NamedTuple):
 
 
 def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, str]:
-    """Return what an object is compared with: itself, if only its content changed."""
+    """Return the entry that an object is compared with: its own if it was mended."""
     if saved == now or saved[OBJECT] != now[OBJECT]:
         return saved
     msg = f"the search continues with another {name}, {now[OBJECT]}, than it had"
