@@ -7,6 +7,7 @@ import weakref
 import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from io import IOBase
 from itertools import chain
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -15,31 +16,40 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 from risingsearch.errors import SetupError
-from risingsearch.integrations.torch.random_states import GENERATORS, generator_state
+from risingsearch.integrations.torch.batches import Batches
+from risingsearch.integrations.torch.random_states import (
+    GENERATORS,
+    generator_state,
+    generators_of,
+)
 from risingsearch.integrations.torch.snapshots import has_state, is_value
 
 Marks = list[Any]
 """Differs from an earlier list if an object has changed; tensors by identity."""
 
-_NUMBERS = (int, float, complex)
+_PLAIN = (int, float, complex, np.generic, str, bytes, Enum, type(None))
 _CONTAINERS = (list, tuple, set, deque)
-_FIXED = (Dataset, FunctionType, MethodType, ModuleType, type, str, bytes)
+_FIXED = (Dataset, FunctionType, MethodType, ModuleType, type, torch.autocast)
 _SAMPLED = 2**20  # numbers of an array that are compared
+_LONG = 100  # items of a list of rows, among which no generator is looked for
 
 
 def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
     """Return the marks of all objects that have no state, by name.
 
-    What objects with a state hold is theirs. An iterator is a ``SetupError``.
+    What objects with a state hold is theirs, but for the generators of a module and of
+    a loader's data set. An iterator is a ``SetupError``.
     """
     known: set[int] = set()
     stateless: dict[str, list[Any]] = {}
     for name, held in objects.items():
         for one in _in_containers(held):
             known.add(id(one))
+            if left_out := list(_generators_left_out(one, known)):
+                stateless.setdefault(name, []).extend(left_out)
             if isinstance(one, nn.Module):
                 known.update(map(id, (*one.modules(), *one.parameters())))
                 known.update(map(id, one.buffers()))
@@ -64,8 +74,9 @@ def check_unchanged(before: Mapping[str, Marks], after: Mapping[str, Marks]) -> 
         if before.get(name, []) != marks:
             msg = (
                 f"{name!r} changes while its run trains and has no state_dict and "
-                "load_state_dict, so it would begin anew when the run comes back: give "
-                "it both, or let build return its tensors and numbers by name instead"
+                "load_state_dict for it, so it would begin anew when the run comes "
+                "back: give it both, or let build return its tensors, values and "
+                "random generators by name"
             )
             raise SetupError(msg)
 
@@ -88,13 +99,49 @@ def _in_containers(held: Any) -> Iterator[Any]:
         yield from _in_containers(item)
 
 
+def _generators_left_out(held: Any, known: set[int]) -> Iterator[Any]:
+    """Yield the generators in a module or a data set: no state contains them."""
+    if not isinstance(held, (nn.Module, DataLoader, Dataset, Batches)):
+        return
+    seen: set[int] = set()
+    waiting = [held]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, (torch.Tensor, type)):
+            continue
+        seen.add(id(one))
+        if isinstance(one, GENERATORS):
+            yield one
+        elif isinstance(one, DataLoader):
+            known.update(map(id, generators_of(one)))
+            waiting += [one.dataset, one.collate_fn]
+        elif isinstance(one, (dict, *_CONTAINERS)):
+            rows = one.values() if isinstance(one, dict) else one
+            waiting += rows if len(one) <= _LONG else ()
+        elif isinstance(one, nn.Module) and _saves_more(one):
+            waiting += one.children()
+        elif isinstance(one, (nn.Module, Dataset)):
+            waiting += vars(one).values()
+        else:
+            waiting += _attributes(one)
+
+
+def _saves_more(module: nn.Module) -> bool:
+    kind = type(module)
+    return (kind.get_extra_state, kind.state_dict) != (
+        nn.Module.get_extra_state,
+        nn.Module.state_dict,
+    )
+
+
 def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
     seen, waiting = set(known), list(held)
     while waiting:
         one = waiting.pop()
-        if type(one) in _NUMBERS:
-            yield repr(one)
-        if isinstance(one, (*_NUMBERS, *_FIXED)) or id(one) in seen:
+        if isinstance(one, _PLAIN):
+            yield one if isinstance(one, (str, bytes)) else repr(one)
+            continue
+        if isinstance(one, _FIXED) or id(one) in seen:
             continue
         seen.add(id(one))
         if isinstance(one, torch.Tensor):
@@ -103,7 +150,8 @@ def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
             step = max(1, one.size // _SAMPLED)
             yield one.shape, one.dtype.str, zlib.crc32(one.ravel()[::step].tobytes())
         elif isinstance(one, GENERATORS):
-            yield repr(generator_state(one))
+            state = generator_state(one)
+            yield bytes(state) if isinstance(state, torch.Tensor) else repr(state)
         elif isinstance(one, nn.Module):
             waiting += [*one.parameters(), *one.buffers()]
         elif isinstance(one, (dict, *_CONTAINERS)):

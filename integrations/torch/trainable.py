@@ -69,8 +69,8 @@ class TorchTrainable:
     (also a loader's), numbers, texts, tensors and arrays, all of these in lists, tuples
     and dicts too, and the global random states of Python, NumPy and torch, which every
     run has for itself. Other objects, such as a function or a data set, are built
-    again; if their tensors or numbers change, that is an error. Checkpoints are read
-    with ``torch.load(weights_only=True)``.
+    again; if their tensors, values or random generators change, that is an error.
+    Checkpoints are read with ``torch.load(weights_only=True)``.
 
     The global random states belong to the process: use processes, not threads, to train
     several runs at a time.

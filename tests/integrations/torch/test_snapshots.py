@@ -1,6 +1,7 @@
 """All that build returns resumes bit for bit, or is refused by name."""
 
 import copy
+import enum
 import itertools
 import random
 from collections import OrderedDict, defaultdict, deque
@@ -10,7 +11,14 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+)
 
 from risingsearch import RisingSearch
 from risingsearch.errors import SetupError
@@ -323,7 +331,36 @@ def blend_modules(own):
     own.held.it.load_state_dict(copied(own.model))
 
 
+class Phase(enum.Enum):
+    WARM, MIXED = "warm", "mixed"
+
+
+class Level(enum.IntEnum):
+    LOW, HIGH = 1, 2
+
+
+def setting(value):
+    return lambda own: setattr(own.held, "it", value)
+
+
+def drawn(own):
+    torch.randn(1, generator=own.held.it)
+
+
 CHANGES = [
+    (lambda model: torch.Generator().manual_seed(0), drawn),
+    (lambda model: False, setting(True)),
+    (lambda model: "warm", setting("mixed")),
+    (lambda model: b"warm", setting(b"mixed")),
+    (lambda model: Phase.WARM, setting(Phase.MIXED)),
+    (lambda model: [Phase.WARM, Phase.WARM], setting([Phase.MIXED, Phase.WARM])),
+    (lambda model: Level.LOW, setting(Level.HIGH)),
+    (lambda model: None, setting("a.pt")),
+    (lambda model: "a.pt", setting(None)),
+    (lambda model: {"mix": None}, lambda own: own.held.it.update(mix=print)),
+    (lambda model: np.float64(0.0), setting(np.float64(1.0))),
+    (lambda model: np.float32(0.0), setting(np.float32(1.0))),
+    (lambda model: np.bool_(0), setting(np.bool_(1))),
     (copied, blended),
     (copied, blend_in_place),
     (copy.deepcopy, blend_modules),
@@ -333,6 +370,57 @@ CHANGES = [
     (lambda model: random.Random(0), lambda own: own.held.it.random()),
     (lambda model: 0, lambda own: setattr(own.held, "it", own.held.it + 1)),
     (lambda model: [], lambda own: own.held.it.append(0.5)),
+]
+
+
+class Noise(nn.Module):
+    """Adds noise by a generator, which is no part of its state."""
+
+    def __init__(self, gen):
+        super().__init__()
+        self.gen = gen
+
+    def forward(self, x):
+        if isinstance(self.gen, torch.Generator):
+            return x + torch.randn(x.shape, generator=self.gen)
+        return x + self.gen.random()
+
+    __call__ = forward
+
+
+class SavedNoise(Noise):
+    def get_extra_state(self):
+        return self.gen.get_state()
+
+    def set_extra_state(self, state):
+        self.gen.set_state(state)
+
+
+class Noisy(Dataset):
+    def __init__(self, change):
+        self.change = change
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, i):
+        return self.change(X[i])
+
+
+class Collate:
+    def __init__(self, gen):
+        self.change = Noise(gen)
+
+    def __call__(self, rows):
+        return self.change(torch.stack(rows))
+
+
+HIDDEN = [
+    Noise,
+    lambda gen: nn.Sequential(Noise(gen)),
+    lambda gen: DataLoader(Noisy(Noise(gen))),
+    lambda gen: DataLoader(Subset(Noisy(SimpleNamespace(it=Noise(gen)).it), range(2))),
+    lambda gen: DataLoader(list(X), collate_fn=Collate(gen)),
 ]
 
 
@@ -369,6 +457,33 @@ class TestWithoutState:
     def test_so_is_what_has_a_state_saved(self, tmp_path):
         own = self.own(lambda model: Saved(model, copied(model), blended))
         assert RisingSearch(own, [{}], budget=2, run_dir=tmp_path).run().n_epochs == 2
+
+    def test_a_generator_in_a_module_s_extra_state_resumes(self, tmp_path):
+        def build():
+            return {"own": SavedNoise(torch.Generator())}
+
+        check_goes_on(tmp_path, build, lambda run: None, lambda run: run.own(X).sum())
+
+    @pytest.mark.parametrize("make", [torch.Generator, np.random.default_rng])
+    @pytest.mark.parametrize("hide", HIDDEN)
+    def test_so_is_a_generator_that_a_state_leaves_out(self, tmp_path, hide, make):
+        def train_epoch(run):
+            list(run.own) if isinstance(run.own, DataLoader) else run.own(X)
+
+        def build(params, device):
+            return {"own": hide(make())}
+
+        own = TorchTrainable(build, train_epoch, lambda run: 0.0, device="cpu")
+        with pytest.raises(SetupError, match="'own' changes while"):
+            RisingSearch(own, [{}], budget=2, run_dir=tmp_path / "a").run()
+
+        def build_all(params, device):
+            gen = make()
+            return {"own": hide(gen), "gen": gen}
+
+        own = TorchTrainable(build_all, train_epoch, lambda run: 0.0, device="cpu")
+        search = RisingSearch(own, [{}], budget=2, run_dir=tmp_path / "b")
+        assert search.run().n_epochs == 2
 
     @pytest.mark.parametrize(
         "make",
