@@ -25,7 +25,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,32 +42,51 @@ NEVER = 2**62
 """A round that never comes: the checkpoint after the last."""
 
 
+class Record(NamedTuple):
+    """One run of a policy: what the loop fills in."""
+
+    checkpoints: NDArray[np.int64]  # the last is NEVER
+    reward: NDArray[np.float64]  # by checkpoint: sum of the means so far
+    best_mean: NDArray[np.float64]  # by checkpoint: mean behind the highest reward
+    pulls: NDArray[np.int64]  # (n_arms,)
+    n_played: NDArray[np.int64]  # (1,), rounds in which an arm was pulled
+    arms: NDArray[np.int64]  # by round, or empty
+    rewards: NDArray[np.float64]  # by round, or empty
+
+
+def new_record(
+    checkpoints: NDArray[np.int64], n_arms: int, rounds_kept: int = 0
+) -> Record:
+    """Return the record of a run before its first round."""
+    return Record(
+        np.append(checkpoints, NEVER),
+        np.zeros(len(checkpoints)),
+        np.zeros(len(checkpoints)),
+        np.zeros(n_arms, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.full(rounds_kept, -1, dtype=np.int64),
+        np.full(rounds_kept, np.nan),
+    )
+
+
 def play(
     policy: Policy,
     environment: Environment,
     rounds: int,
     rng: np.random.Generator,
-    checkpoints: NDArray[np.int64],
-    pulls: NDArray[np.int64],
-    reward: NDArray[np.float64],
-    found: NDArray[np.float64],
-    arms: NDArray[np.int64],
-    rewards: NDArray[np.float64],
-) -> int:
-    """Play one run, and return the number of rounds in which an arm was pulled.
+    record: Record,
+) -> None:
+    """Play one run.
 
-    Filled in are: the ``pulls`` per arm; at every checkpoint the sum of the means so
-    far, ``reward``, and the mean behind the highest reward seen, ``found``; and per
-    round ``arms`` and ``rewards``, where these two are not empty. The last checkpoint
-    is ``NEVER``.
-
-    A run ends early when the policy waits or all arms have ended, which another thread
-    may bring about: it lowers ``policy.pulls_left`` to 1.
+    It ends early when the policy waits or all arms have ended, which another thread may
+    bring about: it lowers ``policy.pulls_left`` to 1.
 
     The loop is one function although it is long: its running sums stay in registers,
     and numba copies a NamedTuple for every call that it does not inline.
     """
     available, pulls_left = policy.available, policy.pulls_left
+    checkpoints, pulls = record.checkpoints, record.pulls
+    arms, rewards = record.arms, record.rewards
     traced = len(arms) > 0
     total = 0.0
     highest = -math.inf
@@ -106,25 +125,19 @@ def play(
                 arms[t - 1] = arm
                 rewards[t - 1] = x
             if t == checkpoint:
-                j = noted(j, total, mean_of_highest, reward, found)
+                j = noted(record, j, total, mean_of_highest)
                 checkpoint = checkpoints[j]
             t += 1
     while checkpoint <= rounds:
-        j = noted(j, total, mean_of_highest, reward, found)
+        j = noted(record, j, total, mean_of_highest)
         checkpoint = checkpoints[j]
-    return t - 1
+    record.n_played[0] = t - 1
 
 
-def noted(
-    j: int,
-    total: float,
-    best_mean: float,
-    reward: NDArray[np.float64],
-    found: NDArray[np.float64],
-) -> int:
+def noted(record: Record, j: int, total: float, best_mean: float) -> int:
     """Fill in checkpoint ``j``; return the index of the next."""
-    reward[j] = total
-    found[j] = best_mean
+    record.reward[j] = total
+    record.best_mean[j] = best_mean
     return j + 1
 
 
@@ -201,7 +214,7 @@ def _method(owner: object, name: str) -> Any:
 
 def loop_for(
     policy: Any, environment: Any, compiled: bool | None
-) -> Callable[..., int]:
+) -> Callable[..., None]:
     """Return ``play`` for the classes of these two: compiled, or as it stands.
 
     Nothing is pulled, but the two should not be used again. ``compiled`` False:
@@ -219,19 +232,17 @@ def loop_for(
         return play
 
 
-def _ready(policy: Any, environment: Any) -> Callable[..., int]:
+def _ready(policy: Any, environment: Any) -> Callable[..., None]:
     """Return the compiled loop, once it has played no round with these two."""
     for owner in (policy, environment):
         if not (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             msg = f"{type(owner).__name__} is not a NamedTuple"
             raise PolicyError(msg)
-    integers, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    rng, never = np.random.default_rng(0), np.array([NEVER])
     classes: Any = (type(policy), type(environment))
-    loop: Callable[..., int] = _compiled(*classes)
-    arrays = (never, integers, floats, floats, integers, floats)
+    loop: Callable[..., None] = _compiled(*classes)
+    record = new_record(np.zeros(0, dtype=np.int64), n_arms=0)
     try:
-        loop(policy, environment, 0, rng, *arrays)
+        loop(policy, environment, 0, np.random.default_rng(0), record)
     except Exception as error:  # not all that numba raises has a class in common
         msg = (
             f"numba cannot compile {type(policy).__name__} in "
@@ -257,31 +268,10 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
     numba = _taught_numba()
 
     # Named one by one: numba dispatches ``*arguments`` ten times more slowly.
-    def run(
-        policy: Any,
-        environment: Any,
-        rounds: int,
-        rng: Any,
-        checkpoints: Any,
-        pulls: Any,
-        reward: Any,
-        found: Any,
-        arms: Any,
-        rewards: Any,
-    ) -> int:
-        n_played: int = _compiled_play(  # type: ignore[name-defined]  # noqa: F821
-            policy,
-            environment,
-            rounds,
-            rng,
-            checkpoints,
-            pulls,
-            reward,
-            found,
-            arms,
-            rewards,
+    def run(policy: Any, environment: Any, rounds: int, rng: Any, record: Any) -> None:
+        _compiled_play(  # type: ignore[name-defined]  # noqa: F821
+            policy, environment, rounds, rng, record
         )
-        return n_played
 
     classes = (policy_class, environment_class)
     names = [f"{owner.__module__}.{owner.__qualname__}" for owner in classes]

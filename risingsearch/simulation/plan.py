@@ -27,21 +27,10 @@ from risingsearch.curves import make_environment
 from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import make_policy, resolve_policy
-from risingsearch.simulation.engine import NEVER, loop_for, play
+from risingsearch.simulation.engine import Record, loop_for, new_record, play
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
 AT_ONCE = 1000
-
-
-class Record(NamedTuple):
-    """One policy's run."""
-
-    reward: NDArray[np.float64]
-    best_mean: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    n_played: int
-    arms: NDArray[np.int64]
-    rewards: NDArray[np.float64]
 
 
 class PlayedRun(NamedTuple):
@@ -99,7 +88,7 @@ class Plan:
         self._compiled = (
             None if compiled is None else checked_flag("compiled", compiled)
         )
-        self._loops: dict[tuple[type, type], Callable[..., int]] = {}
+        self._loops: dict[tuple[type, type], Callable[..., None]] = {}
         self._ready_made = hasattr(environment, "optimal")
         own = _checked_params("environment", environment_params, self._ready_made)
         if self._ready_made:
@@ -178,7 +167,7 @@ class Plan:
 
     def _loop(
         self, player: Player, policy: Any, environment: Any, horizon: int
-    ) -> Callable[..., int]:
+    ) -> Callable[..., None]:
         classes = type(policy), type(environment)
         if classes not in self._loops:
             spare = player.policy(environment, horizon), fresh(environment)
@@ -195,32 +184,26 @@ class _Game:
         self.checkpoints = checkpoints
         self.horizon = horizon
         self._rounds_kept = horizon if trace else 0
-        self._marks = np.append(checkpoints, NEVER)
         self._under_way: dict[int, NDArray[np.int64]] = {}  # thread: pulls left
         self._ended = False
 
     def play(
         self,
-        loop: Callable[..., int],
+        loop: Callable[..., None],
         policy: Any,
         environment: Any,
         rng: np.random.Generator,
     ) -> Record:
         """Return a policy's run."""
-        reward, best_mean = np.zeros((2, len(self.checkpoints)))
-        pulls = np.zeros(environment.n_arms, dtype=np.int64)
-        arms = np.full(self._rounds_kept, -1, dtype=np.int64)
-        rewards = np.full(self._rounds_kept, np.nan)
-        output = pulls, reward, best_mean, arms, rewards
+        record = new_record(self.checkpoints, environment.n_arms, self._rounds_kept)
         with self._listed(policy), np.errstate(over="ignore", invalid="ignore"):
             try:
-                n_played = loop(
-                    policy, fresh(environment), self.horizon, rng, self._marks, *output
-                )
+                loop(policy, fresh(environment), self.horizon, rng, record)
             except PolicyError as error:
-                msg = f"{type(policy).__name__}, after {pulls.sum()} pulls: {error}"
+                n_pulls = record.pulls.sum()
+                msg = f"{type(policy).__name__}, after {n_pulls} pulls: {error}"
                 raise PolicyError(msg) from error
-        return Record(reward, best_mean, pulls, n_played, arms, rewards)
+        return record
 
     def end(self) -> None:
         """Let every arm end with its next pull, so that the loops return at once."""

@@ -184,7 +184,7 @@ def simulate(
         optimal=optimal,
         best_mean=np.array([record.best_mean for record in records]),
         pulls=np.array([np.pad(r.pulls, (0, n_arms - len(r.pulls))) for r in records]),
-        n_played=np.array([record.n_played for record in records]),
+        n_played=np.concatenate([record.n_played for record in records]),
         arms=np.array([record.arms for record in records]) if trace else None,
         rewards=np.array([record.rewards for record in records]) if trace else None,
     )

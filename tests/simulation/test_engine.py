@@ -15,7 +15,7 @@ from risingsearch.errors import PolicyError
 from risingsearch.policies import WAIT, list_policies, make_policy
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.simulation import engine
-from risingsearch.simulation.engine import NEVER, loop_for, play
+from risingsearch.simulation.engine import loop_for, new_record, play
 
 ROUNDS = 4_000
 
@@ -90,30 +90,17 @@ def run(loop, policy, environment, rounds=ROUNDS, checkpoints=(), seed=3):
     """Play one run and return everything that it leaves behind."""
     rng = np.random.default_rng(seed)
     policy.pulls_left[:] = pull_limits(environment, rounds)
-    pulls = np.zeros(environment.n_arms, dtype=np.int64)
-    reward, found = np.zeros(len(checkpoints)), np.zeros(len(checkpoints))
-    arms, rewards = np.full(rounds, -1), np.full(rounds, np.nan)
-    marks = np.array([*checkpoints, NEVER])
+    marks = np.array(checkpoints, dtype=np.int64)
+    record = new_record(marks, environment.n_arms, rounds)
     with np.errstate(over="ignore", invalid="ignore"):
-        n = loop(
-            policy,
-            fresh(environment),
-            rounds,
-            rng,
-            marks,
-            pulls,
-            reward,
-            found,
-            arms,
-            rewards,
-        )
+        loop(policy, fresh(environment), rounds, rng, record)
     return {
-        "played": n,
-        "pulls": pulls,
-        "reward": reward,
-        "found": found,
-        "arms": arms,
-        "rewards": rewards.view(np.int64),  # bit for bit
+        "played": record.n_played[0],
+        "pulls": record.pulls,
+        "reward": record.reward,
+        "found": record.best_mean,
+        "arms": record.arms,
+        "rewards": record.rewards.view(np.int64),  # bit for bit
         "generator": str(rng.bit_generator.state),
         "policy": [value for value in policy if isinstance(value, np.ndarray)],
     }
