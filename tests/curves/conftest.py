@@ -3,7 +3,7 @@ import pytest
 
 from risingsearch.curves.base import fresh
 from risingsearch.policies import make_policy
-from risingsearch.simulation.engine import NEVER, loop_for
+from risingsearch.simulation.engine import loop_for, new_record
 
 
 def play(environment, compiled, rounds, seed):
@@ -11,12 +11,9 @@ def play(environment, compiled, rounds, seed):
     environment = fresh(environment)
     loop = loop_for(policy, environment, compiled)
     rng = np.random.default_rng(seed)
-    pulls = np.zeros(environment.n_arms, dtype=np.int64)
-    reward, found = np.zeros(1), np.zeros(1)
-    arms, rewards = np.full(rounds, -1), np.full(rounds, np.nan)
-    marks = np.array([rounds, NEVER])
-    loop(policy, environment, rounds, rng, marks, pulls, reward, found, arms, rewards)
-    return arms, rewards, reward[0], rng.random()
+    record = new_record(np.array([rounds]), environment.n_arms, rounds)
+    loop(policy, environment, rounds, rng, record)
+    return record.arms, record.rewards, record.reward[0], rng.random()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 
 from risingsearch.curves.rested import LinearThenFlat
 from risingsearch.policies import PolicyInfo, make_policy
-from risingsearch.simulation.engine import NEVER, loop_for
+from risingsearch.simulation.engine import loop_for, new_record
 
 SLOPES = (4e-5, 8e-5, 1.6e-4, 4e-4, 1e-3)
 PLATEAUS = (0.9, 0.8, 0.7, 0.6, 0.5)
@@ -78,13 +78,12 @@ def own(info: PolicyInfo, tool: str, rounds: int, *, compiled: bool) -> Contesta
 
     def play(seed: int) -> Run:
         policy, rng = own_policy(info), np.random.default_rng(seed)
-        total, pulls = np.zeros(1), np.zeros(N_ARMS, dtype=np.int64)
-        marks, nothing = np.array([rounds, NEVER]), np.zeros(0)
-        arrays = marks, pulls, total, np.zeros(1), np.zeros(0, dtype=np.int64), nothing
+        record = new_record(np.array([rounds]), N_ARMS)
         begin = time.process_time_ns()
-        n_played = loop(policy, ENVIRONMENT, rounds, rng, *arrays)
+        loop(policy, ENVIRONMENT, rounds, rng, record)
         spent = time.process_time_ns() - begin
-        return Run(spent / n_played, float(total[0]), pulls.tolist())
+        total, n_played = float(record.reward[0]), int(record.n_played[0])
+        return Run(spent / n_played, total, record.pulls.tolist())
 
     return Contestant(info.name, tool, play)
 

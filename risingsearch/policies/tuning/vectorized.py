@@ -31,19 +31,10 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
 
 
 def vectorized(policy: Policy) -> Any:
-    """Return an object that chooses as the policy does, and shares its arrays.
-
-    It has the policy's ``select``, ``update`` and ``slice_length``, and ``started``
-    where the policy has it. A policy that has no vectorized form is returned as it is.
-
-    Examples
-    --------
-    >>> policy = TrustedDampedSlope.create(n_arms=20_000, horizon=100_000)
-    >>> vectorized(policy).select(1, np.random.default_rng(0))
-    0
-    """
-    made = _VECTORIZED.get(type(policy))
-    return policy if made is None else made(policy)
+    """Return what chooses as the policy does and shares its arrays, or the policy."""
+    if isinstance(policy, TrustedDampedSlope):
+        return _VectorizedSlope(policy)
+    return policy
 
 
 class _VectorizedSlope:
@@ -62,13 +53,13 @@ class _VectorizedSlope:
         arm = self._control(t)
         if arm != WAIT:
             return arm
-        arm = _highest_end(policy, policy.slope, t)
+        arm = _highest_end(policy, t)
         if arm == WAIT or policy.pulls[arm] == 0:
             return arm
         if takes_turns(policy, arm, t):
             others = self._on_least_funded_rung(besides=arm)
             if others.any():
-                return _highest_end(policy, policy.slope, t, others)
+                return _highest_end(policy, t, others)
         return arm
 
     def started(self, t: int, arm: int) -> None:
@@ -111,7 +102,8 @@ class _VectorizedSlope:
         return _highest(policy.average, ended) if unopened == WAIT else unopened
 
     def _horizon(self) -> float:
-        return _sum(self._policy.horizon) / len(self._policy.horizon)
+        horizon = self._policy.horizon
+        return float(horizon.cumsum()[-1]) / len(horizon)  # in a policy's order
 
     def _control(self, t: int) -> int:
         policy = self._policy
@@ -178,29 +170,15 @@ class _VectorizedSlope:
         return total / pairs
 
 
-_VECTORIZED: dict[type, Any] = {
-    TrustedDampedSlope: _VectorizedSlope,
-}
-
-
-def _is_claimed(
-    policy: TrustedDampedSlope,
-) -> bool:
+def _is_claimed(policy: TrustedDampedSlope) -> bool:
     claimed = int(policy.pulls_left[~policy.available].sum())
     left = policy.horizon.max(initial=0.0) - int(policy.pulls.sum())
     return bool(claimed and claimed >= left)
 
 
-def _highest_end(
-    policy: TrustedDampedSlope,
-    slope: Floats,
-    t: int,
-    among: Bools | None = None,
-) -> int:
+def _highest_end(policy: TrustedDampedSlope, t: int, among: Bools | None = None) -> int:
     """Return the arm with the highest end, or an unopened one where there is none."""
     free, left = policy.available, policy.pulls_left
-    if _is_claimed(policy):
-        return WAIT
     trained = free & (policy.pulls > 0)
     arms = np.flatnonzero(trained if among is None else trained & among)
     if not len(arms):
@@ -208,7 +186,7 @@ def _highest_end(
     n = policy.pulls[arms].astype(np.float64)
     rounds_left = policy.horizon[arms] - t + 1.0
     epochs_left = np.maximum(0.0, np.minimum(left[arms], rounds_left))
-    end = policy.average[arms] + slope[arms] * n * (1.0 - n / (n + epochs_left))
+    end = policy.average[arms] + policy.slope[arms] * n * (1.0 - n / (n + epochs_left))
     end = np.where(end < policy.ceiling, end, policy.ceiling)
     ties = np.flatnonzero(end == end.max())
     return int(arms[ties[n[ties].argmin()]])
@@ -222,8 +200,3 @@ def _first(mask: Bools) -> int:
 def _highest(values: Floats, among: Bools) -> int:
     arms = np.flatnonzero(among)
     return int(arms[values[arms].argmax()]) if len(arms) else WAIT
-
-
-def _sum(values: Floats) -> float:
-    """Return the sum, added up one after the other as a policy does."""
-    return float(values.cumsum()[-1])
