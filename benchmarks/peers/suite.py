@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.peers import figures, results, reviews
+from benchmarks.peers import cheap, figures, results, reviews
 from benchmarks.peers.environments import (
     COMMON,
     TORCH,
@@ -102,7 +102,10 @@ def run(out: Path, *, scale: str, seed: int, data_dir: Path | None) -> None:
         f"60 configurations of at most {MAX_EPOCHS} epochs, {BUDGET} epochs, "
         f"seeds {seeds[0]} to {seeds[-1]}"
     )
-    report.write_summary(out, title, _parts(found, absent, out))
+    parts = list(_parts(found, absent, out))
+    if scale != "quick":
+        parts.append(cheap.compare(out, seeds, data_dir))
+    report.write_summary(out, title, parts)
 
 
 def _parts(found: list[results.Result], absent: list[str], out: Path) -> Iterator[str]:
