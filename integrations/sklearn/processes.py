@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import pickle
+import platform
+import shutil
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import psutil
 from joblib import cpu_count
 from joblib._memmapping_reducer import (
     TemporaryResourcesManager,
@@ -22,6 +26,7 @@ from risingsearch.search.processes import SingleProcesses, end_with_parent
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.search.workers import Pool
 
+OWN = f"risingsearch-{platform.node()}"
 IDLE_SECONDS = 300
 """Seconds after which a process without a job ends, as joblib's do."""
 _SENT: dict[str, Any] = {}
@@ -46,8 +51,10 @@ class SentOnce:
     def write(self) -> None:
         """Write the files, which go when this process ends, however it does."""
         if self._files is None:
-            self._files = TemporaryResourcesManager(context_id=self.token)
+            name = f"{OWN}-{self.token}"
+            self._files = TemporaryResourcesManager(context_id=name)
             folder = self._files.resolve_temp_folder_name()
+            _remove_left_over(Path(folder).parent)
             os.makedirs(folder, exist_ok=True)
             os.chmod(folder, 0o700)
             self._path = os.path.join(folder, "trainable")
@@ -68,6 +75,17 @@ class SentOnce:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
         return _received, (self.token, self._path)
+
+
+def _remove_left_over(root: Path) -> None:
+    """Remove files of programs on this machine that were killed with what removes them.
+
+    The manager of the files names the process after ``joblib_memmapping_folder_``.
+    """
+    for folder in root.glob(f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"):
+        number = folder.name.split("_")[3]
+        if number.isdecimal() and not psutil.pid_exists(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _received(token: str, path: str) -> Any:

@@ -180,6 +180,25 @@ class TestJobs:
         assert not list(temporary.iterdir())
 
 
+def test_data_of_programs_that_ended_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    if (pid := os.fork()) == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    names = [
+        f"joblib_memmapping_folder_{pid}_a_{processes.OWN}-b",
+        f"joblib_memmapping_folder_{os.getpid()}_a_{processes.OWN}-b",
+        f"joblib_memmapping_folder_{pid}_a_risingsearch-elsewhere-b",
+        f"joblib_memmapping_folder_{pid}_a_of_another_package",
+    ]
+    for name in names:
+        (tmp_path / name).mkdir()
+    sent = SentOnce(SimpleNamespace(start=0, train=0))
+    sent.write()
+    sent.remove()
+    assert {path.name for path in tmp_path.iterdir()} == {*names[1:]}
+
+
 def test_arrays_are_mapped_and_each_process_may_write_to_its_own():
     sent = SentOnce(SimpleNamespace(start=0, train=0, X=np.ones((300, 500)), y=Y))
     sent.write()
