@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.contents import digest
+
 ABSENT = object()
 MOST_CATEGORIES = 100
 _ROOT = math.sqrt(0.5)
@@ -53,7 +55,7 @@ def _columns(values: Sequence[Any], distribution: Any) -> list[NDArray[np.float6
         column = np.full(len(values), 0.5)
         column[here] = _placed(numbers, distribution)
         return [column, *presence]
-    keys = [value if _is_hashable(value) else repr(value) for value in values]
+    keys = [value if _is_hashable(value) else digest(value) for value in values]
     kinds = dict.fromkeys(key for key in keys if key is not ABSENT)
     if len(kinds) > min(len(known) / 2, MOST_CATEGORIES):  # hardly any repeat
         return presence

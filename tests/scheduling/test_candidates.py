@@ -62,3 +62,12 @@ def test_a_category_of_too_many_values_is_left_out():
     assert encode(kinds).shape == (2 * MOST_CATEGORIES, MOST_CATEGORIES + 1)
     kinds += [{"kind": "another", "rate": k} for k in range(2)]
     assert encode(kinds).shape == (2 * MOST_CATEGORIES + 2, 1)
+
+
+def test_long_arrays_that_differ_are_different_kinds():
+    one, other = np.zeros((2, 2000))
+    other[1000] = 1.0
+    found = encode([{"init": init} for init in (one, other, one.copy(), other, one)])
+    assert (
+        found.tolist() == (ROOT * np.array([[1, 0], [0, 1]])[[0, 1, 0, 1, 0]]).tolist()
+    )
