@@ -32,7 +32,7 @@ from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
 from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.policies.rising.max_ucb import MaxUCB
 from risingsearch.policies.rising.r_ed_ae import REdAE
-from risingsearch.policies.rising.r_ed_ucb import RUCBE, REdUCB
+from risingsearch.policies.rising.r_ed_ucb import REdUCB
 from risingsearch.policies.rising.r_sr import RSR
 from risingsearch.policies.rising.rising_bandits_cash import RisingBandits
 from risingsearch.policies.rising.ti_ucb import TIUCB
@@ -104,6 +104,7 @@ class _Entry(NamedTuple):
     paper: str
     traits: tuple[str, ...] = ()
     factory: str = "create"
+    rule: str = "recommended_arms"
 
 
 _ENTRIES = {
@@ -156,7 +157,13 @@ _ENTRIES = {
     ),
     "r-ed-ucb": _Entry(REdUCB, PAPER, "Metelli et al. 2022, ICML"),
     "r-sr": _Entry(RSR, PAPER, "Mussi et al., arXiv 2302.07510", (PLANS,)),
-    "r-ucbe": _Entry(RUCBE, PAPER, "Mussi et al., arXiv 2302.07510"),
+    "r-ucbe": _Entry(
+        REdUCB,
+        PAPER,
+        "Mussi et al., arXiv 2302.07510",
+        factory="create_r_ucbe",
+        rule="recommended_arms_r_ucbe",
+    ),
     "random": _Entry(UniformRandom, STANDARD, "baseline", (IN_FULL,)),
     "random-search": _Entry(
         RandomSearch, STANDARD, "Bergstra, Bengio 2012, JMLR", (IN_FULL,)
@@ -373,7 +380,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     """
     make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
     entry = _ENTRIES[resolve_policy(name)]
-    rule = getattr(entry.policy, "recommended_arms", None)
+    rule = getattr(entry.policy, entry.rule, None)
     if IN_FULL in entry.traits:
         n_arms = 2
     elif rule is None:

@@ -7,7 +7,7 @@ costs the same for any window.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,9 +44,23 @@ class REdUCB(NamedTuple):
     same with ``sigma = 0`` and ``h = 1``. The estimator is the paper's, not the one of
     the public code of the same authors, which weighs and refreshes differently.
 
+    R-UCBE is good for finding one arm that is best at the end of a fixed budget. It has
+    the horizon ``T`` for the round, and a constant level of exploration ``A``:
+
+    .. math:: \frac{1}{h}\Big(a + T\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
+              + \sigma\,(T - N + h - 1)\sqrt{\frac{A}{h^3}}
+
+    Every arm is pulled first until its window :math:`\lfloor \epsilon N \rfloor` holds
+    a reward, round-robin. At the end the paper recommends the arm of the highest first
+    term, which ``explain`` gives as ``final_reward``. The best ``A`` depends on gaps
+    between the arms that are unknown: the authors' experiments take it from an oracle,
+    between 0.04 and 873. The default is R-ed-UCB's level at its default, 10 ln 1000.
+
     References
     ----------
-    Metelli, Trovo, Pirola, Restelli: "Stochastic Rising Bandits", ICML 2022.
+    Metelli, Trovo, Pirola, Restelli: "Stochastic Rising Bandits", ICML 2022; R-UCBE:
+    Mussi, Montenegro, Trovo, Restelli, Metelli: "Best Arm Identification for Stochastic
+    Rising Bandits", arXiv 2302.07510, and the authors' code.
 
     Examples
     --------
@@ -56,6 +70,11 @@ class REdUCB(NamedTuple):
     [0, 1, 0, 1]
     >>> explain(policy, 1)
     {'recent_average': 0.20, 'expected_gain': 0.30, 'bonus': 0.0}
+    >>> policy = REdUCB.create_r_ucbe(n_arms=2, horizon=20, eps=0.5, sigma=0.0)
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.5, 0.2, 0.3][t - 1], 5)
+    [0, 1, 0, 1, 1]
+    >>> explain(policy, 1)
+    {'final_reward': 2.0, 'bonus': 0.0}
     """
 
     available: Bools  # (n_arms,)
@@ -66,6 +85,8 @@ class REdUCB(NamedTuple):
     sigma: float  # NaN: estimated
     delta: float
     alpha: float  # 0: delta is constant
+    exploration: float  # A; NaN: delta decides, and projections end now
+    initial_pulls: int
     P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
     Q: Floats  # (n_arms, max_pulls + 1), sums of n times the reward
     average: Floats  # (n_arms,), of the last h rewards
@@ -109,135 +130,21 @@ class REdUCB(NamedTuple):
             alpha=0.0
             if alpha is None
             else checked_float("alpha", alpha, 0.0, open_low=True),
-            **window_arrays(n_arms, horizon, max_pulls),
+            exploration=math.nan,
+            initial_pulls=SLOPE_PULLS,
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            Q=prefix_sums(n_arms, horizon, max_pulls),
+            average=np.zeros(n_arms),
+            slope=np.zeros(n_arms),
+            lag=np.zeros(n_arms),
+            window=np.ones(n_arms),
+            spread=np.ones(n_arms),
+            last_two=np.zeros((n_arms, 2)),
+            residual=np.zeros(2),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after two pulls of each."""
-        noise = r_ed_noise(self, t)
-        arm, best = WAIT, -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                index = math.inf  # until there is a slope
-                if self.pulls[i] >= SLOPE_PULLS:
-                    recent, gain, bonus = r_ed_index(self, i, float(t), noise)
-                    index = recent + gain + bonus
-                arm, best = leader(arm, best, i, index, self.pulls)
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and refresh its window."""
-        r_ed_update(self, arm, reward)
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return recent average, expected gain and bonus at the coming round."""
-        t = int(self.pulls.sum()) + 1
-        recent, gain, bonus = r_ed_index(self, arm, float(t), r_ed_noise(self, t))
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
-
-
-def window_arrays(n_arms: int, horizon: int, max_pulls: int | None) -> dict[str, Any]:
-    """Return the arrays from ``P`` on, before the first reward."""
-    return {
-        "P": prefix_sums(n_arms, horizon, max_pulls),
-        "Q": prefix_sums(n_arms, horizon, max_pulls),
-        "average": np.zeros(n_arms),
-        "slope": np.zeros(n_arms),
-        "lag": np.zeros(n_arms),
-        "window": np.ones(n_arms),
-        "spread": np.ones(n_arms),
-        "last_two": np.zeros((n_arms, 2)),
-        "residual": np.zeros(2),
-    }
-
-
-def r_ed_noise(policy: REdUCB, t: int) -> float:
-    """Return ``sigma sqrt(10 ln(1 / delta_t))``, common to all bonuses of a round."""
-    if policy.alpha > 0.0:
-        confidence = policy.alpha * math.log(t)
-    else:
-        confidence = math.log(1.0 / policy.delta)
-    return noise_scale(policy.sigma, policy.residual) * math.sqrt(10.0 * confidence)
-
-
-def r_ed_update(policy: REdUCB | RUCBE, arm: int, reward: float) -> None:
-    """Append the reward to both prefix sums and refresh the arm's window."""
-    n = append_reward(policy.P, policy.pulls, arm, reward)
-    add_residual(policy.residual, policy.last_two[arm], n, reward)
-    Q = policy.Q
-    Q[arm, n] = Q[arm, n - 1] + n * reward
-    if n >= SLOPE_PULLS:
-        h, b = refresh_slope(policy.P, policy.average, policy.slope, arm, n, policy.eps)
-        c = Q[arm, n] - Q[arm, n - h]
-        d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
-        policy.lag[arm] = (c - d) / (float(h) * h)
-        policy.window[arm] = h
-        policy.spread[arm] = 1.0 / (h * math.sqrt(h))
-
-
-def r_ed_index(
-    policy: REdUCB | RUCBE, arm: int, t: float, noise: float
-) -> tuple[float, float, float]:
-    """Return the terms of the index at round ``t``: recent average, gain and bonus."""
-    ahead = t - policy.pulls[arm] + policy.window[arm] - 1.0
-    return (
-        policy.average[arm],
-        t * policy.slope[arm] - policy.lag[arm],
-        noise * ahead * policy.spread[arm],
-    )
-
-
-class RUCBE(NamedTuple):
-    r"""R-UCBE: which arm will be the best at the horizon, as R-ed-UCB projects it.
-
-    Good for finding one arm that is best at the end of a fixed budget; what is paid on
-    the way does not count. It is R-ed-UCB with the round ``t`` set to the horizon ``T``
-    and a constant level of exploration ``A``:
-
-    .. math:: \frac{1}{h}\Big(a + T\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
-              + \sigma\,(T - N + h - 1)\sqrt{\frac{A}{h^3}}
-
-    Every arm is pulled first until its window :math:`\lfloor \epsilon N \rfloor` holds
-    a reward, round-robin. At the end the paper recommends the arm of the highest first
-    term, which ``explain`` gives as ``final_reward``. The best ``A`` depends on gaps
-    between the arms that are unknown: the authors' experiments take it from an oracle,
-    between 0.04 and 873. The default is R-ed-UCB's level at its default, 10 ln 1000.
-
-    References
-    ----------
-    Mussi, Montenegro, Trovo, Restelli, Metelli: "Best Arm Identification for Stochastic
-    Rising Bandits", arXiv 2302.07510, and the authors' code.
-
-    Examples
-    --------
-    >>> from risingsearch.policies.base import explain, play_alone
-    >>> policy = RUCBE.create(n_arms=2, horizon=20, eps=0.5, sigma=0.0)
-    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.5, 0.2, 0.3][t - 1], 5)
-    [0, 1, 0, 1, 1]
-    >>> explain(policy, 1)
-    {'final_reward': 2.0, 'bonus': 0.0}
-    """
-
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    eps: float
-    sigma: float  # NaN: estimated
-    exploration: float  # A
-    initial_pulls: int
-    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
-    Q: Floats  # (n_arms, max_pulls + 1), sums of n times the reward
-    average: Floats  # (n_arms,), of the last h rewards
-    slope: Floats  # (n_arms,), per pull
-    lag: Floats  # (n_arms,), the part of the projection free of t
-    window: Floats  # (n_arms,), h
-    spread: Floats  # (n_arms,), h^(-3/2)
-    last_two: Floats  # (n_arms, 2)
-    residual: Floats  # (2,), sum of squared second differences, count
-
     @classmethod
-    def create(
+    def create_r_ucbe(
         cls,
         n_arms: int,
         horizon: int,
@@ -246,54 +153,81 @@ class RUCBE(NamedTuple):
         eps: float = 0.25,
         sigma: float | None = None,
         exploration: float = 69.0,
-    ) -> RUCBE:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+    ) -> REdUCB:
+        """Return R-UCBE; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         exploration : float, default 69.0
             Exploration level ``A``, at least 0.
         """
-        eps = checked_eps(eps)
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            eps=eps,
-            sigma=checked_sigma(sigma),
+        policy = cls.create(n_arms, horizon, max_pulls, eps=eps, sigma=sigma)
+        return policy._replace(
             exploration=checked_float("exploration", exploration, 0.0, open_low=False),
-            initial_pulls=math.ceil(1.0 / eps),
-            **window_arrays(n_arms, horizon, max_pulls),
+            initial_pulls=math.ceil(1.0 / policy.eps),
         )
 
     @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int, *, eps: float = 0.25) -> int:
+    def recommended_arms_r_ucbe(
+        horizon: int, max_pulls: int, *, eps: float = 0.25
+    ) -> int:
         """Return so many arms that their first pulls take half of the budget."""
         return max(2, horizon // (2 * math.ceil(1.0 / eps)))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index, after the first pulls of each."""
-        noise = r_ucbe_noise(self)
+        noise = r_ed_noise(self, t)
         arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                index = math.inf  # until its window holds a reward
+                index = math.inf  # until there is a slope
                 if self.pulls[i] >= self.initial_pulls:
-                    recent, gain, bonus = r_ed_index(self, i, self.horizon[i], noise)
+                    recent, gain, bonus = r_ed_index(self, i, t, noise)
                     index = recent + gain + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and refresh its window."""
-        r_ed_update(self, arm, reward)
+        """Append the reward to both prefix sums and refresh the arm's window."""
+        n = append_reward(self.P, self.pulls, arm, reward)
+        add_residual(self.residual, self.last_two[arm], n, reward)
+        Q = self.Q
+        Q[arm, n] = Q[arm, n - 1] + n * reward
+        if n >= SLOPE_PULLS:
+            h, b = refresh_slope(self.P, self.average, self.slope, arm, n, self.eps)
+            c = Q[arm, n] - Q[arm, n - h]
+            d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
+            self.lag[arm] = (c - d) / (float(h) * h)
+            self.window[arm] = h
+            self.spread[arm] = 1.0 / (h * math.sqrt(h))
 
     def explain(self, arm: int) -> dict[str, float]:
-        """Return the reward expected at the horizon, and the bonus."""
-        recent, gain, bonus = r_ed_index(
-            self, arm, self.horizon[arm], r_ucbe_noise(self)
-        )
-        return {"final_reward": recent + gain, "bonus": bonus}
+        """Return recent average, gain and bonus; of R-UCBE the final reward instead."""
+        t = int(self.pulls.sum()) + 1
+        recent, gain, bonus = r_ed_index(self, arm, t, r_ed_noise(self, t))
+        if not math.isnan(self.exploration):
+            return {"final_reward": recent + gain, "bonus": bonus}
+        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
 
 
-def r_ucbe_noise(policy: RUCBE) -> float:
-    """Return ``sigma sqrt(A)``, what all bonuses have in common."""
-    return noise_scale(policy.sigma, policy.residual) * math.sqrt(policy.exploration)
+def r_ed_noise(policy: REdUCB, t: int) -> float:
+    """Return what all bonuses of a round have in common: sigma and the exploration."""
+    level = policy.exploration
+    if math.isnan(level) and policy.alpha > 0.0:
+        level = 10.0 * (policy.alpha * math.log(t))
+    elif math.isnan(level):
+        level = 10.0 * math.log(1.0 / policy.delta)
+    return noise_scale(policy.sigma, policy.residual) * math.sqrt(level)
+
+
+def r_ed_index(
+    policy: REdUCB, arm: int, t: int, noise: float
+) -> tuple[float, float, float]:
+    """Return the terms of the index: recent average, expected gain and bonus."""
+    end = float(t) if math.isnan(policy.exploration) else policy.horizon[arm]
+    ahead = end - policy.pulls[arm] + policy.window[arm] - 1.0
+    return (
+        policy.average[arm],
+        end * policy.slope[arm] - policy.lag[arm],
+        noise * ahead * policy.spread[arm],
+    )

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.policies import explain, make_policy
 from risingsearch.policies.rising.cure_ucb import CureUCB
-from risingsearch.policies.rising.r_ed_ucb import RUCBE, REdUCB
+from risingsearch.policies.rising.r_ed_ucb import REdUCB
 
 
 def windows(rewards, eps):
@@ -147,7 +147,7 @@ def test_noiseless_form_is_sigma_zero_and_a_window_of_one(
 def test_r_ucbe_equals_the_direct_policy(eps, first, sigma, play, direct_run, concave):
     for seed in range(2):
         curves = concave(4, 200, seed)
-        policy = RUCBE.create(4, 200, eps=eps, sigma=sigma, exploration=5.0)
+        policy = REdUCB.create_r_ucbe(4, 200, eps=eps, sigma=sigma, exploration=5.0)
         direct = direct_run(
             r_ucbe_index, curves, 200, first=first, eps=eps, sigma=sigma, exploration=5
         )
@@ -156,7 +156,7 @@ def test_r_ucbe_equals_the_direct_policy(eps, first, sigma, play, direct_run, co
 
 def test_r_ucbe_recommends_by_the_reward_it_expects_at_the_horizon(concave):
     rng = np.random.default_rng(0)
-    policy = RUCBE.create(1, 90, sigma=0.1)
+    policy = REdUCB.create_r_ucbe(1, 90, sigma=0.1)
     rewards = concave(1, 60, seed=8)[0]
     for n, reward in enumerate(rewards, start=1):
         policy.update(n, 0, reward, rng)
@@ -169,7 +169,7 @@ def test_r_ucbe_recommends_by_the_reward_it_expects_at_the_horizon(concave):
 
 def test_r_ucbe_projects_every_arm_to_its_own_horizon():
     rng = np.random.default_rng(0)
-    policy = RUCBE.create(2, 40, eps=0.5, sigma=0.0)
+    policy = REdUCB.create_r_ucbe(2, 40, eps=0.5, sigma=0.0)
     for arm, reward in [(0, 0.5), (1, 0.1), (0, 0.6), (1, 0.3)]:
         policy.update(1, arm, reward, rng)
     assert policy.select(5, rng) == 1
@@ -178,9 +178,9 @@ def test_r_ucbe_projects_every_arm_to_its_own_horizon():
 
 
 def test_r_ucbe_is_given_as_many_arms_as_it_can_pull_first_in_half_of_the_budget():
-    assert RUCBE.recommended_arms(400, 50) == 50
-    assert RUCBE.recommended_arms(400, 50, eps=0.1) == 20
-    assert RUCBE.recommended_arms(5, 5) == 2
+    assert REdUCB.recommended_arms_r_ucbe(400, 50) == 50
+    assert REdUCB.recommended_arms_r_ucbe(400, 50, eps=0.1) == 20
+    assert REdUCB.recommended_arms_r_ucbe(5, 5) == 2
 
 
 # ------------------------------------------------ the figures of the CURE-UCB paper
