@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -139,14 +140,30 @@ def _how_many(
     return min(n, n_combinations)
 
 
+def _what_matters(params: Mapping[str, Any]) -> frozenset[Any]:
+    return frozenset(
+        (name, type(value), bool(value) if isinstance(value, Real) else id(value))
+        for name, value in params.items()
+    )
+
+
 def check_trainable(
     estimator: Any,
     candidates: Iterable[Mapping[str, Any]],
     resource: Resource | None = None,
 ) -> None:
-    """Raise if a configuration cannot be trained by epochs, or sets their number."""
+    """Raise if a configuration cannot be trained by epochs, or sets their number.
+
+    Of a number, only its type and whether it is 0 can matter; one configuration is
+    checked for all that differ in nothing else.
+    """
     without_effect: set[str] = set()
+    checked: set[Any] = set()
     for params in candidates:
+        kind = _what_matters(params)
+        if resource is None and kind in checked:
+            continue
+        checked.add(kind)
         counters: list[str] = []
         try:
             one = configured(estimator, params)
