@@ -143,11 +143,8 @@ def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool
 def leader(
     arm: int, best: float, i: int, index: float, pulls: Ints
 ) -> tuple[int, float]:
-    """Return the better of ``arm``, whose index is ``best``, and ``i``, with its index.
-
-    Called for one arm after another, it finds the one to pull; the first counts
-    with any index, so that one is found even where indices are infinite or NaN.
-    """
+    """Return the better of ``arm``, of index ``best`` or none yet, and ``i``."""
+    # The first counts with any index, so that one is found where all are NaN.
     # This is ``better``, written out: a call for every arm costs a third of the time.
     if arm == WAIT or index > best or (index == best and pulls[i] < pulls[arm]):
         return i, index
@@ -225,11 +222,7 @@ def play_alone(
     rounds: int,
     seed: int = 0,
 ) -> list[int]:
-    """Return the arms that a policy pulls, round by round, nothing else in flight.
-
-    ``reward(arm, n, t)`` is paid by an arm's ``n``-th pull, at round ``t``. The run
-    ends early when the policy waits or no arm can give more.
-    """
+    """Return the arms pulled; ``reward(arm, n, t)`` pays an arm's ``n``-th pull."""
     rng = np.random.default_rng(seed)
     arms: list[int] = []
     while len(arms) < rounds and policy.available.any():

@@ -215,12 +215,7 @@ def _method(owner: object, name: str) -> Any:
 def loop_for(
     policy: Any, environment: Any, compiled: bool | None
 ) -> Callable[..., None]:
-    """Return ``play`` for the classes of these two: compiled, or as it stands.
-
-    Nothing is pulled, but the two should not be used again. ``compiled`` False:
-    interpreted. True: compiled, or an error. None: compiled where that is possible;
-    where it is not, a warning says why, once.
-    """
+    """Return ``play``, compiled where ``compiled`` and the two classes allow it."""
     if compiled is False:
         return play
     try:

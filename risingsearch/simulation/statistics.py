@@ -36,10 +36,7 @@ def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def paired_p_value(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Return the two-sided p-value of a paired t-test over the runs.
-
-    0 where all runs differ by the same; NaN where none differs, or there is just one.
-    """
+    """Return the two-sided p-value of a paired t-test; NaN where none differs."""
     difference = first - second
     n = len(difference)
     if n == 1 or not difference.any():

@@ -143,11 +143,7 @@ class _Pulls(NamedTuple):
 
 @dataclass
 class _Run:
-    """A policy at work: what a scheduler does with it, exactly by the contract.
-
-    With ``mishaps``, idle arms are lost, and pulls in flight end early: some of their
-    arms have ended, others are tried again later.
-    """
+    """A policy at work by the contract; with ``mishaps``, arms end early or fail."""
 
     subject: _Subject
     rewards: NDArray[np.float64] | None = None

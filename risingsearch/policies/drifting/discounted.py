@@ -28,10 +28,7 @@ MIN, MAX, MEAN = range(3)
 
 
 def age(scale: Floats, discount: float, first: Floats, second: Floats) -> None:
-    """Multiply two statistics of every arm by ``discount``, through their scale.
-
-    Before the scale gets too small to divide by, it is multiplied into them.
-    """
+    """Multiply two statistics of every arm by ``discount``, through their scale."""
     scale[0] *= discount
     if scale[0] < SMALLEST_SCALE:
         for i in range(len(first)):
@@ -337,11 +334,9 @@ def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
 
 
 def beta_draw(a: float, b: float, rng: np.random.Generator) -> float:
-    """Draw from Beta(a, b), however small the parameters are.
-
-    Where both are small, ``rng.beta`` compiled gives other numbers than interpreted and
-    rejects nearly all of them. So that is Johnk's method, by logarithms.
-    """
+    """Draw from Beta(a, b), however small the parameters are."""
+    # Where both are small, ``rng.beta`` compiled gives other numbers than interpreted
+    # and rejects nearly all of them. So that is Johnk's method, by logarithms.
     if max(a, b) > 1.0 or min(a, b) == 1.0:
         return rng.beta(a, b)
     while True:

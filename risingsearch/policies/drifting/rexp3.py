@@ -148,10 +148,7 @@ class Rexp3(NamedTuple):
 
 
 def shares(policy: Rexp3, begins: bool) -> tuple[float, float]:
-    """Return the probability that each available arm has, and that per unit of weight.
-
-    In a batch that begins, all weights are 1.
-    """
+    """Return the probability that each available arm has, and that per weight."""
     n_available = 0
     total = 0.0
     for i in range(len(policy.weight)):
@@ -174,10 +171,7 @@ def start_batch(policy: Rexp3, t: int) -> None:
 
 
 def raise_weight(log_weight: Floats, weight: Floats, arm: int, gain: float) -> None:
-    """Add ``gain`` to the arm's log-weight, and bring both arrays up to date.
-
-    Before the largest weight could overflow, its logarithm is subtracted from all.
-    """
+    """Add ``gain`` to the arm's log-weight; where that is large, take it off all."""
     log_weight[arm] += gain
     if log_weight[arm] <= LARGEST_LOG_WEIGHT:
         weight[arm] = math.exp(log_weight[arm])

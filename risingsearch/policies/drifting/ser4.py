@@ -163,10 +163,7 @@ def restart(policy: SER4) -> None:
 
 
 def end_sweep(policy: SER4) -> None:
-    """Drop the arms that are too far behind, once all have had their turn.
-
-    Arms that have ended for good are not waited for, and no measure for the others.
-    """
+    """Drop arms too far behind, once all that can still train had their turn."""
     best = WAIT
     tau = 0
     for i in range(len(policy.turns)):

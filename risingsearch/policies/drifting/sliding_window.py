@@ -34,11 +34,7 @@ def windowed_arrays(
 
 
 def slide(policy: Windowed, arm: int, reward: float) -> None:
-    """Record a reward in the window, and remove the one that is now too old.
-
-    After each turn of the ring the sums are made anew, so that rounding errors, of a
-    huge reward above all, do not outlive the window.
-    """
+    """Record a reward in the window, and remove the one that is now too old."""
     arms, rewards = policy.window_arms, policy.window_rewards
     n, total = policy.window_pulls, policy.window_total
     length = len(arms)
@@ -53,7 +49,7 @@ def slide(policy: Windowed, arm: int, reward: float) -> None:
     total[arm] += reward
     policy.taken[0] += 1
     policy.pulls[arm] += 1
-    if slot == length - 1:
+    if slot == length - 1:  # or rounding errors would outlive the window
         for i in range(len(total)):
             total[i] = 0.0
         for k in range(length):

@@ -185,10 +185,7 @@ def trend(policy: WLSOptimisticTS, arm: int, t: int) -> tuple[float, float]:
 def fitted_line(
     rounds: Floats, rewards: Floats, weights: Floats, count: int, t: int
 ) -> tuple[float, float]:
-    """Return level at round ``t`` and slope of the line of least squares.
-
-    It is flat where a single reward has weight.
-    """
+    """Return level at round ``t`` and slope, 0 for one reward, by least squares."""
     total = 0.0
     ahead = 0.0
     mean = 0.0

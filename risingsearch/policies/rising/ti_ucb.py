@@ -151,11 +151,8 @@ def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
 
 
 def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:
-    """Return the value at pull ``n`` of the line through rewards ``first`` to ``last``.
-
-    Least squares in closed form: the squares of ``m`` numbers in a row, taken from
-    their mean, add up to ``m (m^2 - 1) / 12``.
-    """
+    """Return the value at ``n`` of the line through rewards ``first`` to ``last``."""
+    # Squares of ``m`` numbers in a row, from their mean, add up to m (m^2 - 1) / 12.
     P, Q = policy.P, policy.Q
     m = last - first + 1
     center = 0.5 * (first + last)

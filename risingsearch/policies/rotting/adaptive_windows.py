@@ -130,11 +130,7 @@ class FEWA(NamedTuple):
 def keep_best(
     policy: FEWA, n_kept: int, window: int, tolerance: float
 ) -> tuple[int, int]:
-    """Filter ``kept`` by the means of one window.
-
-    Returns how many arms are left, and the least pulled of those that have no longer
-    window, or ``WAIT``.
-    """
+    """Filter ``kept``; return how many pass, and the least pulled with no longer one."""
     best = -math.inf
     for k in range(n_kept):
         best = max(best, policy.mean[policy.kept[k], window])
@@ -322,10 +318,7 @@ def window_arrays(
 
 
 def window_lengths(growth: float, max_pulls: int) -> Ints:
-    """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``.
-
-    Each is ``growth`` times the one before, rounded up, and at least one longer.
-    """
+    """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``."""
     growth = checked_float("growth", growth, 1.0, 2.0, open_low=False)
     lengths = [1]
     while lengths[-1] <= max_pulls:
@@ -334,11 +327,9 @@ def window_lengths(growth: float, max_pulls: int) -> Ints:
 
 
 def extend_windows(policy: FEWA | RAWUCB, arm: int, reward: float) -> None:
-    """Record a reward in the pending sums of an arm, and average those now full.
-
-    A sum that is full starts again from the pending sum of the next shorter window,
-    whose rewards are the latest. The longest sum has all rewards so far.
-    """
+    """Record a reward in the pending sums of an arm, and average those now full."""
+    # A sum that is full starts again from the pending sum of the next shorter window,
+    # whose rewards are the latest. The longest sum has all rewards so far.
     policy.pulls[arm] += 1
     add_residual(policy.residual, policy.last_two[arm], policy.pulls[arm], reward)
     length, mean = policy.length, policy.mean[arm]

@@ -274,10 +274,7 @@ class DCTOUCB(NamedTuple):
 
 
 def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
-    """Fit the arm's model: its halves differ most like those of the ``n`` rewards.
-
-    The first one wins ties.
-    """
+    """Fit the arm's model by the difference of its halves; the first wins ties."""
     half = n // 2
     Z = 2.0 * policy.P[arm, half] - policy.P[arm, n]
     first_half, model_sums = policy.model_sums[half], policy.model_sums[n]
@@ -310,10 +307,7 @@ def closest_sum(model_sums: Floats, total: float) -> int:
 
 
 def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:
-    """Return the pulls ``m`` after which an arm's model can be identified.
-
-    One more than the table has, at least, where its models cannot be told apart.
-    """
+    """Return the pulls ``m`` that tell an arm's model; past the table if none do."""
     n = np.arange(len(model_sums))
     Z = 2.0 * model_sums[n // 2] - model_sums
     limit = 8.0 * math.log(2.0 * n_arms / delta) * sigma * sigma * n

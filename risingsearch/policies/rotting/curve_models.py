@@ -59,10 +59,7 @@ def plateau_models(
 
 
 def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
-    """Return the models, pull by pull, and their prefix sums.
-
-    They are refused where they end before ``max_pulls``.
-    """
+    """Return the models, pull by pull, and their prefix sums."""
     table = plateau_models(max_pulls) if models is None else checked_models(models)
     if table.shape[1] < max_pulls:
         msg = (

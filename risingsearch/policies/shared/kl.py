@@ -8,11 +8,7 @@ CLIP = 1e-9
 
 
 def bernoulli_kl(p: float, q: float) -> float:
-    """Return ``p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))``, with ``0 ln 0 = 0``.
-
-    The probabilities of the coins, ``p`` and ``q``, are from 0 to 1. The divergence is
-    at least 0, and infinite where only ``p`` gives one of the sides a chance.
-    """
+    """Return ``p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))``, with ``0 ln 0 = 0``."""
     if (q <= 0.0 < p) or (p < 1.0 <= q):
         return math.inf
     total = 0.0
@@ -57,11 +53,9 @@ def kl_upper(mean: float, level: float) -> float:
 
 
 def surely_below(mean: float, level: float, value: float) -> bool:
-    """Return True only if ``kl_upper(mean, level)`` is below ``value``.
-
-    False where it is not, or by less than 1e-9. It costs a fraction of ``kl_upper``: a
-    search for the highest bound asks this of all arms and computes it for few.
-    """
+    """Return True only if ``kl_upper(mean, level)`` is below ``value`` by 1e-9."""
+    # It costs a fraction: a search for the highest bound asks this of all arms and
+    # computes the bound for few.
     value -= 1e-9
     if value > 1.0:
         return True

@@ -20,10 +20,7 @@ def in_race(alive: Bools, pulls_left: Ints, arm: int) -> bool:
 def next_in_turn(
     available: Bools, pulls_left: Ints, alive: Bools, turns: Ints, value: Floats
 ) -> int:
-    """Return the arm in the race with fewest turns, or ``WAIT`` while all are busy.
-
-    When all in the race have ended, the best of the others by ``value`` takes over.
-    """
+    """Return the arm in the race with fewest turns; the best where all have ended."""
     arm = WAIT
     busy = False
     for i in range(len(turns)):
@@ -40,10 +37,7 @@ def next_in_turn(
 def next_below(
     available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
 ) -> tuple[int, bool]:
-    """Return the first arm in the race that lacks pulls, and True.
-
-    Where none is available: ``WAIT``, and whether one is in flight.
-    """
+    """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left."""
     busy = False
     for i in range(len(pulls)):
         if in_race(alive, pulls_left, i) and pulls[i] < target:
@@ -69,10 +63,7 @@ def next_in_round(
     target: int,
     value: Floats,
 ) -> int:
-    """Return the next arm of a round, or ``WAIT`` for the round's last results.
-
-    Where the last one will not come, its best arm by ``value`` stays in any case.
-    """
+    """Return the next arm of a round, or its best, where the last is not free."""
     arm, busy = next_below(available, pulls_left, alive, pulls, target)
     if arm != WAIT or busy:
         return arm

@@ -34,11 +34,9 @@ def unit_reward(reward: float, low: float, high: float) -> float:
 
 
 def coin_flip(probability: float, rng: np.random.Generator) -> float:
-    """Return 1.0 with this probability, else 0.0; no draw where it is 0 or 1.
-
-    How a reward between 0 and 1 becomes the success or failure that a Beta posterior
-    counts (Agrawal and Goyal 2012); successes and failures stay as they are.
-    """
+    """Return 1.0 with this probability, else 0.0; no draw where it is 0 or 1."""
+    # How a reward between 0 and 1 becomes the success or failure that a Beta posterior
+    # counts (Agrawal and Goyal 2012).
     if probability <= 0.0:
         return 0.0
     if probability >= 1.0:
@@ -55,11 +53,8 @@ def record_mean(pulls: Ints, mean: Floats, arm: int, reward: float) -> int:
 
 
 def next_variance(kind: int, variance: float, n: int, square: float) -> float:
-    """Return the variance of an arm after its ``n``-th reward.
-
-    ``square`` is the product of the reward's distances to the old and the new mean;
-    ``kind`` the place of the recursion in ``VARIANCES``. One reward has none.
-    """
+    """Return the variance after the ``n``-th reward, by a kind of ``VARIANCES``."""
+    # ``square`` is the product of the reward's distances to the old and the new mean.
     if n < 2:
         return 0.0
     if kind == BIASED:
@@ -85,10 +80,7 @@ def record_moments(
 
 
 def prefix_sums(n_arms: int, horizon: int, max_pulls: int | None) -> Floats:
-    """Return ``P`` of shape (n_arms, max_pulls + 1), before the first reward.
-
-    ``P[i, n]`` is the sum of the first ``n`` rewards of arm ``i``.
-    """
+    """Return zeros for ``P[i, n]``, the sum of the first ``n`` rewards of arm ``i``."""
     limit = horizon if max_pulls is None else max_pulls
     return np.zeros((n_arms, limit + 1))
 
@@ -104,10 +96,7 @@ def append_reward(sums: Floats, pulls: Ints, arm: int, reward: float) -> int:
 def refresh_slope(
     sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
 ) -> tuple[int, float]:
-    """Take average and slope of an arm from its last ``2 h`` of ``n`` rewards.
-
-    Returns the window ``h``, and the sum of the ``h`` rewards before the last ``h``.
-    """
+    """Set average and slope; return ``h``, and the sum of the ``h`` before."""
     h = window_length(eps, n)
     a = sums[arm, n] - sums[arm, n - h]
     b = sums[arm, n - h] - sums[arm, n - 2 * h]
@@ -134,11 +123,7 @@ def checked_sigma(sigma: float | None) -> float:
 
 
 def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> None:
-    """Add the second difference of an arm's newest rewards to the noise estimate.
-
-    ``residual`` holds the sum of squares and their count over all arms; ``last_two``
-    the arm's two rewards before this one, its ``n``-th.
-    """
+    """Add the second difference of an arm's newest rewards to sum and count."""
     if n > 2:
         bend = reward - 2.0 * last_two[1] + last_two[0]
         residual[0] += bend * bend
@@ -148,11 +133,8 @@ def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> N
 
 
 def noise_scale(sigma: float, residual: Floats) -> float:
-    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN.
-
-    ``d`` are the second differences of the arms' curves; independent noise of standard
-    deviation sigma gives them the variance ``6 sigma^2``.
-    """
+    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN."""
+    # Independent noise gives second differences ``d`` the variance ``6 sigma^2``.
     if not math.isnan(sigma):
         return sigma
     if residual[1] == 0.0:
@@ -210,24 +192,8 @@ def damped_gain(slope: float, n: float, left: float) -> float:
 
 
 def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
-    """Return where the last slope of an arm's scores leads in a straight line.
-
-    A curve that flattens ends below that, so what cannot win by it cannot win.
-
-    Parameters
-    ----------
-    scores : sequence of float
-        What the arm has paid so far, at least one; higher is better.
-    max_pulls : int
-        Pulls the arm can give in all.
-    eps : float, default 0.25
-        Share of the arm's pulls in its window, above 0 and at most 1/2.
-
-    Examples
-    --------
-    >>> highest_end([0.5, 0.6, 0.7, 0.75], max_pulls=8)
-    0.95
-    """
+    """Return where the last slope of an arm's scores leads in a straight line."""
+    # A curve that flattens ends below that, so what cannot win by it cannot win.
     n = len(scores)
     sums = np.concatenate([[0.0], np.cumsum(scores)])[None]
     average, slope = np.zeros(1), np.zeros(1)

@@ -143,10 +143,8 @@ def between_rungs(policy: ASHA) -> int:
 
 
 def promotable(policy: ASHA, eta: int) -> int:
-    """Return the best arm to promote, from the top rung down, or ``WAIT``.
-
-    An arm counts as promoted once it has been pulled beyond the rung or is in flight.
-    """
+    """Return the best arm to promote, from the top rung down, or ``WAIT``."""
+    # It counts as promoted once it has been pulled beyond the rung or is in flight.
     for rung in range(len(policy.level) - 2, -1, -1):
         for place in range(policy.reached[rung] // eta):
             arm = policy.board[rung, place]

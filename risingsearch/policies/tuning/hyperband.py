@@ -169,10 +169,8 @@ def start_bracket(policy: Hyperband) -> None:
 
 
 def promised(policy: Hyperband, level: int) -> int:
-    """Return an arm that trains next in any case, where the last result will not come.
-
-    That is the best on the rung or, after the last rung, the first of the next bracket.
-    """
+    """Return an arm that trains next in any case, where the last result is missing."""
+    # The best on the rung or, after the last rung, the first of the next bracket.
     arm, best = WAIT, -math.inf
     if policy.rung[0] + 1 < len(policy.size) - policy.bracket[0]:
         for i in range(len(policy.pulls)):

@@ -164,10 +164,8 @@ def climb(policy: SuccessiveHalving) -> None:
 def keep_best(
     member: Bools, pulls_left: Ints, score: Floats, heap: Ints, n_kept: int
 ) -> None:
-    """Take all but the ``n_kept`` best members off the rung.
-
-    They leave from the top of a heap, whose every parent is worse than its children.
-    """
+    """Take all but the ``n_kept`` best members off the rung."""
+    # They leave from the top of a heap, whose every parent is worse than its children.
     size = 0
     for i in range(len(member)):
         if member[i]:
@@ -197,11 +195,8 @@ def sink(pulls_left: Ints, score: Floats, heap: Ints, place: int, size: int) -> 
 
 
 def worse(pulls_left: Ints, score: Floats, arm: int, other: int) -> bool:
-    """Return whether ``arm`` leaves the rung before ``other``.
-
-    First go those that can give no more rewards: the next rung has no use for them.
-    Then the lower score; of equals, the higher index.
-    """
+    """Return whether ``arm`` leaves the rung before ``other``."""
+    # First those that can give no more rewards: the next rung has no use for them.
     ended = pulls_left[arm] == 0
     if ended != (pulls_left[other] == 0):
         return bool(ended)

@@ -305,11 +305,7 @@ def rung_of(n: int, r1: int) -> int:
 
 
 def arm_to_look_at(policy: TrustedDampedSlope) -> int:
-    """Return the arm whose look is not over, or a new one if that is due, or ``WAIT``.
-
-    Arms in flight have their looks planned, so several workers open arms without
-    waiting for each other.
-    """
+    """Return the arm whose look is not over, or a new one if due, or ``WAIT``."""
     unopened = WAIT
     seen = WAIT
     for i in range(len(policy.pulls)):
@@ -440,10 +436,8 @@ def takes_turns(policy: TrustedDampedSlope, arm: int, t: int) -> bool:
 
 
 def noise(policy: TrustedDampedSlope, arm: int) -> float:
-    """Return the standard deviation of the arm's noise, from its later half.
-
-    Second differences of white noise have six times its variance.
-    """
+    """Return the standard deviation of the arm's noise, from its later half."""
+    # Second differences of white noise have six times its variance.
     n = policy.pulls[arm]
     sums = policy.P[arm]
     total = 0.0
@@ -455,10 +449,7 @@ def noise(policy: TrustedDampedSlope, arm: int) -> float:
 
 
 def least_funded_rung(policy: TrustedDampedSlope, besides: int) -> int:
-    """Return the rung that had the fewest pulls, of those with an available arm.
-
-    ``WAIT`` where all but the arm ``besides`` are busy or finished.
-    """
+    """Return the rung with the fewest pulls and an available arm, or ``WAIT``."""
     rung = WAIT
     for i in range(len(policy.pulls)):
         if i != besides and policy.available[i] and policy.pulls[i] > 0:
