@@ -129,7 +129,11 @@ class WorkerProcesses(SingleProcesses):
             if key[0] == os.getpid():
                 worker.shutdown(wait=False)
         return ProcessPoolExecutor(
-            1, timeout=IDLE_SECONDS, initializer=end_with_parent, env=variables
+            1,
+            timeout=IDLE_SECONDS,
+            initializer=end_with_parent,
+            initargs=(os.getpid(),),
+            env=variables,
         )
 
     def release(self) -> None:

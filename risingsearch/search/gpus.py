@@ -231,7 +231,10 @@ class GpuPool(SingleProcesses):
     def _started(self, slot: int) -> ProcessPoolExecutor:
         """Return a pool of one process, which is started with the slot's variables."""
         worker = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=end_with_parent
+            1,
+            mp_context=get_context("spawn"),
+            initializer=end_with_parent,
+            initargs=(os.getpid(),),
         )
         with _STARTING, _set(self._slots.variables[slot]):
             worker.submit(int)  # a process is started with its first job

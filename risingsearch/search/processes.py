@@ -15,6 +15,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import contextmanager
+from multiprocessing import get_start_method, parent_process
 from typing import Any
 
 POLL_SECONDS = 1.0
@@ -131,19 +132,23 @@ class OwnProcesses(SingleProcesses):
         super().__init__([{}] * n_workers)
 
     def _started(self, slot: int) -> ProcessPoolExecutor:
-        worker = ProcessPoolExecutor(1, initializer=end_with_parent)
+        parent = None if get_start_method() == "forkserver" else os.getpid()
+        worker = ProcessPoolExecutor(1, initializer=end_with_parent, initargs=(parent,))
         worker.submit(int)  # a process is started with its first job
         return worker
 
 
-def end_with_parent() -> None:
-    """End this worker process soon after the process that started it, however it ends.
+def end_with_parent(parent: int | None) -> None:
+    """End this worker process soon after the process of the search, however it ends.
 
-    Forked workers hold each other's pipes open, so none of them is told.
+    That has the pid ``parent``, and may have ended already; None if a server forks the
+    workers. Those forked by the search hold each other's pipes open, so none of them is
+    told.
     """
-    parent = os.getppid()
 
     def watch() -> None:
+        if parent is None and (search := parent_process()):
+            search.join()
         while os.getppid() == parent:
             time.sleep(POLL_SECONDS)
         os._exit(1)

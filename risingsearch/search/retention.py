@@ -22,19 +22,17 @@ class RetainedCheckpoints:
 
     An arm that may train on retains its last checkpoints; of all arms, the state with
     the best score is retained. If room is short, one checkpoint per arm has to do.
-    ``restore`` makes a state of a checkpoint; ``sign`` is the scheduler's. ``at_hand``
-    returns a checkpoint that need not be loaded, by arm, parameters, seed and epoch.
+    ``sign`` is the scheduler's. ``at_hand`` returns a checkpoint that need not be read,
+    by arm, parameters, seed and epoch.
     """
 
     def __init__(
         self,
         store: Store | MemoryStore,
-        restore: Callable[[bytes], Any],
         sign: float,
         at_hand: Callable[..., bytes | None] | None = None,
     ) -> None:
         self.store = store
-        self._restore = restore
         self._sign = sign
         self._at_hand = at_hand or (lambda *which: None)
         self._live: dict[int, Any] = {}
@@ -127,8 +125,7 @@ class RetainedCheckpoints:
         if state is None:
             return task._replace(epochs_missing=epoch)
         return task._replace(
-            state=state if task.as_bytes else self._restore(state),
-            epochs_missing=epoch - key.epoch,
+            state=state, is_checkpoint=True, epochs_missing=epoch - key.epoch
         )
 
     def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:

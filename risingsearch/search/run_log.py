@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import EarlierError, Run
-from risingsearch.search.trainable import Outcome, Trainable, restore
+from risingsearch.search.trainable import Outcome, Trainable
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (
     RunDirectory,
@@ -89,7 +88,6 @@ class RunLog:
         self.scheduler = scheduler
         self.retained = RetainedCheckpoints(
             MemoryStore(),
-            partial(restore, trainable),
             scheduler.sign,
             at_hand=getattr(trainable, "at_hand", None),
         )

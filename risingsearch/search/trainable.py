@@ -199,12 +199,13 @@ class Task(NamedTuple):
     params: Mapping[str, Any]
     seed: int
     state: Any  # to resume from: the live object, or its checkpoint
-    as_bytes: bool  # the state is a checkpoint, and comes back as one
+    as_bytes: bool  # the state comes back as a checkpoint
     may_retry: bool  # keep the state of the last good epoch, should the next one fail
     sign: float  # +1 where higher scores are better, else -1
     best_reward: float  # a snapshot is taken of what beats it
     wants_checkpoint: bool = False  # of the last state, to be saved
     wants_cost: bool = False  # of every epoch, since the budget is one
+    is_checkpoint: bool = False  # the state, to be loaded by the job
     epochs_missing: int = 0  # of those before the job: the state has not seen them
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
     deadline: float = math.inf  # on time.time, after which no other epoch begins
@@ -478,7 +479,8 @@ def count_seconds(seconds: float) -> None:
 def start_or_restore(trainable: Any, task: Task) -> Any:
     """Return the state that a task begins from."""
     if task.epochs_missing < task.job.from_epoch:
-        state = restore(trainable, task.state) if task.as_bytes else task.state
+        as_bytes = task.as_bytes or task.is_checkpoint
+        state = restore(trainable, task.state) if as_bytes else task.state
     else:
         try:
             state = trainable.start(task.params, task.seed)

@@ -228,3 +228,36 @@ def test_no_worker_process_outlives_the_process_of_the_search(
         assert search.stdout.readline() != search.stdout.readline()
         search.send_signal(number)
         assert search.stdout.read() == b""
+
+
+@pytest.mark.parametrize("workers", ["fork", "spawn", "forkserver", "GpuPool"])
+def test_nor_does_one_that_starts_when_the_search_has_been_killed(tmp_path, workers):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import multiprocessing, os, signal, time\n"
+        "from risingsearch import GpuPool\n"
+        "from risingsearch.search.processes import OwnProcesses\n"
+        "def wait():\n"
+        "    while True:\n"
+        "        try:\n"
+        "            os.kill(int(os.environ['SEARCH']), 0)\n"
+        "        except ProcessLookupError:\n"
+        "            break\n"
+        "        time.sleep(0.01)\n"
+        "if __name__ == '__main__':\n"
+        "    os.environ['SEARCH'] = str(os.getpid())\n"
+        "    os.register_at_fork(after_in_child=wait)\n"
+        f"    if '{workers}' == 'GpuPool':\n"
+        "        pool = GpuPool()\n"
+        "    else:\n"
+        f"        multiprocessing.set_start_method('{workers}')\n"
+        "        OwnProcesses(1).start()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "else:\n"
+        "    wait()\n"
+    )
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "0"}
+    command = [sys.executable, str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as search:
+        search.wait()
+        assert search.stdout.read() == b""

@@ -1,6 +1,7 @@
 """Workers have their GPUs from their start, and this process is left as it was."""
 
 import os
+import signal
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -9,6 +10,7 @@ import seen_gpus
 from risingsearch import Budget, Functions, GpuPool, RisingSearch
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.gpus import MASKS
+from risingsearch.search.processes import OwnProcesses
 
 ORDER = "CUDA_DEVICE_ORDER"
 LISTED = "GPU 0: A (UUID: GPU-aa)\nGPU 1: A (UUID: GPU-bb)\n"
@@ -74,6 +76,16 @@ def test_a_worker_that_dies_is_replaced_on_its_gpu(monkeypatch):
         after = pool.submit(seen_gpus.seen).result()
     assert before[0] != after[0]
     assert before[1:] == after[1:] == ("3", "3")
+
+
+@pytest.mark.parametrize("kind", [GpuPool, OwnProcesses])
+def test_a_job_does_not_fail_by_a_death_before_it(monkeypatch, kind):
+    monkeypatch.setenv(seen_gpus.MASK, "3")
+    with kind(1) as pool:
+        idle = pool.submit(os.getpid).result()
+        os.kill(idle, signal.SIGKILL)
+        pool._workers[0]._executor_manager_thread.join()  # it is known by then
+        assert pool.submit(os.getpid).result() != idle
 
 
 class TestThisProcess:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from kept_search import (
@@ -185,6 +186,68 @@ class TestGoingOn:
         assert result.best_state() == expected.best_state()
 
 
+class Loaded(dict):
+    """State of an arm; if there is an error, that of arm 2 cannot be loaded."""
+
+    error: ClassVar = None
+
+    def __init__(self, values):
+        super().__init__(values)
+        if self.error is not None and self["arm"] == 2:
+            raise self.error
+
+    def __reduce__(self):
+        return Loaded, (dict(self),)
+
+
+class ByPickle(Rising):
+    def start(self, params, seed):
+        return Loaded(super().start(params, seed))
+
+
+class ByHooks(Rising):
+    def save(self, state, path):
+        Path(path).write_text(json.dumps(state))
+
+    def load(self, path):
+        return Loaded(json.loads(Path(path).read_text()))
+
+
+@pytest.mark.parametrize("trainable", [ByPickle(), ByHooks()])
+class TestStatesThatCannotBeLoaded:
+    @pytest.mark.parametrize("max_failures", [0, 1])
+    def test_the_arm_fails_alone_as_in_a_worker(
+        self, tmp_path, threads, monkeypatch, trainable, max_failures
+    ):
+        options = {"policy": "round-robin", "n_jobs": 1, "max_failures": max_failures}
+        results = []
+        for name, executor in (("here", None), ("threads", threads)):
+            options["executor"] = executor
+            crashed(tmp_path / name, trainable, at=14, **options)
+            with monkeypatch.context() as patch:
+                patch.setattr(Loaded, "error", KeyError("layer"))
+                results.append(a_search(tmp_path / name, trainable, **options).run())
+        assert facts(results[0]) == facts(results[1])
+        assert results[0].n_epochs == 24
+        [arm] = [arm for arm in results[0].arms if arm.status == "failed"]
+        assert (arm.arm, arm.failures) == (2, max_failures + 1)
+        assert str(results[0].failures[-1].failure) == "'layer'"
+
+    def test_a_setup_that_is_wrong_ends_the_search(
+        self, tmp_path, folder, monkeypatch, trainable
+    ):
+        expected = whole(tmp_path, trainable, policy="round-robin")
+        crashed(folder, trainable, at=14, policy="round-robin")
+        with monkeypatch.context() as patch:
+            patch.setattr(Loaded, "error", SetupError("the disk is gone"))
+            for _ in range(2):
+                with pytest.raises(SetupError, match="the disk is gone"):
+                    a_search(folder, trainable, policy="round-robin").run()
+        assert facts(a_search(folder, trainable, policy="round-robin").run()) == facts(
+            expected
+        )
+
+
 RETRIED = {"max_failures": 1, "shuffle": False, "policy": "round-robin"}
 
 
@@ -270,14 +333,17 @@ class TestASetupThatIsWrong:
             trainable.events.clear()
             assert facts(search.run()) == facts(expected)
 
-    def test_without_a_directory_what_is_in_flight_is_charged(self):
+    def test_without_a_directory_the_job_trains_again(self):
         trainable = Rising(arm_2_epoch_2=SetupError("the disk is gone"))
         search = RisingSearch(
             trainable, CANDIDATES, budget=24, max_epochs=6, policy="round-robin", seed=0
         )
         with pytest.raises(SetupError, match="the disk is gone"):
             search.run()
+        trainable.events.clear()
         assert search.run().n_epochs == 24
+        assert Counter(trainable.trained).pop((2, 2)) == 2
+        assert len(set(trainable.trained)) == 24
 
 
 class TestArguments:

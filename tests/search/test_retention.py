@@ -62,7 +62,7 @@ def make(tmp_path):
     def states(room):
         most = None if room == math.inf else int(1200 * room)
         store = Store(Folder(tmp_path / "checkpoints"), most)
-        return RetainedCheckpoints(store, lambda state: state, 1.0)
+        return RetainedCheckpoints(store, 1.0)
 
     return states
 
