@@ -38,6 +38,7 @@ from risingsearch.integrations.optuna.trials import (
     N_EPOCHS,
     TrialSlice,
     all_trials,
+    check_length,
     check_objective,
     complete_curve,
     fix_enqueued,
@@ -349,6 +350,8 @@ class RisingSampler(BaseSampler):
                 replica.sync(all_trials(study))
             if not replica.opens_next:
                 self._prepare_next(study, replica)
+        if state != TrialState.FAIL:
+            check_length(trial)
 
     # ------------------------------------------------------------------------ decisions
 

@@ -86,6 +86,22 @@ def check_objective(study: Study) -> None:
         raise InvalidParameterError(msg)
 
 
+def check_length(trial: FrozenTrial) -> None:
+    """Raise if a trial has trained more epochs than its slice has."""
+    slice_ = TrialSlice.of(trial)
+    if slice_ is None or not slice_.n_epochs:
+        return
+    n_epochs = len(trial.intermediate_values) - slice_.from_epoch
+    if n_epochs <= slice_.n_epochs:
+        return
+    msg = (
+        f"trial {trial.number} has reported {n_epochs} epochs, and its slice of the "
+        f"budget has {slice_.n_epochs}: the objective must ask trial.should_prune() "
+        "after each report, and raise optuna.TrialPruned if it returns True"
+    )
+    raise InvalidParameterError(msg)
+
+
 def sign_of(study: Study) -> float:
     """Return the factor of scores by which higher is better."""
     return direction_sign(study.direction.name.lower())

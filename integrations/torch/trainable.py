@@ -46,7 +46,8 @@ class TorchTrainable:
         ``validate(run)`` returns the validation score, or a dict with a ``"score"`` and
         other metrics.
     device : str or torch.device, default "auto"
-        "auto" is the GPU if there is one; worker processes take turns on several.
+        "auto" is the GPU if there is one; worker processes take turns on several. One
+        that is not there is a ``SetupError`` once a run begins.
     max_resident : int, optional
         Runs on the device at the same time; the least recently used one leaves it. By
         default 2 on an accelerator, and all on the CPU. With 0 a run leaves it after
@@ -107,6 +108,7 @@ class TorchTrainable:
     build: Build
     train_epoch: TrainEpoch
     validate: Validate
+    scored_by = "validate"
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class TorchTrainable:
     def torch_device(self) -> torch.device:
         """Device on which this process trains."""
         if self.device != "auto":
-            return torch.device(self.device)
+            return _checked_device(self.device)
         if torch.cuda.is_available():
             # The standard library numbers worker processes, from 1.
             number = re.search(r"(\d+)$", multiprocessing.current_process().name)
@@ -192,6 +194,27 @@ class TorchTrainable:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_residents": None}
+
+
+def _checked_device(given: str | torch.device) -> torch.device:
+    """Return a device, or raise a SetupError if this machine does not have it."""
+    try:
+        device = torch.device(given)
+    except (RuntimeError, TypeError) as error:
+        why = str(error).splitlines()[0]
+    else:
+        backend: Any = getattr(torch, device.type, None)
+        if not hasattr(backend, "is_available"):
+            return device
+        n_devices = backend.device_count() if backend.is_available() else 0
+        if (device.index or 0) < n_devices:
+            return device
+        why = f"torch finds {n_devices} of these"
+    msg = (
+        f"device={given!r} cannot be used on this machine ({why}): give 'auto', 'cpu', "
+        "or a device that torch finds, such as 'cuda:0'"
+    )
+    raise SetupError(msg)
 
 
 def _check_readable(name: str, state: Any) -> None:

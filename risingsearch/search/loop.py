@@ -426,6 +426,7 @@ class Loop:
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
             wants_checkpoint=log.directory is not None,
             wants_cost=scheduler.unit == COST,
+            metric=log.metric,
             deadline=time.time() + self._clock.left,
         )
         if workers.isolates_jobs:

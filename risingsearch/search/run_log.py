@@ -93,7 +93,7 @@ class RunLog:
         )
         self.directory: RunDirectory | None = None
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
-        self._metric, self._begun = metric, begun
+        self.metric, self._begun = metric, begun
         self._stopped: str | None = None  # why nothing more was started, last of all
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
@@ -379,7 +379,7 @@ class RunLog:
             if arm is None
             else self.retained.best(Key(arm, scheduler.best_epoch)),
             trust_in_prior=scheduler.trust_in_prior(),
-            metric=self._metric,
+            metric=self.metric,
             other_metrics=_numeric(self.reports.values()),
             budget=Budget(**budget),
             spent=scheduler.spent,

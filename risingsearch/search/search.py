@@ -110,8 +110,8 @@ class RisingSearch:
         with the credentials of the environment; by default they are in ``run_dir``.
         A resumed search takes another URL if they have moved.
     metric : str, optional
-        Name of the score in figures and reports; by default ``"score"``, or the name
-        that is saved in ``run_dir``.
+        Name of the score in figures and reports, by which ``train`` may return it too;
+        by default ``"score"``, or the name that is saved in ``run_dir``.
     fingerprint : dict, optional
         JSON values that have to be the same when ``run_dir`` is opened again, such as a
         digest of the data.

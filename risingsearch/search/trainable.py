@@ -206,6 +206,7 @@ class Task(NamedTuple):
     wants_checkpoint: bool = False  # of the last state, to be saved
     wants_cost: bool = False  # of every epoch, since the budget is one
     is_checkpoint: bool = False  # the state, to be loaded by the job
+    metric: str = "score"  # name of the score, by which train may return it
     epochs_missing: int = 0  # of those before the job: the state has not seen them
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
     deadline: float = math.inf  # on time.time, after which no other epoch begins
@@ -404,7 +405,8 @@ class _JobRun:
     ) -> None:
         """Count an epoch, once all that is kept of its state is safe."""
         task = self._task
-        score, metrics = checked_score(result)
+        by = getattr(self._trainable, "scored_by", "train")
+        score, metrics = checked_score(result, task.metric, by)
         if task.wants_checkpoint and metrics:
             metrics = savable(metrics)
         if task.wants_cost:
@@ -492,26 +494,45 @@ def start_or_restore(trainable: Any, task: Task) -> Any:
     return state
 
 
-def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
-    """Split what ``train`` returned into the score and the other metrics."""
+def checked_score(
+    result: float | Mapping[str, Any], metric: str = "score", by: str = "train"
+) -> tuple[float, dict[str, Any]]:
+    """Split what ``train`` returned into the score and the other metrics.
+
+    The score may be under its own name, ``metric``, instead of ``"score"``.
+    """
     if type(result) is float and abs(result) <= LARGEST_SCORE:
         return result, {}
     more: dict[str, Any] = {}
     score: Any = unwrapped(result)
     if isinstance(result, Mapping):
         more = {name: unwrapped(value) for name, value in result.items()}
+        if metric in more:
+            _check_same(more.setdefault("score", more[metric]), more[metric], metric)
         score = more.pop("score", None)
         taken = sorted(RESERVED & more.keys())
         if taken:
-            msg = f"train returned metrics named {taken}, which the history uses itself"
+            msg = f"{by} returned metrics named {taken}, which the history uses itself"
             raise InvalidParameterError(msg)
     if not is_number(score):
         msg = (
-            "train must return a number, or a mapping with a number as 'score'; "
+            f"{by} must return a number, or a mapping with a number as 'score'; "
             f"got {shown(result)}"
         )
         raise InvalidParameterError(msg)
-    return checked_magnitude("the score that train returns", score), more
+    return checked_magnitude(f"the score that {by} returns", score), more
+
+
+def _check_same(score: Any, named: Any, metric: str) -> None:
+    """Raise if the score and the value under its own name differ."""
+    are_numbers = is_number(score) and is_number(named)
+    if are_numbers and score != named and not (math.isnan(score) and math.isnan(named)):
+        msg = (
+            f"metric={metric!r} is the name of the score, and train returned "
+            f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return the "
+            "value to be searched for as 'score', and others under other names"
+        )
+        raise SetupError(msg)
 
 
 def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
     SearchFailedError,
+    SetupError,
 )
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
@@ -71,6 +72,30 @@ class TestTrainables:
         with pytest.raises(SearchFailedError, match="must return a number") as caught:
             search.run()
         assert isinstance(caught.value.__cause__, InvalidParameterError)
+
+    @pytest.mark.parametrize(
+        ("returned", "score"),
+        [
+            ({"loss": 0.25}, 0.25),
+            ({"loss": np.array(0.25), "accuracy": 0.75}, 0.25),
+            ({"score": 0.25, "loss": np.float32(0.25)}, 0.25),
+            ({"score": 0.25, "loss": "small"}, 0.25),
+            ({"score": 0.75, "losses": 0.25}, 0.75),
+            ({"score": 0.75, "loss": 0.25}, None),
+            ({"score": 0.75, "loss": np.float64(0.25)}, None),
+            ({"score": 1, "loss": math.nan}, None),
+        ],
+    )
+    def test_a_score_under_its_own_name_is_the_score(self, returned, score):
+        trainable = Functions(lambda params, seed: None, lambda state: returned)
+        named = {"metric": "loss", "direction": "minimize", "budget": 1}
+        search = a_search(FLAT, trainable=trainable, **named)
+        if score is None:
+            with pytest.raises(SetupError, match="metric='loss' is the name of the"):
+                search.run()
+            assert search.result().n_epochs == 0
+        else:
+            assert search.run().best_score == score
 
     def test_metrics_may_not_take_a_column_of_the_history(self):
         trainable = Functions(

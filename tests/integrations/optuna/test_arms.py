@@ -162,6 +162,34 @@ def test_should_prune_is_asked_once_for_each_report(make_study):
         study.optimize(objective)
 
 
+@pytest.mark.parametrize("every", [None, 0, 3])
+@pytest.mark.parametrize("ends", [optuna.TrialPruned, None])
+def test_an_objective_that_trains_longer_than_its_slice_is_refused(
+    make_study, every, ends
+):
+    trained = []
+
+    def objective(trial):
+        top = trial.suggest_float("x", 0.0, 1.0)
+        arm = rising.arm(trial)
+        for epoch in range(arm.from_epoch, 10):
+            trained.append(trial.number)
+            trial.report(top * epoch, epoch)
+            if every == 0:
+                trial.should_prune()  # in vain
+            elif every and epoch % every == 0 and trial.should_prune():
+                raise optuna.TrialPruned
+        if ends:
+            raise ends
+        return top * 9
+
+    study = make_study(budget=40, max_epochs=10, epochs_per_job=2)
+    with pytest.raises(InvalidParameterError, match="its slice of the budget has 2: "):
+        study.optimize(objective)
+    assert len(trained) <= 10
+    assert len(set(trained)) == 1
+
+
 def train(study, trial, trained):
     arm = rising.arm(trial)
     for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):

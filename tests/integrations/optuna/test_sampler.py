@@ -447,7 +447,10 @@ def test_a_study_with_two_objectives_is_refused(objective, make_study):
 def test_another_pruner_is_warned_of(objective, make_study):
     study = make_study(budget=5)
     study.pruner = optuna.pruners.NopPruner()
-    with pytest.warns(RuntimeWarning, match=r"needs pruner=RisingPruner\(\)"):
+    with (
+        pytest.warns(RuntimeWarning, match=r"needs pruner=RisingPruner\(\)"),
+        pytest.raises(InvalidParameterError, match="its slice of the budget has 1: "),
+    ):
         study.optimize(objective, n_trials=1)
 
 

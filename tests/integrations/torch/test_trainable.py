@@ -15,6 +15,7 @@ from risingsearch import RisingSearch
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    SearchFailedError,
     SetupError,
 )
 from risingsearch.integrations.torch import TorchTrainable
@@ -182,6 +183,25 @@ class TestWhatIsGiven:
         other = TorchTrainable(smaller, loop.train_epoch, loop.validate, device="cpu")
         with pytest.raises(SetupError, match="it must build the same objects"):
             other.train(other.load(str(tmp_path / "run.pt")))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", "xpu", "cuda:x", "", 1.5])
+def test_a_device_that_is_not_there_is_named_at_once(device):
+    if str(device) == "xpu" and torch.xpu.is_available():
+        pytest.skip("it is there")
+    search = RisingSearch(trainable(device=device), [PARAMS] * 2, budget=2)
+    with pytest.raises(SetupError, match=rf"^device={device!r} cannot be used on this"):
+        search.run()
+    assert search.result().n_epochs == 0
+
+
+@pytest.mark.parametrize("returned", [None, "0.5", (0.5, 0.4), {"accuracy": 0.5}])
+def test_an_invalid_return_of_validate_is_named(returned):
+    own = TorchTrainable(
+        lambda params, device: {}, print, lambda run: returned, device="cpu"
+    )
+    with pytest.raises(SearchFailedError, match="validate must return a number"):
+        RisingSearch(own, [{}], budget=1).run()
 
 
 class Rate:
