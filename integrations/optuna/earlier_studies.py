@@ -20,11 +20,9 @@ _Read = TypeVar("_Read")
 
 
 def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
-    """Return the result of ``read`` for every study in a database that has trials.
-
-    Nothing is made that is not there, and no other storage than a database is read:
-    Optuna may unpickle what those hold.
-    """
+    """Return the result of ``read`` for every study in a database that has trials."""
+    # Nothing is made that is not there, and no other storage than a database is read:
+    # Optuna may unpickle what those hold.
     where = shown_url(url)
     try:
         storage = RDBStorage(url, skip_table_creation=True)

@@ -57,11 +57,10 @@ class _Pool(NamedTuple):
 
 
 class PriorSuggestions:
-    """Asks ``PriorProposer`` for the parameters of new arms, from a pool.
+    """Asks ``PriorProposer`` for the parameters of new arms, from a pool."""
 
-    The pool is drawn once for a space, the same in every process with the same seed:
-    a suggestion depends on the study and on the number of the trial alone.
-    """
+    # The pool is the same in every process with the same seed: a suggestion depends on
+    # the study and on the number of the trial alone.
 
     def __init__(self, prior: list[EarlierSearch], seed: int | None) -> None:
         self._prior = prior

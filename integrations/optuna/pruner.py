@@ -118,11 +118,9 @@ class RisingPruner(BasePruner):
     def _check_report(
         self, trial: FrozenTrial, slice_: TrialSlice, n_reports: int
     ) -> None:
-        """Raise if nothing was reported since the last question.
-
-        Optuna ignores a report at a step that an earlier slice has had; what was
-        trained for it would count for nothing.
-        """
+        """Raise if nothing was reported since the last question."""
+        # Optuna ignores a report at a step that an earlier slice has had; what was
+        # trained for it would count for nothing.
         key = trial._trial_id, trial.datetime_start  # ids are a storage's own
         before = self._asked.get(key, slice_.from_epoch)
         self._asked[key] = n_reports

@@ -374,10 +374,8 @@ class RisingSampler(BaseSampler):
             time.sleep(next(waits))
 
     def _wait_for_work(self, study: Study, trial: FrozenTrial) -> None:
-        """Let a trial train nothing; in ``optimize``, wait until there is work again.
-
-        Otherwise the worker would ask for one trial after the other in vain.
-        """
+        """Let a trial train nothing; in ``optimize``, wait until there is work."""
+        # Otherwise the worker would ask for one trial after the other in vain.
         attrs = trial.system_attrs
         trial.system_attrs = {key: attrs[key] for key in attrs if key != FIXED}
         self._here.mine.discard(trial.number)

@@ -23,11 +23,9 @@ _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
 
 
 def claim(storage: BaseStorage) -> bool:
-    """Keep a SQLite database for this process, or raise; other storages are shared.
-
-    SQLite locks no row, so two processes that read the queue at the same time may both
-    get the same trial. True: all processes that had the database before are dead.
-    """
+    """Keep a SQLite database for this process; True if it was left by dead ones."""
+    # SQLite locks no row: two processes that read the queue at the same time may both
+    # get the same trial. Other storages are shared.
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
         return False

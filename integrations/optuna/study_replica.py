@@ -59,20 +59,15 @@ class OpenTrial:
 
 
 class StudyReplica:
-    """Replica of the search that processes share: follows the trials of a study.
+    """Replica of the search that processes share: follows the trials of a study."""
 
-    The truth is the list of trials in the storage. Their numbers are the order that all
-    processes agree on; each trial carries the epochs that were reserved for it.
-
-    The budget is never exceeded: a trial trains only if its own epochs, and all that
-    the trials of smaller numbers can still be charged, fit into it. What a trial can be
-    charged never grows: first all that an arm can get, then what was decided, then what
-    it has trained. So what was enough when the trial of the largest number began is
-    enough at the end.
-
-    ``make_scheduler(n_arms)`` makes the scheduler, for ``n_arms`` to begin with and
-    more when these have all ended, up to ``most_arms``.
-    """
+    # The truth is the list of trials in the storage. Their numbers are the order that
+    # all processes agree on; each trial carries the epochs that were reserved for it.
+    # The budget is never exceeded: a trial trains only if its own epochs, and all that
+    # the trials of smaller numbers can still be charged, fit into it. What a trial can
+    # be charged never grows: first all that an arm can get, then what was decided, then
+    # what it has trained. So what was enough when the last trial began is enough at the
+    # end.
 
     def __init__(
         self,
@@ -81,6 +76,7 @@ class StudyReplica:
         most_arms: int | None,
         max_epochs: int,
     ) -> None:
+        # For n_arms to begin with, and more when these have ended, up to most_arms:
         self._make_scheduler = make_scheduler
         self._most_arms = math.inf if most_arms is None else most_arms
         self._max_epochs = max_epochs
@@ -428,10 +424,8 @@ class StudyReplica:
         return n_epochs
 
     def asked(self, number: int) -> int | None:
-        """Record that a trial asked for the arm it opened; return its epochs.
-
-        None: others took the trial for dead, so nothing can be decided any more.
-        """
+        """Record that a trial asked for the arm it opened; return its epochs."""
+        # None: others took the trial for dead, so nothing can be decided any more.
         self.asks = True
         opened = self._open.get(number)
         if opened is None or opened.job is None:
@@ -447,11 +441,7 @@ class StudyReplica:
         )
 
     def expected(self) -> list[FrozenTrial]:
-        """Return one trial per arm, with the end that is expected of it.
-
-        Unless the policy trusts first slices, an arm that has had no other is shown as
-        still running: its end is known after its second slice.
-        """
+        """Return one trial per arm, with the end that is expected of it."""
         return [self._expected(arm) for arm in self._index]
 
     def opened(self) -> OpenedArms:

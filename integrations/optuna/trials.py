@@ -52,11 +52,8 @@ class TrialSlice(NamedTuple):
 
 
 def curve(trial: FrozenTrial) -> dict[int, float]:
-    """Return the reports of the trial and of the slices before it, by step.
-
-    Reports after the last checkpoint of a trial that was given up are left out: they
-    are trained again.
-    """
+    """Return the reports of the trial and of the slices before it, by step."""
+    # Those after the last checkpoint of one that was given up are trained again.
     reports = sorted(trial.intermediate_values.items())
     return dict(reports[: trial.user_attrs.get(GIVEN_UP)])
 
@@ -108,11 +105,9 @@ def sign_of(study: Study) -> float:
 
 
 def all_trials(study: Study) -> list[FrozenTrial]:
-    """Return the trials by number, none left out.
-
-    Optuna's cache of a database knows a trial of this process at once, and for a moment
-    none of those that others have created just before.
-    """
+    """Return the trials by number, none left out."""
+    # Optuna's cache of a database knows a trial of this process at once, and for a
+    # moment none of those that others have created just before.
     for _ in range(READS):
         trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
         if not trials or trials[-1].number + 1 == len(trials):

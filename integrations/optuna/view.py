@@ -33,10 +33,9 @@ def arm_trial(
 
 
 class _WithoutEmptyTrials:
-    """A storage without the trials that had nothing to train: they lack parameters.
+    """A storage without the trials that had nothing to train: they lack parameters."""
 
-    Some samplers read it directly, and expect parameters in each trial that has ended.
-    """
+    # Some samplers read it directly, and expect parameters in each ended trial.
 
     def __init__(self, storage: BaseStorage) -> None:
         self._storage = storage
@@ -50,13 +49,10 @@ class _WithoutEmptyTrials:
 
 
 class ArmView(Study):
-    """A study in which each arm is one trial, and slices and empty trials are none.
+    """A study in which each arm is one trial, and slices and empty trials are none."""
 
-    Optuna's samplers read trials through ``get_trials`` and ``_get_trials``; what they
-    write goes to the study itself. ``trials()`` returns what is to be seen, by number,
-    and ``no_more()`` is called where the sampler would stop the study, because it has
-    nothing left to propose.
-    """
+    # Optuna's samplers read trials through `get_trials` and `_get_trials`; what they
+    # write goes to the study itself. One that has nothing left to propose stops it.
 
     def __init__(
         self,

@@ -19,11 +19,9 @@ Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoin
 
 
 def stamp_of(metrics: Mapping[str, Any]) -> Stamp:
-    """Return the stamp that tells a result of a trial from its others.
-
-    The count of iterations alone does not: for functions it begins again where an
-    experiment is restored.
-    """
+    """Return the stamp that tells a result of a trial from its others."""
+    # The count of iterations begins again for functions where an experiment is
+    # restored.
     return metrics.get(TRAINING_ITERATION), metrics.get(TIME_TOTAL_S)
 
 
@@ -48,11 +46,7 @@ class TrialJob:
 
 
 class Arms:
-    """A scheduler, its arms by the ids of their trials, and the slices in training.
-
-    ``note`` gets each event in order, and the id of its trial, if any: ``replay``
-    brings another scheduler to the same state.
-    """
+    """A scheduler, its arms by the ids of their trials, and the slices in training."""
 
     def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:
         self.scheduler = scheduler
@@ -65,7 +59,7 @@ class Arms:
         self.told: dict[str, list[Any]] = {}  # results of each trial
         # What trials reported before a restore, and was not told:
         self.ahead: dict[str, list[Event]] = {}
-        self._note = note
+        self._note = note  # gets each event in order, and its trial, if any
 
     def open(self, arm: int, trial_id: str, params: Event) -> None:
         """Give an arm its trial."""

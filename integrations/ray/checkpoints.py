@@ -43,10 +43,8 @@ def checkpoint_of(trial: Trial) -> Event:
 
 
 def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
-    """Return the number of the checkpoint that holds a result; None if none will.
-
-    Functions report it. A class is saved after its result, if at all, under the next.
-    """
+    """Return the number of the checkpoint that holds a result; None if none will."""
+    # Functions report it; a class is saved after its result, under the next number.
     if CHECKPOINT_DIR_NAME not in result:
         return int(trial.storage.current_checkpoint_index) + 1
     name = result[CHECKPOINT_DIR_NAME]
@@ -56,13 +54,10 @@ def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
 def bring_up_to_date(
     trial: Trial, told: Mapping[str, Any] | None, ahead: list[Event]
 ) -> None:
-    """Let a restored trial resume from the newest checkpoint whose epoch is known.
-
-    Ray notes the state of its trials now and then, so it lags behind the journal or is
-    ahead of it, and what is stored may be newer than both. ``told`` is the checkpoint
-    of the last result in the journal, ``ahead`` what was reported since: all that the
-    checkpoint lacks is removed, and trained again.
-    """
+    """Let a restored trial resume from the newest checkpoint whose epoch is known."""
+    # Ray notes the state of its trials now and then: it lags behind the journal or is
+    # ahead, and what is stored may be newer than both. `told` is the checkpoint of the
+    # last result in the journal, `ahead` the reports since: the rest is trained again.
     stored = _stored(trial)
     numbers = [None if told is None else _number(told["name"])]
     numbers += [event["number"] for event in ahead]
@@ -88,11 +83,9 @@ def bring_up_to_date(
 
 
 def _n_held(numbers: list[int | None], safe: list[bool], stored: set[int]) -> int:
-    """Return how many reports after the last result told the best checkpoint holds.
-
-    ``numbers`` are those of the checkpoints, the first after the last result told. One
-    is whole if the next has another number; the last one if all before it are deleted.
-    """
+    """Return how many reports after the last one told the best checkpoint holds."""
+    # A checkpoint is whole if the next report has another number; the last one if all
+    # before it are deleted.
     later = [*numbers[1:], None]
     whole = [
         n_held
@@ -121,10 +114,7 @@ def _number(path: str) -> int:
 def check_goes_on(
     trial: Trial, result: Mapping[str, Any], time_attr: str, counts: Sequence[Any]
 ) -> None:
-    """Check by its own count that a resumed trial trains the epoch after the last.
-
-    ``counts`` are those that it has reported: one by one, it must not leave any out.
-    """
+    """Check by its own counts that a resumed trial trains the epoch after the last."""
     newest = trial.latest_checkpoint_result
     before = None if newest is None else newest.metrics.get(time_attr)
     now = result.get(time_attr)

@@ -53,12 +53,10 @@ NONE_BY_ITSELF = -1
 
 
 class Experiment:
-    """Tells the scheduler what trials do, and Ray what they are to do.
+    """Tells the scheduler what trials do, and Ray what they are to do."""
 
-    Every trial is added as paused, so that Ray starts none that was not chosen. A slice
-    is told when its last result comes in; by the time its checkpoint is saved, the next
-    trial is chosen.
-    """
+    # Every trial is added as paused, so that Ray starts none that was not chosen. A
+    # slice is told when its last result comes in, before its checkpoint is saved.
 
     def __init__(
         self,
@@ -368,11 +366,9 @@ class Experiment:
 
 
 def lift_limit(search_alg: Any) -> int | None:
-    """Return ``max_concurrent_trials``, and let the searcher propose beyond it.
-
-    Ray counts paused trials too, so that a limit of two would never open a third arm.
-    The scheduler keeps the limit instead, for trials that train.
-    """
+    """Return ``max_concurrent_trials``, and let the searcher propose beyond it."""
+    # Ray counts paused trials too: a limit of two would never open a third arm. The
+    # scheduler keeps it instead, for trials that train.
     limits = []
     if isinstance(search_alg, BasicVariantGenerator) and search_alg.max_concurrent:
         limits.append(search_alg.max_concurrent)

@@ -36,11 +36,8 @@ class ExperimentJournal:
 
     @classmethod
     def of(cls, trial: Trial) -> ExperimentJournal:
-        """Return the record of the experiment that a trial belongs to.
-
-        It is written where the experiment is stored; for remote storage to the folder
-        whose files Ray uploads now and then.
-        """
+        """Return the record of the experiment that a trial belongs to."""
+        # With remote storage it is in the folder whose files Ray uploads now and then.
         storage = trial.storage
         staging = Path(storage.experiment_driver_staging_path)
         if isinstance(storage.storage_filesystem, LocalFileSystem):
@@ -64,10 +61,7 @@ class ExperimentJournal:
         self._journal = Journal(self.path, read(self.path))
 
     def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
-        """Write an event; with a trial, once the checkpoint of that result is there.
-
-        Events keep their order: those after one that waits wait as well.
-        """
+        """Write an event, in order; with a trial, once it has saved that result."""
         self._lines.append(_Line(event, trial, stamp))
         self._write()
 
@@ -77,11 +71,9 @@ class ExperimentJournal:
         self._journal.append(event)
 
     def save_trials(self, controller: Any) -> None:
-        """Save Ray's own state of trials and searcher as it is now.
-
-        Ray copies its files in place now and then, so that a crash can leave parts of
-        them; here they are renamed into place, where storage can do that.
-        """
+        """Save Ray's own state of trials and searcher as it is now."""
+        # Ray copies its files in place, so that a crash can leave parts of them; here
+        # they are renamed into place, where storage can do that.
         if self.path.parent == self._staging:
             controller.checkpoint(force=True, wait=True)
             return

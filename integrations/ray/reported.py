@@ -97,12 +97,8 @@ def reported(result: Mapping[str, Any]) -> Result:
 
 
 def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
-    """Let a restored trial have reported what was told, unless Ray knows that already.
-
-    Ray notes the state of its trials now and then, so it may lag behind the journal, or
-    be ahead of it: what an unfinished trial has reported beyond that is trained
-    and reported again.
-    """
+    """Let a restored trial have reported what was told, if Ray does not know it."""
+    # What an unfinished trial has reported beyond the journal is trained again.
     metadata = trial.run_metadata
     stamps = [stamp_of(result) for result in results]
     known = stamp_of(metadata.last_result)
@@ -117,11 +113,8 @@ def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
 
 
 def store_log(trial: Trial) -> None:
-    """Store the log of a paused trial that is about to resume.
-
-    Its logger begins with the stored file then, which Ray uploads now and then: without
-    this, an epoch that was logged since would be lost.
-    """
+    """Store the log of a paused trial, with which its logger begins again."""
+    # Ray uploads it now and then: an epoch that was logged since would be lost.
     local = Path(trial.local_path, EXPR_RESULT_FILE)
     if local.exists():
         storage = trial.storage.storage_filesystem

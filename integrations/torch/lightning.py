@@ -57,13 +57,9 @@ def _quiet_log() -> Iterator[None]:
 
 
 class RisingCallback(Checkpoint):  # type: ignore[misc]
-    """Stops a ``Trainer`` at the end of an epoch, and keeps the logged metrics.
+    """Stops a ``Trainer`` at the end of an epoch, and keeps the logged metrics."""
 
-    ``LightningTrainable`` adds it, after all that may end the training: Lightning calls
-    callbacks of this kind last. It begins every epoch with the random states and the
-    position in ``Batches`` of the last one's end; at its end ``states`` and ``batches``
-    are the current ones, and ``metrics`` those that were logged.
-    """
+    # Lightning calls callbacks of this kind last, after all that may end the training.
 
     def __init__(
         self, states: dict[str, Any] | None, batches: dict[str, Any] | None

@@ -143,11 +143,8 @@ class TorchRun:
         return objects
 
     def _leave_device(self) -> None:
-        """Release the objects; if runs are limited, their memory is free at once.
-
-        Objects in reference cycles, such as modules whose hooks are their own methods,
-        would keep it until the next garbage collection.
-        """
+        """Release the objects; if runs are limited, their memory is free at once."""
+        # Cycles, as of modules whose hooks are their own methods, would keep it.
         objects, self._objects = self._objects, None
         if objects is None or self._owner.residents.max_resident is None:
             return

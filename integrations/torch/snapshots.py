@@ -41,11 +41,8 @@ def restore(
     device: torch.device,
     replaced: Collection[str] = (),
 ) -> None:
-    """Restore a snapshot in objects that were built again, in place if possible.
-
-    Values that the loop has replaced replace the built ones, which other objects may
-    share. If ``build`` has returned other objects, that is a ``SetupError``.
-    """
+    """Restore a snapshot in objects that were built again, in place if possible."""
+    # Other objects may share built values, but not those that the loop has replaced.
     if objects.keys() != saved.keys():
         msg = (
             f"the checkpoint has {sorted(saved)}, and build returned "

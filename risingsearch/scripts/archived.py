@@ -26,10 +26,7 @@ PROGRESS, FILES = "progress.json", "files"
 
 
 class ArchivedTrainable(CommandTrainable):
-    """A command whose arms can be continued where their folders are missing.
-
-    Directories on disk that this process has neither saved nor loaded are replaced.
-    """
+    """A command whose arms can be continued where their folders are missing."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,11 +1,7 @@
-"""Which keys of a sweep are fixed for its run, and which may change.
-
-The definition of the search is compared with that in the journal. How
-and where the scripts run may change from one ``run`` to the next; ``resume`` finds the
-last ones in a file. The values of ``environment`` may be secrets, such as the key of a
-service: they are in that file alone, which is private to its user. The journal, which
-people pass on, holds their names.
-"""
+"""Which keys of a sweep are fixed for its run, and which may change."""
+# The search's definition is compared with the journal's. How and where scripts run may
+# change; `resume` finds the last in a file, which is private to its user: the values of
+# `environment` may be secrets. The journal, which people pass on, holds their names.
 
 from __future__ import annotations
 

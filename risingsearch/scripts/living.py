@@ -1,10 +1,6 @@
-"""Scripts that cannot resume: one process per arm, which lives from epoch to epoch.
-
-Between two jobs of its arm a process is stopped by a signal. It could also be left to
-wait until its output is read, but a pipe holds some thousand lines, and a script
-would train that many epochs ahead. Output beyond its job is read, and counted, in the
-next one.
-"""
+"""Scripts that cannot resume: one process per arm, which lives from epoch to epoch."""
+# Between two jobs of its arm a process is stopped by a signal: a pipe that is not read
+# holds some thousand lines, and a script would train that many epochs ahead.
 
 from __future__ import annotations
 
@@ -32,11 +28,9 @@ FILES = "files"
 
 
 class LivingTrainable(CommandTrainable):
-    """A command whose processes live as long as their arms.
+    """A command whose processes live as long as their arms."""
 
-    Of at most ``max_alive`` processes those with the best scores stay; the arm of
-    another one has trained to its end.
-    """
+    # Of at most max_alive those with the best scores stay; other arms have ended.
 
     def __init__(
         self,

@@ -100,11 +100,7 @@ def reports(
     log: IO[str],
     file: ReportFile | None = None,
 ) -> Generator[dict[str, Any]]:
-    """Yield the epochs that a reader finds in a script's output, or in a file.
-
-    All that it prints goes to the log. A script that ends with an error, reports what
-    is no JSON, or reports no epoch for ``timeout`` seconds raises a ``ScriptError``.
-    """
+    """Yield the epochs that a reader finds in a script's output, or in a file."""
     reported = time.monotonic()
     last = {True: "", False: ""}
     cut: list[str] = []  # lines without an end: a script that is killed leaves a part
@@ -192,11 +188,10 @@ def _ending(returncode: int) -> str:
 
 
 class Pace:
-    """Notes when epochs are reported, and tells the start of a script from them.
+    """Notes when epochs are reported, and tells the start of a script from them."""
 
-    An epoch lasts as long as the reports are apart. One report alone does not say that,
-    nor do reports that come together because the script has kept them back.
-    """
+    # An epoch lasts as long as the reports are apart. One report alone does not say
+    # that, nor do reports that come together because the script has kept them back.
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

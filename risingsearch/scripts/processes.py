@@ -1,10 +1,8 @@
-"""All processes that a job has started, wherever they have gone.
-
-A job has a token, a random word that stands in the environment of its script. Its
-children inherit it, also those in other sessions and those whose parents have ended. A
-file in the folder of the arm, its marker, names the token before the script starts. So
-whenever the process of a sweep is killed, the next one finds all that it has left.
-"""
+"""All processes that a job has started, wherever they have gone."""
+# A job has a token, a random word in the environment of its script. Children inherit
+# it, also those in other sessions and those whose parents have ended. A file in the
+# folder of the arm, its marker, names it before the script starts: when a sweep is
+# killed, the next one finds all that it has left.
 
 from __future__ import annotations
 
@@ -94,10 +92,7 @@ def end_left_over(home: Path) -> None:
 
 
 def end_all(token: str) -> None:
-    """Terminate all processes that carry a token; a SetupError names survivors.
-
-    They are looked for until none is found, because one may start another meanwhile.
-    """
+    """Terminate all that carry a token, also what is started meanwhile."""
     deadline = time.monotonic() + PATIENCE
     while found := list(_carriers(token)):
         end(found, deadline)

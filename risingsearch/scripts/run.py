@@ -66,14 +66,9 @@ def run_sweep(
     retry_failed: bool = False,
     trackers: MakeTrackers = _no_trackers,
 ) -> tuple[SearchResult, Path]:
-    """Run a sweep to its end; one that was begun in ``run_dir`` continues.
-
-    The scripts run in ``cwd``, by default the current folder. ``more`` is added to the
-    budget first, and ``retry_failed`` tries failed arms again. Nothing is
-    unpickled, but the directory says what runs, and where: one that another user owns,
-    or that everybody may write to, is refused. ``trackers`` makes those that the sweep
-    names. Returned are the result and the checkpoint directory of the best arm.
-    """
+    """Run a sweep to its end, or continue it; return result and best checkpoint."""
+    # Nothing is unpickled, but the directory says what runs, and where: one that
+    # another user owns, or that everybody may write to, is refused.
     check_owner(run_dir)
     cwd = Path.cwd() if cwd is None else cwd
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
@@ -250,10 +245,7 @@ def resume_sweep(
     retry_failed: bool = False,
     trackers: MakeTrackers = _no_trackers,
 ) -> tuple[SearchResult, Path]:
-    """Continue a sweep from its run directory alone, as it was last run.
-
-    ``added`` extends the budget first: a number is in its unit.
-    """
+    """Continue a sweep from its run directory alone, as it was last run."""
     saved = identity.last(run_dir)
     environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
     sweep = checked_sweep(saved["sweep"] | environment, str(run_dir))
@@ -317,11 +309,9 @@ def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterato
 
 
 def _check_resumed(search: RisingSearch, chance: float) -> None:
-    """Raise a SearchFailedError if scripts fail to resume, and that is no chance.
-
-    None has succeeded, and at the rate at which those fail that begin anew, so many in
-    a row would fail with less than this probability.
-    """
+    """Raise a SearchFailedError if scripts fail to resume, and that is no chance."""
+    # None has succeeded, and at the rate at which those fail that begin anew, so many
+    # in a row would fail with less than this probability.
     in_vain = [r for r in search.reports.values() if r.failure and not r.scores]
     failed = [report for report in in_vain if report.job.from_epoch > 0]
     resumed = [r for r in search.reports.values() if r.job.from_epoch > 0]

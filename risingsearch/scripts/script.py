@@ -29,11 +29,7 @@ except ModuleNotFoundError as error:
 
 
 class Script:
-    """A command that runs, without a shell, and all that it starts.
-
-    ``home`` is where its marker is while it runs. Of ``variables`` its environment is
-    made, besides that of this process.
-    """
+    """A command that runs, without a shell, and all that it starts."""
 
     def __init__(
         self,

@@ -1,9 +1,4 @@
-"""Training scripts in any language as a trainable: one process per job.
-
-A script gets its parameters, a checkpoint directory and the epochs to run, as fields of
-its command and as variables of its environment, and reports one line of JSON per
-epoch: it prints it, or adds it to a file.
-"""
+"""Training scripts in any language as a trainable: one process per job."""
 
 from __future__ import annotations
 
@@ -78,15 +73,13 @@ class ScriptRun:
 
 
 class CommandTrainable:
-    """A command as a trainable; it is started without a shell.
+    """A command as a trainable; it is started without a shell."""
 
-    In its arguments ``{name}`` stands for a parameter or one of ``FIELDS``, ``{{`` and
-    ``}}`` for braces; an argument that names a parameter which the arm does not have is
-    left out. Of ``slots``,
-    variables such as a GPU, each process gets one. ``cost`` is the key of an epoch's
-    cost, if it must be reported; ``gpus`` are those of a slot. The markers of what
-    runs are in the folders of the arms, or in ``markers``.
-    """
+    # In its arguments {name} stands for a parameter or one of FIELDS; one that names a
+    # parameter which the arm does not have is left out. `cost` is the key of an epoch's
+    # cost, if it must be reported; `gpus` are those of a slot, and `slots` variables,
+    # of which each process gets one. Markers of what runs are in arms' folders or
+    # `markers`.
 
     def __init__(
         self,
@@ -130,11 +123,9 @@ class CommandTrainable:
         return results[0]
 
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> list[dict[str, Any]]:
-        """Run the script for some epochs; return its report of each.
-
-        It works on a copy of the arm's last checkpoint directory, which is kept if it
-        succeeds. A ScriptError is its fault, a SetupError that of the machine.
-        """
+        """Run the script for some epochs; return its report of each."""
+        # It works on a copy of the arm's last checkpoint directory, which is kept if it
+        # succeeds. A ScriptError is its fault, a SetupError that of the machine.
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
 
@@ -152,11 +143,8 @@ class CommandTrainable:
     def attempt(
         self, run: ScriptRun, begin: int, to_epoch: int, slot: int = 0
     ) -> Attempt:
-        """Run the script once, from the checkpoint of an epoch to another epoch.
-
-        It works on a copy in a folder of a new name, where child processes of an
-        earlier attempt cannot write. Errors are those of ``train_epochs``.
-        """
+        """Run the script once, from the checkpoint of an epoch to another epoch."""
+        # In a folder of a new name, where children of an earlier attempt cannot write.
         home = self.home(run.arm)
         with self._blaming_the_disk(run.arm):
             work = Path(tempfile.mkdtemp(prefix="training-", dir=home))

@@ -81,11 +81,9 @@ def _problem_of(error: Exception) -> str:
 def problems_of(
     error: ValidationError, tagged: Mapping[str, int], keys: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return all problems in one sentence each.
-
-    ``tagged`` says which part of a place is no key of the file, by the first part;
-    ``keys`` are those that the file may have, by the place that has them.
-    """
+    """Return all problems in one sentence each."""
+    # `tagged` says which part of a place is no key of the file, by the first part;
+    # `keys` are those that the file may have, by the place that has them.
     problems = error.errors(include_url=False)
     problems.sort(key=lambda one: one["type"] != "extra_forbidden")  # may cause others
     shown = [_sentence(each, tagged, keys) for each in problems[:SHOWN]]

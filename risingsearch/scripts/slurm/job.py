@@ -1,7 +1,4 @@
-"""Program of a Slurm job: trains one slice of one arm on the node of the job.
-
-``python -m risingsearch.scripts.slurm.job FOLDER`` with the folder of the slice.
-"""
+"""Train one slice of one arm on the node of a Slurm job, given the slice's folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Submit the slices of a sweep to Slurm, and wait for their jobs.
-
-Every worker looks for the outcome in the folder of its job. Slurm itself is asked by
-one of them at a time, for all jobs, and at most every five seconds.
-"""
+"""Submit the slices of a sweep to Slurm, and wait for their jobs."""
 
 from __future__ import annotations
 

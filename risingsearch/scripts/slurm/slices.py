@@ -1,10 +1,7 @@
-"""Folders of the run directory by which a search and its Slurm jobs exchange slices.
-
-Each submission has a folder with the unique name of its job, so that a job is found
-again even if the number that Slurm gave it is lost. A file there says what the job
-trains; the job notes in it how far it is, and leaves its outcome. A slice whose folder
-is gone is over: a job that still starts for it ends at once.
-"""
+"""Folders by which a search and its Slurm jobs exchange slices."""
+# Each has the unique name of its job, which is found again even if the number that
+# Slurm gave it is lost. A file there says what the job trains; the job notes in it how
+# far it is, and its outcome. A job that starts for a slice without its folder ends.
 
 from __future__ import annotations
 

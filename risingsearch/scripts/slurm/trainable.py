@@ -29,13 +29,10 @@ from risingsearch.search.trainable import StartedEpochs, count_seconds
 
 
 class AfterSlurm(CommandTrainable):
-    """Scripts on this machine, where jobs may have trained before.
+    """Scripts on this machine, where jobs may have trained before."""
 
-    The epochs that a job has brought back are recorded. Those that one still trains, or
-    has failed at, are trained here: only Slurm knows how that job ended. ``after_job``
-    removes the files of slices that the search has recorded. They are in the folder
-    ``slices``.
-    """
+    # Epochs that a job has brought back are recorded. Those that one still trains, or
+    # has failed at, are trained here: only Slurm knows how that job ended.
 
     def __init__(self, *args: Any, slices: Path, **options: Any) -> None:
         super().__init__(*args, **options)
