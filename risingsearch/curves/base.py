@@ -30,56 +30,24 @@ Where a value is outside its range, ``create`` and the generators raise an
 ``InvalidParameterError``.
 
 A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
-is drawn comes from ``rng`` alone; ``make_environment`` calls it by name. What
-generators have in common is documented in ``SHARED``, their own parameters in their own
-docstrings; ``help`` shows both, because the decorator ``generator`` joins them.
+is drawn comes from ``rng`` alone; ``make_environment`` calls it by name. ``n_arms`` is
+the number of arms, at least 1. ``noise`` is a noise model, its kind, or the standard
+deviation of Gaussian noise, which multiplies the standard deviations of the arms. All
+other numbers are those of the paper, and other ones are given to the ``create`` of an
+environment.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-SHARED = {
-    "rng": (
-        "numpy.random.Generator",
-        "Draws the arms and their changes; not used where nothing is random.",
-    ),
-    "horizon": ("int", "Number of rounds the environment is meant for, at least 1."),
-    "n_arms": ("int", "Number of arms, at least 1."),
-    "mean_range": (
-        "(float, float)",
-        "Range of the means, drawn uniformly, in units of the reward.",
-    ),
-    "variance_range": (
-        "(float, float)",
-        "Range of the variances, drawn uniformly; at least 0.",
-    ),
-    "every": ("int", "The rounds that are its multiples bring a change; at least 2."),
-    "exponents": ("sequence of float", "The exponents to draw from, at least 0."),
-    "plateau": ("int", "Pulls between two steps of a curve, at least 1."),
-    "log": (
-        "ClickLog, tuple of three array-likes, str or path",
-        "The log; see ``click_log``.",
-    ),
-    "n_items": ("int", "The items shown most often that are taken, at least 1."),
-    "noise": (
-        "Noise, str or float",
-        "A noise model, its kind, or the standard deviation of Gaussian noise, which\n"
-        "    multiplies the standard deviations of the arms.",
-    ),
-}
-"""Type and meaning of the parameters that a generator need not document itself."""
-
 PAPERS: dict[Callable[..., Any], str] = {}
 """Where each generator comes from, with the section."""
 
-_SECTION = re.compile(r"\n\n(\w+)\n-+\n")
 _Generator = TypeVar("_Generator", bound=Callable[..., Any])
 
 
@@ -121,48 +89,10 @@ def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
 
 
 def generator(paper: str) -> Callable[[_Generator], _Generator]:
-    """Note where a generator comes from, and complete its docstring.
+    """Note where a generator comes from."""
 
-    Added are the parameters in ``SHARED`` that it has and does not document, what it
-    returns, that parameters outside their ranges are refused, and the paper where the
-    generator names no references itself.
-    """
-
-    def completed(function: _Generator) -> _Generator:
+    def noted(function: _Generator) -> _Generator:
         PAPERS[function] = paper
-        if function.__doc__:  # unless Python runs without docstrings
-            function.__doc__ = _completed(function, function.__doc__, paper)
         return function
 
-    return completed
-
-
-def _completed(function: Callable[..., Any], docstring: str, paper: str) -> str:
-    description, *rest = _SECTION.split(inspect.cleandoc(docstring))
-    sections = dict(zip(rest[::2], rest[1::2], strict=True))
-    signature = inspect.signature(function)
-    own = sections.pop("Parameters", "")
-    shared = [
-        _entry(parameter)
-        for name, parameter in signature.parameters.items()
-        if name in SHARED and not re.search(rf"^{name} :", own, re.MULTILINE)
-    ]
-    complete = {
-        "Parameters": "\n".join([*shared, own]).rstrip(),
-        "Returns": str(signature.return_annotation),
-        "Raises": "InvalidParameterError\n    If a parameter is outside its range.",
-        "References": f"{paper}.",
-    } | sections
-    return "\n\n".join(
-        [description]
-        + [f"{name}\n{'-' * len(name)}\n{text}" for name, text in complete.items()]
-    )
-
-
-def _entry(parameter: inspect.Parameter) -> str:
-    kind, meaning = SHARED[parameter.name]
-    default = parameter.default
-    if default is not parameter.empty:
-        shown = f"{default:.3g}" if isinstance(default, float) else repr(default)
-        kind += f", default {shown}"
-    return f"{parameter.name} : {kind}\n    {meaning}"
+    return noted

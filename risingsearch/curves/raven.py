@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.checks import checked_int
 from risingsearch.curves.base import generator
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.curves.shifting import (
     MEANS,
     PAPER,
-    VARIANCES,
     Arms,
     jumps,
     normal_arms,
     timeline,
 )
-from risingsearch.errors import InvalidParameterError
+
+SUCCESSES = (0.8, 0.95)  # range of the success probabilities
+STEP = 0.01  # largest step of a mean
+DEVIATIONS = (0.1, 0.3)
+EVERY = 5_000  # rounds between two changes
 
 
 @generator(f"{PAPER}, section 4.1")
@@ -29,21 +32,14 @@ def bernoulli(
     horizon: int,
     *,
     n_arms: int = 10,
-    mean_range: tuple[float, float] = (0.8, 0.95),
     noise: Noise | str | float = "bernoulli",
 ) -> DriftingMeans:
     """Arms that never change: ten close success probabilities.
 
     Good for policies made for arms that stand still. The paper runs horizons from 100
     to 15,000 with 50 draws of the arms each; the same seed gives the same arms for all.
-
-    Parameters
-    ----------
-    mean_range : (float, float), default (0.8, 0.95)
-        Range of the success probabilities, drawn uniformly.
     """
-    n_arms = checked_int("n_arms", n_arms, 1)
-    means = rng.uniform(*checked_finite_range("mean_range", mean_range), (n_arms, 1))
+    means = rng.uniform(*SUCCESSES, (checked_int("n_arms", n_arms, 1), 1))
     return DriftingMeans.create(means, noise=noise)
 
 
@@ -53,9 +49,6 @@ def sensitivity_variance(
     horizon: int,
     *,
     n_arms: int = 10,
-    mean_range: tuple[float, float] = MEANS,
-    variance_range: tuple[float, float] = VARIANCES,
-    every: int = 5_000,
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
     """Sensitivity study, variance drift: new variances every 5,000 rounds.
@@ -64,10 +57,10 @@ def sensitivity_variance(
     study are the same at the paper's horizon of 1,000 rounds; at its 10,000 there is
     one shift that matters.
     """
-    means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
+    means, deviations = normal_arms(rng, n_arms)
     changes = [(1, (means, deviations))]
-    for t in _multiples(every, horizon):
-        _, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
+    for t in range(EVERY, horizon + 1, EVERY):
+        _, deviations = normal_arms(rng, n_arms)
         changes.append((t, (means, deviations)))
     return timeline(changes, "held", noise)
 
@@ -78,27 +71,16 @@ def sensitivity_incremental(
     horizon: int,
     *,
     n_arms: int = 10,
-    mean_range: tuple[float, float] = MEANS,
-    variance_range: tuple[float, float] = VARIANCES,
-    every: int = 5_000,
-    step: float = 0.01,
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
     """Sensitivity study, incremental drift: a small step every 5,000 rounds.
 
-    Every mean takes a step drawn uniformly from both sides of 0, and stays in its
-    range.
-
-    Parameters
-    ----------
-    step : float, default 0.01
-        Largest step of a mean in either direction, at least 0.
+    Every mean takes a step drawn uniformly from -0.01 to 0.01, and stays in its range.
     """
-    step = checked_float("step", step, 0.0, open_low=False)
-    means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
+    means, deviations = normal_arms(rng, n_arms)
     changes = [(1, (means, deviations))]
-    for t in _multiples(every, horizon):
-        means = np.clip(means + rng.uniform(-step, step, n_arms), *mean_range)
+    for t in range(EVERY, horizon + 1, EVERY):
+        means = np.clip(means + rng.uniform(-STEP, STEP, n_arms), *MEANS)
         changes.append((t, (means, deviations)))
     return timeline(changes, "held", noise)
 
@@ -109,9 +91,6 @@ def sensitivity_blips(
     horizon: int,
     *,
     n_arms: int = 10,
-    mean_range: tuple[float, float] = MEANS,
-    variance_range: tuple[float, float] = VARIANCES,
-    every: int = 5_000,
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
     """Sensitivity study, blips: new arms every 5,000 rounds, which then stay.
@@ -119,10 +98,8 @@ def sensitivity_blips(
     The paper speaks of blips of 100 rounds. Its script never takes them back, and
     leaves out those that would start in the last 100 rounds; so does this.
     """
-    changes = [
-        (t, normal_arms(rng, n_arms, mean_range, variance_range))
-        for t in [1, *_multiples(every, horizon - 100)]
-    ]
+    rounds = [1, *range(EVERY, horizon - 99, EVERY)]
+    changes = [(t, normal_arms(rng, n_arms)) for t in rounds]
     return timeline(changes, "held", noise)
 
 
@@ -132,10 +109,6 @@ def logistics(
     horizon: int,
     *,
     n_arms: int = 100,
-    mean_range: tuple[float, float] = MEANS,
-    deviation_range: tuple[float, float] = (0.1, 0.3),
-    every: int = 5_000,
-    n_jumping: int | None = None,
     reference: str = "static",
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
@@ -148,33 +121,12 @@ def logistics(
 
     Its regret is against the best mean at the start, 0.8 per round, for ever: the
     static reference. ``reference="dynamic"`` is against the best mean of every round.
-
-    Parameters
-    ----------
-    deviation_range : (float, float), default (0.1, 0.3)
-        Range of the standard deviations, at least 0.
-    every : int, default 5000
-        Rounds between two changes, at least 1.
-    n_jumping : int, optional
-        Arms that are redrawn together, at least 1; by default a third.
-    reference : {"static", "dynamic"}, default "static"
-        What regret is measured against.
     """
     n_arms = checked_int("n_arms", n_arms, 1)
-    low, high = checked_finite_range("mean_range", mean_range)
-    least, most = checked_finite_range("deviation_range", deviation_range)
-    if least < 0.0:
-        msg = f"deviation_range must start at 0 or above; got {deviation_range!r}"
-        raise InvalidParameterError(msg)
 
     def draw(n: int) -> Arms:
-        return rng.uniform(low, high, n), rng.uniform(least, most, n)
+        return rng.uniform(*MEANS, n), rng.uniform(*DEVIATIONS, n)
 
-    first = np.linspace(low, high, n_arms), np.linspace(least, most, n_arms)
-    rounds = range(1 + checked_int("every", every, 1), horizon + 1, every)
-    changes = jumps(rng, first, rounds, n_jumping, draw)
+    first = np.linspace(*MEANS, n_arms), np.linspace(*DEVIATIONS, n_arms)
+    changes = jumps(rng, first, range(1 + EVERY, horizon + 1, EVERY), draw)
     return timeline(changes, "held", noise, reference)
-
-
-def _multiples(every: int, last: int) -> range:
-    return range(checked_int("every", every, 2), last + 1, every)

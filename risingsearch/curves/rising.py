@@ -22,6 +22,7 @@ from risingsearch.errors import InvalidParameterError
 
 PAPER = "Song et al., arXiv 2602.10727"
 N_ARMS = (2, 3, 4, 5)
+REFERENCE_HORIZON = 50_000  # T0, in which arms rise
 
 # Where each growth function has reached 75 % after a fifth of the reference horizon:
 # largest k / T0 for the rational one, smallest k T0 for the two others.
@@ -52,29 +53,24 @@ def ltf(
     horizon: int,
     *,
     n_arms: int | None = None,
-    reference_horizon: int = 50_000,
     noise: Noise | str | float = 0.01,
 ) -> LinearThenFlat:
     r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
 
     Good for policies that must tell an arm that is still rising from one that is done:
     :math:`\mu_i(n) = \min(b_i, a_i n)` with :math:`b_i \sim U[0.1, 1]`, reached after
-    :math:`U[0.05, 1] \cdot T_0` pulls. The same seed gives the same arms for every
-    horizon. The paper does not state the noise, although the ranking of policies
-    depends on it.
+    :math:`U[2500, 50000]` pulls. The same seed gives the same arms for every horizon.
+    The paper does not state the noise, although the ranking of policies depends on it.
 
     Parameters
     ----------
     n_arms : int, optional
         Number of arms, at least 1; by default drawn uniformly from 2 to 5 (the paper
         names the set, not the distribution).
-    reference_horizon : int, default 50000
-        The :math:`T_0` in which the arms reach their plateaus, at least 1.
     """
     n = _arms(rng, n_arms)
-    reference_horizon = checked_int("reference_horizon", reference_horizon, 1)
     plateaus = rng.uniform(0.1, 1.0, n)
-    saturation = rng.uniform(0.05, 1.0, n) * reference_horizon
+    saturation = rng.uniform(0.05, 1.0, n) * REFERENCE_HORIZON
     return LinearThenFlat.create(plateaus / saturation, plateaus, noise)
 
 
@@ -84,16 +80,16 @@ def concave(
     horizon: int,
     *,
     n_arms: int | None = None,
-    reference_horizon: int = 50_000,
     noise: Noise | str | float = 0.01,
 ) -> CurveTable:
     r"""Concave arms: a late bloomer, an early peaker, and others between them.
 
     Good for policies that should not give up on an arm that starts low:
     :math:`\mu(n) = s + (L - s) g(n)` with a growth function :math:`g` that goes from 0
-    to 1 at :math:`T_0`. Arm 0, the late bloomer, goes from 0.1 to 0.95, arm 1, the
-    early peaker, from 0.55 to 0.58; for the others :math:`s \sim U[0.05, 0.35]` and
-    :math:`L \sim U[0.9, 0.99]`, so that one of them may end above the late bloomer.
+    to 1 at :math:`T_0`, 50,000 pulls. Arm 0, the late bloomer, goes from 0.1 to 0.95,
+    arm 1, the early peaker, from 0.55 to 0.58; for the others
+    :math:`s \sim U[0.05, 0.35]` and :math:`L \sim U[0.9, 0.99]`, so that one of them
+    may end above the late bloomer.
 
     The paper leaves open which :math:`g` the first two arms have and how its parameter
     :math:`k` is drawn. Here :math:`g` is one of n / (n + k), 1 - exp(-k n) and
@@ -107,15 +103,12 @@ def concave(
     ----------
     n_arms : int, optional
         Number of arms, at least 2; by default drawn uniformly from 2 to 5.
-    reference_horizon : int, default 50000
-        The :math:`T_0` of the growth functions, at least 1.
     """
     n = _arms(rng, n_arms, at_least=2)
-    length = checked_int("reference_horizon", reference_horizon, 1)
     starts = np.r_[0.1, 0.55, rng.uniform(0.05, 0.35, n - 2)]
     ends = np.r_[0.95, 0.58, rng.uniform(0.9, 0.99, n - 2)]
     kinds, decades = rng.integers(3, size=n), rng.uniform(0.0, 1.0, n)
-    pulls = np.arange(1, horizon + 1) / length
+    pulls = np.arange(1, horizon + 1) / REFERENCE_HORIZON
     grown = np.array([_growth(kinds[i], decades[i], pulls) for i in range(n)])
     means = starts[:, None] + (ends - starts)[:, None] * grown
     return CurveTable.create(means, noise, "best-arm")

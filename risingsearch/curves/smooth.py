@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_float, checked_int, checked_range
+from risingsearch.checks import checked_float, checked_int
 from risingsearch.curves.base import generator
 from risingsearch.curves.clicks import ClickLog, click_log, click_rates
 from risingsearch.curves.noise import Noise
@@ -21,16 +21,13 @@ from risingsearch.errors import InvalidParameterError, missing
 
 PAPER = "Jia et al., Smooth Non-Stationary Bandits"
 MINUTE = 60.0
+CYCLES = (2.5, 5.0)
+DEVIATION = 0.001
 
 
 @generator(f"{PAPER}, section 7.2")
 def sinusoid(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    cycles: tuple[float, float] = (2.5, 5.0),
-    amplitude_deviation: float = 0.001,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = 1.0
 ) -> Sinusoid:
     r"""One-armed sinusoid: a constant arm, and one that swings around it a few times.
 
@@ -42,26 +39,10 @@ def sinusoid(
     The paper's 0.001 is read as a standard deviation, since as a variance it would
     often make :math:`A` negative. Its noise is not stated either; the theory speaks of
     1-sub-Gaussian rewards, hence the default. Bernoulli noise changes the ranking.
-
-    Parameters
-    ----------
-    cycles : (float, float), default (2.5, 5.0)
-        Range of :math:`\nu`, above 0 and up to half the horizon.
-    amplitude_deviation : float, default 0.001
-        Standard deviation of :math:`A`, at least 0.
     """
-    low, high = checked_range("cycles", cycles)
-    if not (low > 0.0 and high <= 0.5 * horizon):
-        msg = (
-            f"cycles must be above 0 and at most half of the {horizon} rounds; "
-            f"got {cycles!r}"
-        )
-        raise InvalidParameterError(msg)
-    deviation = checked_float(
-        "amplitude_deviation", amplitude_deviation, 0.0, open_low=False
-    )
-    nu = rng.uniform(low, high)
-    amplitude = 0.25 / (nu * nu) + deviation * rng.standard_normal()
+    horizon = checked_int("horizon", horizon, math.ceil(2.0 * CYCLES[1]))
+    nu = rng.uniform(*CYCLES)
+    amplitude = 0.25 / (nu * nu) + DEVIATION * rng.standard_normal()
     phase = rng.uniform(0.0, 2.0 * math.pi)
     return Sinusoid.create(amplitude, 2.0 * math.pi * nu / horizon, phase, noise)
 

@@ -1,7 +1,5 @@
 """Seven ways of shifting, each against its definition."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -81,8 +79,6 @@ def test_gradual_drift_mixes_between_a_third_and_two_thirds():
     np.testing.assert_array_equal(means(arms, 6_666), means(arms, T))
     assert np.all(means(arms, 1) != means(arms, T))
     np.testing.assert_array_equal(arms.variances[0], arms.variances[1])
-    arms = make(shifting.gradual, start=10, end=20)
-    assert arms.rounds.tolist() == [1, 10, 20]
 
 
 def test_a_third_of_the_arms_jumps_at_a_time():
@@ -90,14 +86,12 @@ def test_a_third_of_the_arms_jumps_at_a_time():
     assert arms.rounds.tolist() == [1, 2_001, 4_001, 6_001, 8_001]
     for table in (arms.means, arms.variances):
         assert (np.diff(table, axis=0) != 0.0).sum(axis=1).tolist() == [3] * 4
-    one = make(shifting.localised_jump, every=5_000, n_jumping=1)
-    assert (np.diff(one.means, axis=0) != 0.0).sum() == 1
 
 
 def test_periods_repeat():
-    arms = make(shifting.periodic, period=1_001, n_phases=3)
-    for t in (1, 2, 500, 1_001):
-        for later in (t + 1_001, t + 8 * 1_001):
+    arms = make(shifting.periodic)
+    for t in (1, 2, 500, 2_000):
+        for later in (t + 2_000, t + 4 * 2_000):
             for own, other in zip(state(arms, t), state(arms, later), strict=True):
                 np.testing.assert_allclose(own, other)
     assert np.all(means(arms, 1) != means(arms, 400))
@@ -110,7 +104,6 @@ def test_a_blip_passes():
     for own, other in zip(state(arms, 4_999), state(arms, 5_100), strict=True):
         np.testing.assert_array_equal(own, other)
     assert np.all(means(arms, 5_000) != means(arms, 4_999))
-    assert make(shifting.blip, start=7, length=3).rounds.tolist() == [1, 7, 10]
 
 
 def test_an_arm_appears_and_the_best_of_the_others_vanishes():
@@ -121,45 +114,14 @@ def test_an_arm_appears_and_the_best_of_the_others_vanishes():
     for at, missing in enumerate(absent):
         assert np.flatnonzero(arms.means[at] == 0.0).tolist() == missing
         assert np.flatnonzero(arms.variances[at] == 0.0).tolist() == missing
-    arms = make(shifting.add_remove, n_arms=2, added=5, removed=9)
+    arms = make(shifting.add_remove, 12, n_arms=2)
+    assert arms.rounds.tolist() == [1, 5, 9]
     first, second, third = arms.means[1]
     total = 4 * max(first, second) + 4 * max(first, second, third)
-    total += 2 * max(min(first, second), third)
-    assert arms.optimal(np.array([10]))[0] == pytest.approx(total)
+    total += 4 * max(min(first, second), third)
+    assert arms.optimal(np.array([12]))[0] == pytest.approx(total)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "options", "message"),
-    [
-        (shifting.incremental, {"n_arms": 0}, "n_arms must be a whole number of at"),
-        (shifting.incremental, {"mean_range": 0.5}, "mean_range must be (lowest, high"),
-        (
-            shifting.variance_drift,
-            {"variance_range": (-0.1, 0.1)},
-            "variance_range must start at 0 or above; got (-0.1, 0.1)",
-        ),
-        (
-            shifting.gradual,
-            {"start": 5, "end": 5},
-            "end must be a whole number of at le",
-        ),
-        (
-            shifting.localised_jump,
-            {"n_jumping": 11},
-            "n_jumping must be at most the 10",
-        ),
-        (
-            shifting.periodic,
-            {"period": 3},
-            "period must be a whole number of at least 4",
-        ),
-        (
-            shifting.add_remove,
-            {"added": 5, "removed": 5},
-            "removed must be a whole numb",
-        ),
-    ],
-)
-def test_they_say_what_is_wrong(scenario, options, message):
-    with pytest.raises(InvalidParameterError, match=re.escape(message)):
-        make(scenario, **options)
+def test_there_must_be_an_arm():
+    with pytest.raises(InvalidParameterError, match="n_arms must be a whole number of"):
+        make(shifting.incremental, n_arms=0)
