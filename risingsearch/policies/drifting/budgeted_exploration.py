@@ -19,8 +19,8 @@ KNOWN_ARM, CHANGING_ARM = 0, 1
 class BudgetedExploration(NamedTuple):
     r"""BE: explore each epoch afresh until an arm has lost more than a fixed budget.
 
-    For restless arms: the rewards drift with the round, whether pulled or not. The
-    rounds are cut into epochs of equal length ``E``; in each one every arm starts anew.
+    For restless arms, whose rewards drift with the round. The rounds are cut into
+    epochs of equal length ``E``; in each one every arm starts anew.
 
     *k-armed* (Algorithm 2): each epoch sweeps over the arms still alive; after a sweep
     every arm whose sum is more than ``B`` below the best leaves. The last one alive is
@@ -47,10 +47,8 @@ class BudgetedExploration(NamedTuple):
     section 7.3, which contradicts Theorem 5.4. Constants matter more than rates:
     ``epoch_factor`` and ``budget_factor`` multiply ``E`` and ``B``.
 
-    **In a live search** the epochs of BE are rounds of the search, and an arm that
-    waits is taken to drift as published, although a paused training run does not: what
-    was learnt about it is forgotten at the end of each of these epochs. That makes BE a
-    faithful baseline, not a good tuner.
+    In a live search a paused training run does not drift, but is forgotten at the end
+    of each of these epochs all the same: BE is a faithful baseline, not a good tuner.
 
     References
     ----------
@@ -102,11 +100,9 @@ class BudgetedExploration(NamedTuple):
         Parameters
         ----------
         rate : {"smooth", "non-smooth"}, default "smooth"
-            BE-S or BE-NS: whether the means have a Lipschitz derivative or are
-            Lipschitz only.
+            BE-S or BE-NS: means of a Lipschitz derivative, or Lipschitz only.
         known_reward : float, optional
-            The constant reward of arm 0; then there are two arms, arm 1 drifts, and
-            Algorithm 1 runs.
+            The constant reward of arm 0 of two; Algorithm 1 runs.
         lipschitz : float, default 1.0
             The constant ``L`` of the drift, in horizon units, above 0.
         epoch_factor, budget_factor : float, default 1.0

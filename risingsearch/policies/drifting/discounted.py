@@ -102,8 +102,7 @@ class DUCB(NamedTuple):
         Parameters
         ----------
         discount : float, optional
-            What is left of a reward's weight one round later, ``gamma``, above 0 and at
-            most 1; by default ``1 - 1 / (4 sqrt(T))``.
+            ``gamma``, above 0 and at most 1; by default ``1 - 1 / (4 sqrt(T))``.
         xi : float, default 0.5
             Exploration factor of the bonus, at least 0.
         """
@@ -174,8 +173,8 @@ class FDSWTS(NamedTuple):
               \theta_2 \sim \mathrm{Beta}(S_w + 1, F_w + 1)
 
     and the arm of the highest :math:`f(\theta_1, \theta_2)` is pulled, with ``f`` the
-    min, max or mean of the two. Rewards are mapped from ``reward_range`` to [0, 1] and
-    clipped there; one between 0 and 1 counts as a success with that probability.
+    min, max or mean of the two. A reward between 0 and 1 is a success with that
+    probability.
 
     ``window=None`` with ``discount=0.99`` is the form in which the RAVEN-UCB paper's
     experiments ran it: after one pull of each arm, both draws come from the discounted
@@ -234,11 +233,9 @@ class FDSWTS(NamedTuple):
         combine : {"min", "max", "mean"}, default "min"
             What is made of the two draws, ``f``: careful, bold, or in between.
         discount : float, default 0.9
-            What is left of a reward's weight one round later, ``gamma``, above 0 and at
-            most 1.
+            ``gamma``, above 0 and at most 1.
         window : int or None, default 30
-            Last rewards of an arm that count in its second pair, at least 1; None for
-            the form without a window.
+            Rewards of an arm's second pair, at least 1; None for no second pair.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("combine", combine, COMBINATIONS)

@@ -32,8 +32,7 @@ class Rexp3(NamedTuple):
 
     and its reward :math:`x` multiplies its weight by :math:`\exp(\gamma x / (p_i K))`.
     Where arms are not available, the others share the probability in the same way. A
-    reward that comes back when its batch is over is not counted. Rewards are mapped
-    from ``reward_range`` to [0, 1] and clipped there.
+    reward that comes back when its batch is over is not counted.
 
     ``variation`` is the number of arms in the CURE-UCB paper, and 0.05 in "Smooth
     Non-Stationary Bandits", which prints the batch length with :math:`K` outside the
@@ -85,8 +84,7 @@ class Rexp3(NamedTuple):
         Parameters
         ----------
         variation : float, optional
-            What the means may move by over all rounds, ``V``, above 0; by default
-            ``n_arms``.
+            ``V``, what all means move by in all, above 0; by default ``n_arms``.
         batch_rule : {"besbes", "printed"}, default "besbes"
             The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
         """

@@ -30,16 +30,13 @@ class SER4(NamedTuple):
 
     .. math:: \phi = \sqrt{\frac{N}{T K \ln(K T)}},
 
-    everything starts over: all arms take part, nothing is known. Rewards are mapped
-    from ``reward_range`` to [0, 1] and clipped there.
+    everything starts over: all arms take part, nothing is known.
 
     :math:`\delta = 1 / T` and :math:`\epsilon = 1 / (K T)` are those of the CURE-UCB
     paper, which does not give :math:`N` = ``switches`` and prints the root of
-    :math:`\phi` without brackets: this is our reading of it. Whether the coin for a
-    restart is tossed per pull or per sweep could not be checked; we toss it per pull.
-
-    Where all arms that take part are busy or have ended, the best of the others, by its
-    mean, is pulled.
+    :math:`\phi` without brackets: this is our reading of it, and that the coin for a
+    restart is tossed per pull, not per sweep. Where all arms that take part are busy or
+    have ended, the best of the others, by its mean, is pulled.
 
     References
     ----------
@@ -90,8 +87,7 @@ class SER4(NamedTuple):
         eps : float, optional
             Differences that do not matter, at least 0; by default ``1 / (K T)``.
         switches : float, default 1.0
-            How often the best arm is expected to change, ``N``, at least 0; 0 for no
-            restart.
+            ``N``, how often the best arm changes, at least 0; 0 for no restart.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon

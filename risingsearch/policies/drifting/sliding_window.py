@@ -119,8 +119,7 @@ class SWUCB(NamedTuple):
         Parameters
         ----------
         window : int, optional
-            Rewards that count, ``tau``, at least 1; by default ``2 sqrt(T ln T)``, but
-            no fewer than ``n_arms``: with fewer all that is left is round-robin.
+            ``tau``, at least 1; by default ``max(n_arms, 2 sqrt(T ln T))``.
         xi : float, default 1.5
             Exploration factor of the bonus, at least 0.
         """
@@ -174,8 +173,7 @@ class SWKLUCB(NamedTuple):
     .. math:: \max\{q \in [m, 1]: n\,\mathrm{kl}(m, q) \le \ln u + c \ln \ln u\}
 
     where kl is the divergence of two coins, and infinite where :math:`n = 0`. The term
-    with ``c`` is left out for :math:`u < 3`. Rewards are mapped from ``reward_range``
-    to [0, 1] and clipped there.
+    with ``c`` is left out for :math:`u < 3`.
 
     The window of 252 is :math:`\sigma^{-4/5}` of the CURE-UCB paper, which does not
     state ``c``, with :math:`\sigma = 0.001`: what the means may drift by per round, not
@@ -225,11 +223,9 @@ class SWKLUCB(NamedTuple):
         Parameters
         ----------
         window : int, optional
-            Rewards that count, ``tau``, at least 1; by default 252, but no fewer than
-            ``n_arms``: with fewer all that is left is round-robin.
+            ``tau``, at least 1; by default ``max(n_arms, 252)``.
         c : float, default 0.0
-            Weight of the term ``ln ln u``, at least 0; 3 in the theory of KL-UCB, 0 in
-            practice.
+            Weight of ``ln ln u``, at least 0; 3 in theory, 0 in practice.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -290,8 +286,8 @@ class SWTS(NamedTuple):
     .. math:: \theta \sim \mathrm{Beta}(S + 1, n - S + 1)
 
     for every arm and pulls the arm of the highest draw. An arm that has left the window
-    is back at the uniform prior. Rewards are mapped from ``reward_range`` to [0, 1] and
-    clipped there; one between 0 and 1 counts as a success with that probability.
+    is back at the uniform prior. A reward between 0 and 1 is a success with that
+    probability.
 
     References
     ----------
@@ -427,13 +423,11 @@ class ETSWGTS(NamedTuple):
         Parameters
         ----------
         window : int, default 1000
-            Rewards that count, ``tau``, at least 1; with fewer than ``n_arms`` all that
-            is left is round-robin.
+            ``tau``, at least 1; fewer than ``n_arms`` make it round-robin.
         forced_pulls : int, default 10
             Pulls of every arm before the first draw, ``Gamma``, at least 0.
         precision : float, default 1.0
-            What a pull adds to the precision of a draw, ``gamma``, above 0; in theory
-            no more than ``min(1, 1 / (4 sigma^2))``, with the noise ``sigma``.
+            ``gamma``, above 0; in theory at most ``min(1, 1 / (4 sigma^2))``.
         """
         return cls(
             *windowed_arrays(n_arms, horizon, max_pulls, window),

@@ -34,13 +34,11 @@ class WLSOptimisticTS(NamedTuple):
     :math:`\max(\hat x(t), \theta)`. Every arm is pulled once first; with a single
     reward its index is uniform over ``reward_range``.
 
-    The rule is that of the public script of the RAVEN-UCB paper, which runs it under
-    this name as a baseline; the work it cites has no regression. Here weights are kept
-    relative to the arm's newest reward, so that the line stays the same between pulls.
-    The script lets them shrink without end: after some 14,000 rounds they leave the
-    range of floating-point numbers, the fitted line becomes arbitrary, and *that* makes
-    it return to abandoned arms. The row of its Table 4 depends on this and does not
-    come out here.
+    The rule is that of the public script of the RAVEN-UCB paper; the work it cites has
+    no regression. Here weights are relative to the arm's newest reward, so that the
+    line stays the same between pulls. In the script they shrink without end: after some
+    14,000 rounds they leave the range of floating-point numbers, and the line becomes
+    arbitrary. The row of its Table 4 depends on this and does not come out here.
 
     References
     ----------
@@ -95,8 +93,7 @@ class WLSOptimisticTS(NamedTuple):
         window : int, default 50
             Rewards of an arm that count, at least 2.
         reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward, for arms with a single reward and the least
-            deviation. Rewards outside are taken as they are.
+            Of arms with a single reward; others are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         size = (n_arms, checked_int("window", window, 2))

@@ -83,9 +83,7 @@ class REdAE(NamedTuple):
         Parameters
         ----------
         sigma : float, optional
-            Standard deviation of the noise, at least 0. By default it is estimated
-            from the second differences of the rewards seen so far; nothing is dropped
-            before there are any.
+            As in every policy; nothing is dropped before there is an estimate.
         delta : float, default 0.01
             Confidence level, above 0 and at most 1.
         """

@@ -117,8 +117,7 @@ class REdUCB(NamedTuple):
         delta : float, default 0.001
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
-            Use ``delta_t = t ** -alpha`` as in the original paper; above 0, there
-            above 2.
+            For ``delta_t = t ** -alpha``, above 0; in the paper above 2.
         noiseless : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
         """

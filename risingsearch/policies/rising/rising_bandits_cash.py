@@ -27,8 +27,7 @@ class RisingBandits(NamedTuple):
 
     bound what the arm will have reached at the horizon ``T``, and an arm is dropped
     when another has ``l`` at its ``u`` or above. Where an arm has no more than ``C``
-    pulls, :math:`y(N - C)` is -1, as in the public code. The formula lives in [0, 1]:
-    rewards are mapped there from ``reward_range``, and clipped.
+    pulls, :math:`y(N - C)` is -1, as in the public code.
 
     References
     ----------

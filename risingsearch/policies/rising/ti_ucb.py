@@ -92,8 +92,7 @@ class TIUCB(NamedTuple):
         gamma : float, default 0.3
             Threshold of the test, above 0, as a share of the reward range.
         reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward. Rewards outside are taken as they are, but never
-            predicted.
+            Lowest and highest reward; no forecast is outside.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)

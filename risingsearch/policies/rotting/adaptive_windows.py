@@ -88,11 +88,9 @@ class FEWA(NamedTuple):
         Parameters
         ----------
         alpha : float, default 0.06
-            Confidence: the mean of a window is trusted to be wrong with probability
-            ``t ** -alpha``; above 0. The theory asks for 4, the authors use 0.06.
+            Of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 2.0
-            Length of a window over the one before, from 1 (every length, exact) to 2
-            (fastest).
+            Of one window over the next, from 1 (exact) to 2 (fastest).
         """
         return cls(
             *window_arrays(n_arms, horizon, max_pulls, growth),
@@ -130,7 +128,7 @@ class FEWA(NamedTuple):
 def keep_best(
     policy: FEWA, n_kept: int, window: int, tolerance: float
 ) -> tuple[int, int]:
-    """Filter ``kept``; return how many pass, and the least pulled with no longer one."""
+    """Filter ``kept``; return how many pass, and the least pulled of no longer one."""
     best = -math.inf
     for k in range(n_kept):
         best = max(best, policy.mean[policy.kept[k], window])
@@ -212,8 +210,7 @@ class RAWUCB(NamedTuple):
         Parameters
         ----------
         alpha : float, default 1.4
-            Confidence: the mean of a window is trusted to be wrong with probability
-            ``t ** -alpha``; above 0. The theory asks for 4, the authors use 1.4.
+            Of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 1.1
             As of ``FEWA``.
         """

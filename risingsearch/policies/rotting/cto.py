@@ -79,8 +79,7 @@ class CTOSim(NamedTuple):
         Parameters
         ----------
         models : array-like of float, (n_models, n_pulls), optional
-            The mean of pull 1, 2, ... under every model, for all pulls that an arm can
-            give. By default those of the paper's benchmark, ``plateau_models``.
+            The mean of every pull; by default the paper's, ``plateau_models``.
         """
         limit = horizon if max_pulls is None else max_pulls
         return cls(
@@ -194,17 +193,13 @@ class DCTOUCB(NamedTuple):
         Parameters
         ----------
         models : array-like of float, (n_models, n_pulls), optional
-            The mean of pull 1, 2, ... under every model, up to a constant, for all
-            pulls that an arm can give. By default those of the paper's benchmark,
-            ``plateau_models``.
+            The mean of every pull, up to a constant; by default the paper's.
         sigma : float, default 0.5
-            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
-            [0, 1].
+            Noise, at least 0; 0.5 covers any rewards in [0, 1].
         delta : float, default 0.1
             Probability that some arm's model is found wrongly, above 0 and at most 1.
         explore_pulls : int, optional
-            Pulls ``m`` before an arm's model is found, at least 2; by default computed
-            from ``delta``.
+            ``m``, at least 2; by default computed from ``delta``.
         """
         limit = horizon if max_pulls is None else max_pulls
         table, model_sums = model_arrays(models, limit)

@@ -92,11 +92,9 @@ class SWA(NamedTuple):
         Parameters
         ----------
         alpha : float, default 0.2
-            Scales the window, above 0. The paper's choice in all experiments; its bound
-            is smallest at ``(2 * highest mean) ** (-2 / 3)``.
+            Scales the window, above 0; in theory ``(2 * highest mean) ** (-2 / 3)``.
         sigma : float, default 0.5
-            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
-            [0, 1].
+            Noise, at least 0; 0.5 covers any rewards in [0, 1].
         """
         policy = cls.create_wswa(n_arms, horizon, max_pulls, alpha=alpha, sigma=sigma)
         window = swa_window(float(alpha), float(sigma), n_arms, horizon)

@@ -25,8 +25,7 @@ class KLUCB(NamedTuple):
     .. math:: \max\{q \in [m, 1]: N\,\mathrm{kl}(m, q) \le \ln t + c \ln \ln t\}
 
     where kl is the divergence of two coins; the term with ``c`` counts from
-    :math:`t = 3`. Every arm is pulled once first. Rewards are mapped from
-    ``reward_range`` to [0, 1] and clipped there.
+    :math:`t = 3`. Every arm is pulled once first.
 
     References
     ----------

@@ -20,13 +20,10 @@ class ThompsonBeta(NamedTuple):
 
     With :math:`S` successes and :math:`F` failures of the arm it draws
     :math:`\theta \sim \mathrm{Beta}(S + 1, F + 1)`, the posterior of a uniform prior,
-    and pulls the arm of the highest draw. Rewards are mapped from ``reward_range`` to
-    [0, 1] and clipped there; one between 0 and 1 becomes a success with that
-    probability (Algorithm 2). With ``fractional=True`` it counts as that part of a
-    success instead, which adds no noise of coins, and has no proof.
-
-    The public script of the RAVEN-UCB paper counts fractions too, but maps the rewards
-    with the true means of the moment, which no policy can know.
+    and pulls the arm of the highest draw. A reward between 0 and 1 becomes a success
+    with that probability (Algorithm 2), or with ``fractional=True`` that part of a
+    success, which adds no noise of coins, and has no proof. So does the public script
+    of the RAVEN-UCB paper, which knows the true means, as no policy can.
 
     References
     ----------
@@ -166,8 +163,7 @@ class ThompsonGaussian(NamedTuple):
         Parameters
         ----------
         sigma : float, default 0.5
-            Standard deviation of the noise, at least 0; by default the largest that
-            rewards in [0, 1] can have. 0 is greedy.
+            Noise, at least 0 (greedy); 0.5 covers any rewards in [0, 1].
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

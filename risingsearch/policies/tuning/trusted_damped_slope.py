@@ -148,8 +148,7 @@ class TrustedDampedSlope(NamedTuple):
         control_share : float, default 0.1
             Share of the budget for controls, from 0 to 1.
         shortest_look : int, default 1
-            Pulls of the shortest look at least, at least 1; a search takes them from
-            its ``min_epochs``.
+            In pulls, at least 1; a search takes its ``min_epochs``.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
         """
