@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from benchmarks.shared.results import at, average_ranks, means
+from benchmarks.shared.results import at, average_ranks, means, paired_p_value
 from risingsearch.simulation import Comparison
-from risingsearch.simulation.statistics import paired_p_value
 
 LEVEL = 0.05
 """A difference is beyond chance where the p-value of a paired t-test is below this."""

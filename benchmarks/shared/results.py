@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -96,6 +97,17 @@ def with_interval(samples: NDArray[np.float64]) -> str:
     """Return the mean and half its 95 % interval, in words."""
     text = f"{round(samples.mean()):,}"  # an int, which knows no -0
     return text if len(samples) == 1 else f"{text} ± {half_width(samples):,.0f}"
+
+
+def paired_p_value(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Return the two-sided p-value of a paired t-test; NaN where none differs."""
+    difference = first - second
+    n = len(difference)
+    if n == 1 or not difference.any():
+        return math.nan
+    error = difference.std(ddof=1) / math.sqrt(n)
+    t = abs(difference.mean()) / error if error > 0.0 else math.inf
+    return float(2.0 * stats.t.sf(t, n - 1))
 
 
 def _ascending(names: Sequence[str], values: NDArray[np.float64]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Several policies on the same runs: mean regret, ranks, wins, paired tests."""
+"""Several policies on the same runs: mean regret, ranks, wins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.simulation.plan import Plan, Player, name_of
-from risingsearch.simulation.statistics import (
-    average_ranks,
-    half_width,
-    paired_p_value,
-)
+from risingsearch.simulation.statistics import average_ranks, half_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,24 +102,6 @@ class Comparison:
         shares = (less + 0.5 * equal).mean(axis=-1)
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
-
-    def t_tests(self, environment: str, horizon: int) -> pd.DataFrame:
-        """Return the p-values of paired t-tests between the policies' regrets.
-
-        Parameters
-        ----------
-        environment, horizon
-            As in ``wins``.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Two-sided p-values, row against column; not corrected for their number. NaN
-            on the diagonal and where two policies never differ.
-        """
-        regret = self._at(environment, horizon)
-        p_values = [[paired_p_value(row, other) for other in regret] for row in regret]
-        return pandas().DataFrame(p_values, self.policies, self.policies)
 
     def _at(self, environment: str, horizon: int) -> NDArray[np.float64]:
         if environment not in self.environments:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -33,14 +32,3 @@ def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean rank over the last axis, among the values of the axis before."""
     ranks: NDArray[np.float64] = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
     return ranks
-
-
-def paired_p_value(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Return the two-sided p-value of a paired t-test; NaN where none differs."""
-    difference = first - second
-    n = len(difference)
-    if n == 1 or not difference.any():
-        return math.nan
-    error = difference.std(ddof=1) / math.sqrt(n)
-    t = abs(difference.mean()) / error if error > 0.0 else math.inf
-    return float(2.0 * scipy_stats().t.sf(t, n - 1))

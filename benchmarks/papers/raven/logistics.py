@@ -24,8 +24,7 @@ from benchmarks.papers.raven.trials import (
 )
 from benchmarks.shared import claims, figures, report
 from benchmarks.shared.claims import Claim
-from benchmarks.shared.results import means
-from risingsearch.simulation.statistics import paired_p_value
+from benchmarks.shared.results import means, paired_p_value
 
 MOST_ERRORS = 3.0
 """Combined standard errors by which a row may differ from the reproduction."""

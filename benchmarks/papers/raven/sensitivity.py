@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from benchmarks.papers.raven.study import Study
 from benchmarks.shared import figures, report
 from benchmarks.shared.claims import LEVEL, Claim
+from benchmarks.shared.results import paired_p_value
 from risingsearch.simulation import Comparison
-from risingsearch.simulation.statistics import paired_p_value
 
 SHORT, LONG = HORIZONS = 1_000, 10_000
 VALUES = (0.5, 1.0, 5.0, 10.0)

@@ -12,9 +12,8 @@ from scipy import stats
 from benchmarks.papers.rotting.paper import HORIZON, PAPER_RUNS, Case
 from benchmarks.shared import report
 from benchmarks.shared.claims import LEVEL
-from benchmarks.shared.results import at
+from benchmarks.shared.results import at, paired_p_value
 from risingsearch.simulation import Comparison
-from risingsearch.simulation.statistics import paired_p_value
 
 P_BAR = 1e-5
 """What the table calls significant is far below this."""

@@ -25,3 +25,9 @@ def test_table_of_references_tells_the_difference(comparison):
     assert "+0.5" in small
     assert "%" not in small
     assert "-10.0%" in large
+
+
+def test_a_difference_that_never_varies_is_beyond_chance():
+    assert results.paired_p_value(np.array([1.0, 2.0]), np.array([1.5, 2.5])) == 0.0
+    assert np.isnan(results.paired_p_value(np.ones(3), np.ones(3)))
+    assert np.isnan(results.paired_p_value(np.ones(1), np.zeros(1)))

@@ -39,10 +39,10 @@ from benchmarks.papers.cure_ucb.policies import (
 )
 from benchmarks.shared import report, results
 from benchmarks.shared.claims import LEVEL, Claim
-from benchmarks.shared.results import at, means
+from benchmarks.shared.results import at, means, paired_p_value
 from risingsearch.curves.rising import IMDB_ARMS
 from risingsearch.simulation import Comparison, compare, simulate
-from risingsearch.simulation.statistics import half_width, paired_p_value
+from risingsearch.simulation.statistics import half_width
 
 
 class Scale(NamedTuple):

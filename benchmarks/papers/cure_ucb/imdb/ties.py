@@ -10,12 +10,11 @@ import numpy as np
 
 from benchmarks.papers.cure_ucb.imdb.settings import HORIZON, SETTINGS, with_error
 from benchmarks.shared import report
-from benchmarks.shared.results import at
+from benchmarks.shared.results import at, paired_p_value
 from risingsearch.policies import WAIT, CureUCB
 from risingsearch.policies.base import least_pulled
 from risingsearch.policies.rising.cure_ucb import SLOPE_PULLS, cure_index, cure_noise
 from risingsearch.simulation import Comparison
-from risingsearch.simulation.statistics import paired_p_value
 
 LOWEST = "cure-ucb (lowest index)"
 RULES = {"cure-ucb": "fewest pulls, then lowest index", LOWEST: "lowest index"}
