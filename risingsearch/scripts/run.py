@@ -67,8 +67,7 @@ def run_sweep(
     trackers: MakeTrackers = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end, or continue it; return result and best checkpoint."""
-    # Nothing is unpickled, but the directory says what runs, and where: one that
-    # another user owns, or that everybody may write to, is refused.
+    # The directory says what runs, and where: others must not be able to write to it.
     check_owner(run_dir)
     cwd = Path.cwd() if cwd is None else cwd
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
