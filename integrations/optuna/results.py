@@ -88,11 +88,6 @@ def best_arm(study: Study) -> ArmResult:
     study : Study
         A study that was optimized with a ``RisingSampler``.
 
-    Returns
-    -------
-    ArmResult
-        Its parameters, scores and trials.
-
     Raises
     ------
     SearchFailedError

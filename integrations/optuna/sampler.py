@@ -92,11 +92,10 @@ class RisingSampler(BaseSampler):
     that asks for its arm (``risingsearch.integrations.optuna.arm``). ``optimize`` stops
     when the budget is spent, so leave ``n_trials`` out: it counts slices.
 
-    Some options of other searches are Optuna's own: workers and wall-clock time are
-    given to ``study.optimize(n_jobs=..., timeout=...)``, the direction to the study.
-
-    Threads share a sampler. Processes that share a study have one each, made with the
-    same budget, ``max_epochs`` and policy; all storages but SQLite serve several.
+    Optuna's own are workers and wall-clock time (``study.optimize(n_jobs=...,
+    timeout=...)``) and the study's direction. Threads share a sampler. Processes that
+    share a study have one each, made with the same budget, ``max_epochs`` and policy;
+    all storages but SQLite serve several.
 
     Parameters
     ----------
@@ -104,19 +103,16 @@ class RisingSampler(BaseSampler):
         Epochs in all, over all workers, at least 1; an epoch is a report. Never
         exceeded by an objective that ends when ``should_prune`` says so.
     max_epochs : int
-        Epochs of an arm at most, at least 1: those that the objective trains when
-        nothing stops it.
+        Epochs that the objective trains when nothing stops it, at least 1.
     policy : str, default "auto"
-        A registered name, see ``risingsearch.list_policies``; ``"auto"`` is
-        ``trusted-damped-slope``.
+        A name of ``risingsearch.list_policies``; "auto" is ``trusted-damped-slope``.
     policy_params : dict, optional
         Parameters of the policy.
     base : BaseSampler, optional
         Proposes new arms; by default ``TPESampler``. It sees one trial per arm.
     n_candidates : int, optional
-        Arms at most, at least 1: as many as there are configurations, or as you have
-        room for checkpoints. Workers that open one at the same moment can exceed it.
-        By default the policy decides over how many the budget is best spread.
+        Arms at most, at least 1, but for workers that open one at the same moment. By
+        default the policy decides over how many the budget is best spread.
     epochs_per_job : int, optional
         Epochs of a slice, at least 1. By default the policy decides.
     error_score : float, optional
@@ -135,9 +131,8 @@ class RisingSampler(BaseSampler):
         checkpoint. Those of a SQLite database that a process of the past has left are
         given up at once.
     callbacks : sequence of Callback or callable
-        They hear of every epoch of the study, once its slice has ended, also of those
-        of other processes: give them to one of these. That a search ends they hear when
-        its budget is spent.
+        They hear of every epoch of the study, once its slice has ended, and that the
+        budget is spent, also from other processes: give them to one of these.
     prior : source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``.
         Of the first 24 arms they suggest two of three, for as long as what they say
@@ -145,8 +140,7 @@ class RisingSampler(BaseSampler):
         are known, and what not every arm has. ``trust_in_prior`` says how far they are
         trusted. They are read at once; give all processes the same.
     min_epochs : int, default 1
-        Epochs of an arm before it is judged: one that is opened trains for so many
-        before the policy turns away from it.
+        Epochs that an opened arm trains before the policy turns away from it.
     patience : int, optional
         Epochs of the whole study, failed ones included, without a new best score after
         which ``optimize`` stops.

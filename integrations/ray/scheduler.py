@@ -25,22 +25,17 @@ DIRECTIONS = {"max": "maximize", "min": "minimize"}
 class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     """Spends a budget of epochs on the trials that deserve them.
 
-    Takes the place of ``ASHAScheduler``. Each trial is an arm: it trains for some
-    epochs and is paused with its checkpoint, and a policy decides which one
-    continues, or whether another is opened, which the searcher proposes. ``fit``
-    returns when the budget is spent.
+    Takes the place of ``ASHAScheduler``, for one experiment. Each trial is an arm: it
+    trains for some epochs, each a report, and is paused with its checkpoint; a policy
+    decides which one continues, or whether the searcher proposes another. Functions
+    give a checkpoint to each ``tune.report``, classes have ``save_checkpoint`` and
+    ``load_checkpoint``. ``Tuner.restore`` continues from a journal in the experiment's
+    folder.
 
-    An epoch is a report. Trials must save checkpoints: functions give one to each
-    ``tune.report``, classes have ``save_checkpoint`` and ``load_checkpoint``.
-
-    A scheduler serves one experiment. ``Tuner.restore`` continues from its journal in
-    the experiment's folder.
-
-    Some options of other searches are Ray's own: known configurations and earlier
-    searches are given to the searcher (``points_to_evaluate``), retries to
-    ``tune.FailureConfig(max_failures=...)``, wall-clock time to
-    ``tune.TuneConfig(time_budget_s=...)``, and the number of candidates is its
-    ``num_samples``.
+    Ray's own are known configurations and earlier searches (``points_to_evaluate`` of
+    the searcher), retries (``tune.FailureConfig(max_failures=...)``), wall-clock time
+    and the number of candidates (``time_budget_s`` and ``num_samples`` of
+    ``tune.TuneConfig``).
 
     Parameters
     ----------
@@ -49,11 +44,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     max_epochs : int, optional
         Epochs of a trial at most, at least 1. By default the whole budget.
     metric, mode : str, optional
-        The score that trials report, and ``"max"`` or ``"min"``; here or in
-        ``tune.TuneConfig``.
+        The reported score, and ``"max"`` or ``"min"``; here or in ``tune.TuneConfig``.
     time_attr : str, default "epoch"
-        Where trials report the number of the epoch themselves: an arm that begins again
-        instead of resuming is then found out.
+        Where trials report the epoch: one that begins again is then found out.
     policy : str, callable or policy, default "auto"
         A registered name, see ``risingsearch.list_policies``; or as in ``Scheduler``.
     policy_params : dict, optional
@@ -64,18 +57,15 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         Trials that train at the same time at most, at least 1. By default as many as
         the cluster holds, or ``max_concurrent_trials`` if that is fewer.
     deterministic : bool, default False
-        Whether several trials at a time give the same run in any order of finishing,
-        under a budget in epochs; see ``Scheduler``.
+        Whether any order of finishing gives the same run; see ``Scheduler``.
     error_score : float, optional
         What a failed epoch counts as; by default the worst score so far.
     seed : int, optional
         Seed of all draws, at least 0.
     callbacks : sequence of Callback or callable
-        They hear of every epoch, in the driver's process. That a search ends they hear
-        when its budget is spent.
+        They hear of every epoch, and that the budget is spent, in the driver's process.
     min_epochs : int, default 1
-        Epochs of a trial before it is judged: one that is opened trains for so many
-        before the policy turns away from it.
+        Epochs that an opened trial trains before the policy turns away from it.
     patience : int, optional
         Epochs of the whole experiment without a new best score after which it ends.
     target_score : float, optional

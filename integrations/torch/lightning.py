@@ -114,8 +114,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
-    or not, so optimizers, schedules, loops and callbacks with a state resume where they
-    were, and a run is the same bit for bit however often it was paused. A single
+    or not, so a run is the same bit for bit however often it was paused. A single
     ``fit`` over several epochs draws its shuffling a little differently. With
     ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps. Where
     ``EarlyStopping``, ``max_steps`` or ``max_time`` end the training, the arm is
