@@ -36,6 +36,7 @@ from risingsearch.integrations.optuna.trials import (
     GIVEN_UP,
     LAST,
     N_EPOCHS,
+    ArmView,
     TrialSlice,
     all_trials,
     check_length,
@@ -46,7 +47,6 @@ from risingsearch.integrations.optuna.trials import (
     pauses,
     set_n_epochs,
 )
-from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.priors import read_prior
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy

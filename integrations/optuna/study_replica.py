@@ -22,9 +22,9 @@ from risingsearch.integrations.optuna.trials import (
     LAST,
     N_EPOCHS,
     TrialSlice,
+    arm_trial,
     curve,
 )
-from risingsearch.integrations.optuna.view import arm_trial
 from risingsearch.scheduling.scheduler import Scheduler
 
 SILENT_EPOCHS = 10.0  # the time of so many epochs without a report: it may be dead

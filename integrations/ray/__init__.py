@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
         raise
     raise missing("ray[tune]", "ray") from error
 
-from risingsearch.integrations.ray.reported import results
+from risingsearch.integrations.ray.journal import results
 from risingsearch.integrations.ray.scheduler import RisingScheduler
 from risingsearch.integrations.ray.trial_state import TrialState
 

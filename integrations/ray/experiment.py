@@ -30,8 +30,8 @@ from risingsearch.integrations.ray.checkpoints import (
     last_stamp,
     number_of,
 )
-from risingsearch.integrations.ray.journal import ExperimentJournal
-from risingsearch.integrations.ray.reported import (
+from risingsearch.integrations.ray.journal import (
+    ExperimentJournal,
     bring_results_up_to_date,
     params_of,
     reported,

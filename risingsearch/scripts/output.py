@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from risingsearch.errors import ScriptError
+from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import SHOWN, Reader
-from risingsearch.scripts.script import Script
 from risingsearch.storage.files import open_regular_file
 
 AT_ONCE = 1 << 16

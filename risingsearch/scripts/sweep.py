@@ -34,16 +34,14 @@ except ModuleNotFoundError as error:
 from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.settings import (
     EarlierSetting,
+    LauncherSetting,
     PlainMetric,
+    SlurmSetting,
     Strict,
     TrackerSetting,
+    launcher_as_mapping,
     prior_as_mappings,
     trackers_as_mapping,
-)
-from risingsearch.scripts.slurm.setting import (
-    LauncherSetting,
-    SlurmSetting,
-    launcher_as_mapping,
 )
 from risingsearch.scripts.space import (
     MOST_CANDIDATES,

@@ -21,9 +21,8 @@ from typing import IO, Any, NamedTuple
 from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.output import Pace, ReportFile, reports
-from risingsearch.scripts.processes import end_left_over
+from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
-from risingsearch.scripts.script import Script
 from risingsearch.search.processes import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import (

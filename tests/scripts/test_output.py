@@ -20,8 +20,8 @@ from risingsearch.scripts.output import (
     ReportFile,
     reports,
 )
+from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import JsonLines
-from risingsearch.scripts.script import Script
 
 
 def is_running(pid):
