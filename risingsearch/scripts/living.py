@@ -120,9 +120,9 @@ class LivingTrainable(CommandTrainable):
             try:
                 for record in islice(living.records, n_epochs):
                     epoch = run.epoch + len(results) + 1
-                    results.append(
-                        self._checked(record, living.reader, epoch, self._max_epochs)
-                    )
+                    last = self._max_epochs
+                    told = self._checked(record, living.reader, 0, epoch, last)
+                    results.append(told)
                 if run.epoch + len(results) == self._max_epochs:
                     next(living.records, None)  # it may save its model at the end
             finally:

@@ -14,6 +14,10 @@ SHOWN = 200  # characters of a line in a message
 MOST_KEYS = 20  # in a message
 SEARCHED = 2_000  # characters of a line: some patterns take their square in time
 SCORE, EPOCH = "score", "epoch"
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()]\w)"
+)
+"""What sets the colour of text, or moves the cursor, in a terminal."""
 _OBJECT = re.compile(r'\{\s*"')
 _NUMBER = (
     r"(?:[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?)(?!\w)))"
@@ -21,7 +25,10 @@ _NUMBER = (
 """A number with its sign and exponent."""
 _FIELDS = {"{number}": (SCORE, _NUMBER), "{epoch}": (EPOCH, r"\d+")}
 _FIELD = re.compile(r"(\((?:\?P<\w+>)?)?(\{number\}|\{epoch\})")
-_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", re.DOTALL)
+_QUANTIFIER = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?|([*+?]|\{\d*,\d*\})([?+]?)", re.DOTALL
+)
 _BEGUN = re.compile(
     r"(?:\d[._'\u2019\u00a0\u202f]?|\d\.?[eE][-+]?|(?:^|[\s:=(\[|,;])(?:[-\u2212]\.?|\.))$"
 )
@@ -44,7 +51,7 @@ class JsonLines:
 
     def read(self, line: str) -> dict[str, Any] | None:
         """Return the report in a line, None if it holds none."""
-        text = line.strip()
+        text = without_escapes(line).strip()
         begins = text.startswith("{")
         try:
             records = list(_records(text))
@@ -105,6 +112,7 @@ class PlainLines:
 
     def read(self, line: str) -> dict[str, Any] | None:
         """Return the report in a line, None if it holds none."""
+        line = without_escapes(line)
         for pattern in self._patterns:
             if matches := list(pattern.finditer(line[-SEARCHED:])):
                 break
@@ -116,11 +124,14 @@ class PlainLines:
         if EPOCH in pattern.groupindex:
             epoch = self._number(matches[0], EPOCH, line)
             report[EPOCH] = int(epoch) if epoch.is_integer() else epoch
-        if more := [one[group] for one in matches[1:] if one[group]]:
+        others = [one[group] for one in matches[1:] if one[group]]
+        others += _earlier_numbers(matches[0], group)
+        if others:
             msg = (
                 f"the metric's pattern finds several numbers, {matches[0][group]} and "
-                f"{more[0]}, in {line.strip()[:SHOWN]!r}: it has to say which, as in "
-                r"'\bloss: {number}', which finds none in 'val_loss: 0.5'"
+                f"{others[0]}, in {line.strip()[:SHOWN]!r}: it has to say which, as in "
+                r"'\bloss: {number}', which finds none in 'val_loss: 0.5', or as in "
+                "'^.*?loss: {number}', which finds the first"
             )
             raise SetupError(msg)
         return report
@@ -173,6 +184,36 @@ def pattern_of(regex: str) -> re.Pattern[str]:
         return opened + (number if is_named else f"(?P<{name}>{number})")
 
     return re.compile(_FIELD.sub(group, regex))
+
+
+def has_alternatives(pattern: re.Pattern[str]) -> bool:
+    """Whether a ``|`` outside of groups separates alternatives."""
+    depth = 0
+    for token in _TOKEN.finditer(pattern.pattern):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if token[0] == "|" and depth == 0:
+            return True
+    return False
+
+
+def without_escapes(line: str) -> str:
+    """Return a line without the escape sequences of terminals, such as for colours."""
+    return _ESCAPE.sub("", line) if "\x1b" in line else line
+
+
+def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
+    """Yield the numbers that are found if what is before them is matched lazily."""
+
+    def lazily(quantifier: re.Match[str]) -> str:
+        is_greedy = quantifier[1] and not quantifier[2]
+        return f"{quantifier[0]}?" if is_greedy else quantifier[0]
+
+    lazy = re.compile(_QUANTIFIER.sub(lazily, found.re.pattern), found.re.flags)
+    first = lazy.match(found.string, found.start())
+    for name in {group, EPOCH} & {group, *found.re.groupindex}:
+        if first is not None and -1 < first.start(name) < found.start(name):
+            number = re.compile(_NUMBER).match(found.string, first.start(name))
+            yield first[name] if number is None else number[0]
 
 
 def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:

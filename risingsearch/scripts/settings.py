@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Source
-from risingsearch.scripts.readers import SCORE, pattern_of
+from risingsearch.scripts.readers import SCORE, has_alternatives, pattern_of
 from risingsearch.search.callbacks import Callback
 
 try:
@@ -51,6 +51,12 @@ class PlainMetric(Strict):
             msg = (
                 "it has {number} once, as in 'accuracy: {number}', or one group, or "
                 f"one with the name score, (?P<score>...); this has {pattern.groups}"
+            )
+            raise ValueError(msg)
+        if has_alternatives(pattern):
+            msg = (
+                "a | outside of parentheses separates two patterns, of which one has "
+                r"no number: write \| where the script prints |"
             )
             raise ValueError(msg)
         return value

@@ -158,7 +158,9 @@ class CommandTrainable:
                 for record in records:
                     pace.reported()
                     epoch = begin + len(results) + 1
-                    results.append(self._checked(record, reader, epoch, to_epoch))
+                    results.append(
+                        self._checked(record, reader, begin, epoch, to_epoch)
+                    )
             if not results and begin == 0:
                 raise self._nothing_reported(reader)
             startup = pace.startup()
@@ -347,10 +349,14 @@ class CommandTrainable:
             raise SetupError(msg) from error
 
     def _checked(
-        self, record: dict[str, Any], reader: Reader, epoch: int, last: int
+        self, record: dict[str, Any], reader: Reader, begin: int, epoch: int, last: int
     ) -> dict[str, Any]:
-        """Return a report as ``train`` returns it, or raise a ScriptError."""
-        _check_epoch(record.pop(EPOCH, None), epoch, last)
+        """Return a report as ``train`` returns it, or raise a ScriptError.
+
+        The script has begun after epoch ``begin``; ``epoch`` is due, and ``last`` is
+        the one to end at.
+        """
+        _check_epoch(record.pop(EPOCH, None), begin, epoch, last)
         score = record.pop(reader.metric)
         if isinstance(score, bool) or not isinstance(score, Real):
             msg = (
@@ -381,9 +387,15 @@ def _taken_cost(key: str, record: dict[str, Any]) -> float:
     return float(cost)
 
 
-def _check_epoch(reported: Any, due: int, last: int) -> None:
+def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
     shown = "no epoch" if reported is None else f"epoch {_cut(reported)}"
+    if isinstance(reported, int) and begin < reported < due:
+        msg = (
+            f"the script reports {shown} a second time: have one line of each epoch "
+            "report its score"
+        )
+        raise ScriptError(msg)
     if due > last:
         msg = f"the script reports {shown}, and was asked to end at {last}"
         raise ScriptError(msg)

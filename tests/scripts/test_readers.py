@@ -37,6 +37,11 @@ def test_text_before_the_json_of_a_report(before):
     assert reader_of("loss").read(line) == record
 
 
+def test_json_in_colours():
+    line = '\x1b[32m{"epoch": \x1b[1m1, "loss": 0.5}\x1b[0m\n'
+    assert reader_of("loss").read(line) == {"epoch": 1, "loss": 0.5}
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -111,6 +116,13 @@ def test_the_epoch_of_a_line_is_read_whole(epoch):
         ("(?P<epoch>[0-9]).*: {number}", "epoch 1,000: 0.5"),
         ("loss: {number}", "0.5, loss: 0.6"),
         ("([0-9.]+)", "epoch 1 of 2"),
+        ("epoch.*val_acc: {number}", "epoch 1 val_acc: 0.1 best val_acc: 0.99"),
+        ("epoch {epoch}.*acc: {number}", "epoch 1 train acc: 0.9 val acc: 0.8"),
+        ("epoch {epoch}.+acc: (?P<score>[0-9.]+)", "epoch 1, acc: 0.9, acc: 0.8"),
+        ("^.*: ({number})", "epoch: 1 acc: 0.8"),
+        ("epoch(?: .*)? acc{1,}: {number}", "epoch 1 acc: 0.9 acc: 0.8"),
+        ("epoch[^|]*: {number}", "epoch 1: 0.9, acc: -0.8"),
+        (".*epoch {epoch} .* acc: {number}", "epoch 1 of epoch 9 with acc: 0.8"),
     ],
 )
 def test_a_part_of_a_number_or_one_of_several_is_refused(regex, text):
@@ -138,6 +150,17 @@ def test_what_a_pattern_finds_is_a_number(text):
         (r"(0\.\d+)", "loading 3 files", None),
         (r"[(a\)] loss ([0-9.]+)", ") loss 1e-9", (1, 1e-9)),
         (TAUGHT, "val_loss: none yet", None),
+        ("^.*?acc: {number}", "epoch 1 acc: 0.1 best acc: 0.9", (1, 0.1)),
+        ("epoch.*?acc: {number}", "epoch 1 acc: 0.1 best acc: 0.9", (1, 0.1)),
+        (r"epoch {epoch}.* acc: {number}", "epoch 3, val_acc: 0.1 acc: 0.9", (3, 0.9)),
+        (r"epoch.*acc: {number}(?!.*acc)", "epoch 1 acc: 0.1 acc: 0.9", (1, 0.9)),
+        (r"(?i)epoch.*[*+] {number}", "EPOCH 1 * 0.25", (1, 0.25)),
+        (r"epoch.*best acc: *{number}", "epoch 1 acc: 0.1 best acc: -.9", (1, -0.9)),
+        (r"{epoch}/9 \| acc: {number}", "2/9 | acc: 0.5", (2, 0.5)),
+        (r"(?:acc|accuracy): {number}", "accuracy: 0.5", (1, 0.5)),
+        (r"acc: {number}", "\x1b[32macc\x1b[0m: \x1b[1;31m0.5\x1b[0m", (1, 0.5)),
+        (r"^acc: {number}$", "\x1b]0;title\x07\x1b[2Kacc: \x1b(B0.5\x1b[m", (1, 0.5)),
+        (r"3 acc: {number}", "epoch \x1b[1m3\x1b[22m acc: 0.5", (1, 0.5)),
     ],
 )
 def test_where_a_number_stands_is_for_the_pattern_to_say(regex, line, found):

@@ -132,6 +132,8 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"budget": {"epochs": 1, "hours": 1}}, "budget: a Budget has one of epochs"),
         ({"metric": {"regex": "("}}, "it is not a regular expression of Python (miss"),
         ({"metric": {"regex": "(a)(b)"}}, "this has 2"),
+        ({"metric": {"regex": "{epoch}/9 | acc: {number}"}}, r"write \| where"),
+        ({"metric": {"regex": "[(] (?:a|b) | {number}"}}, r"write \| where"),
         ({"metric": {"regex": "a ([0-9]+)"}}, "add resume: false, which keeps scripts"),
         ({"candidates": "every"}, "candidates must be a valid integer; got"),
         (

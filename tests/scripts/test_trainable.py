@@ -119,6 +119,14 @@ def test_fewer_epochs_end_the_arm(training):
             'for e in (1, 2, 3): print(\'{"epoch": %d, "score": 1}\' % e)',
             "reports epoch 3, and was asked to end at 2",
         ),
+        (
+            'for e in (1, 1): print(\'{"epoch": %d, "score": 1}\' % e)',
+            "reports epoch 1 a second time: have one line",
+        ),
+        (
+            'for e in (1, 2, 2): print(\'{"epoch": %d, "score": 1}\' % e)',
+            "reports epoch 2 a second time: have one line",
+        ),
         ("import time; time.sleep(3600)", "has reported no epoch for 0.5 seconds"),
     ],
 )
