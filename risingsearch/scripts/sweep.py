@@ -45,10 +45,14 @@ from risingsearch.scripts.settings import (
 )
 from risingsearch.scripts.space import (
     MOST_CANDIDATES,
+    Categorical,
     ImportedSpace,
+    Integer,
+    Normal,
     Parameter,
     ParameterSpace,
     Space,
+    Uniform,
     Value,
     all_of,
     different,
@@ -416,8 +420,14 @@ def _known_keys() -> dict[str, list[str]]:
         "": Sweep,
         "launcher": LauncherSetting,
         "launcher.slurm": SlurmSetting,
+        "metric": PlainMetric,
+        "prior.*": EarlierSetting,
+        "tracker": TrackerSetting,
     }
-    return {place: list(form.model_fields) for place, form in forms.items()}
+    keys = {place: list(form.model_fields) for place, form in forms.items()}
+    parameters = (Uniform, Integer, Normal, Categorical)  # LogUniform has no others
+    names = {name for form in parameters for name in form.model_fields}
+    return keys | {"parameters.*": sorted(names)}
 
 
 def checked_sweep(given: Any, source: str) -> Sweep:

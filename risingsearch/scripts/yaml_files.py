@@ -101,6 +101,12 @@ def _sentence(
     where, words = ".".join(place), str(problem["msg"])
     if problem["type"] == "extra_forbidden":
         words = f"is no key of a sweep here{_hint(place, keys)}"
+    elif problem["type"] == "union_tag_invalid":
+        tag, known = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
+        meant = difflib.get_close_matches(tag, known.replace("'", "").split(", "), n=1)
+        hint = f" (did you mean {meant[0]}?)" if meant else ""
+        where += f".{problem['ctx']['discriminator'].strip(chr(39))}"
+        words = f"must be one of {known}; got {_cut(json.dumps(tag))}{hint}"
     elif problem["type"] in _WORDS:
         words = _WORDS[problem["type"]]
     elif words.startswith("Input should "):  # as pydantic begins its sentences
@@ -117,10 +123,10 @@ def _sentence(
 
 def _hint(place: list[str], keys: Mapping[str, Sequence[str]]) -> str:
     """Return the key that was meant, or where the key belongs."""
-    known = keys.get(".".join(place[:-1]), ())
+    known = keys.get(".".join(place[:-1])) or keys.get(f"{place[0]}.*", ())
     if meant := difflib.get_close_matches(place[-1].lower(), known, n=1):
         return f" (did you mean {meant[0]}?)"
-    inside = [at for at, names in keys.items() if at and place[-1] in names]
+    inside = [at for at in keys if at and "*" not in at and place[-1] in keys[at]]
     return f" (it stands below {inside[0]})" if inside else ""
 
 

@@ -105,6 +105,33 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         ({"xyz": 3}, "xyz is no key of a sweep here; got 3"),
         ({"metric": {"regexp": "a"}}, "metric.regex is missing"),
+        ({"metric": {"regexp": "a"}}, "metric.regexp is no key of a sweep here (did y"),
+        ({"regex": "a"}, "regex is no key of a sweep here (it stands below metric)"),
+        (
+            {"prior": [{"file": "a", "scores": "b"}]},
+            "scores is no key of a sweep here (d",
+        ),
+        (
+            {"tracker": {"mflow": {}}},
+            "mflow is no key of a sweep here (did you mean mlf",
+        ),
+        (
+            {"parameters": {"lr": {"type": "loguniform", "low": 1, "high": 2}}},
+            "parameters.lr.type must be one of 'uniform', 'log-uniform', 'int', 'normal', "
+            "'choice'; got \"loguniform\" (did you mean log-uniform?)",
+        ),
+        (
+            {"parameters": {"lr": {"type": "xyz"}}},
+            "'normal', 'choice'; got \"xyz\"",
+        ),
+        (
+            {"parameters": {"lr": {"type": "choice", "value": [1, 2]}}},
+            "parameters.lr.value is no key of a sweep here (did you mean values?)",
+        ),
+        (
+            {"parameters": {"lr": {"type": "uniform", "low": 1, "hihg": 2}}},
+            "parameters.lr.hihg is no key of a sweep here (did you mean high?); got 2",
+        ),
         ({"command": []}, "command: List should have at least 1 item"),
         ({"command": "train"}, "command must be a valid list; got"),
         ({"command": ["{}"]}, "the command names {}, which is neither a parameter"),
