@@ -123,7 +123,7 @@ def test_there_are_too_many_to_draw_all(monkeypatch, parameters, message):
             {"type": "choice", "values": []},
             "a.values: List should have at least 1 item",
         ),
-        ({"type": "beta", "a": 1, "b": 2}, "Input tag 'beta' found using 'type'"),
+        ({"type": "beta", "a": 1, "b": 2}, "a.type must be one of 'uniform', 'log-"),
         ({"parameters": {"b": LR}}, "parameters.a needs a type"),
         (LR | {"when": {"z": 1}}, "parameters.a.when names ['z']"),
     ],

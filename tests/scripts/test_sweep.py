@@ -117,8 +117,8 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         (
             {"parameters": {"lr": {"type": "loguniform", "low": 1, "high": 2}}},
-            "parameters.lr.type must be one of 'uniform', 'log-uniform', 'int', 'normal', "
-            "'choice'; got \"loguniform\" (did you mean log-uniform?)",
+            "parameters.lr.type must be one of 'uniform', 'log-uniform', 'int', "
+            "'normal', 'choice'; got \"loguniform\" (did you mean log-uniform?)",
         ),
         (
             {"parameters": {"lr": {"type": "xyz"}}},
