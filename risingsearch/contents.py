@@ -145,15 +145,7 @@ def _cut(text: str, begin: int) -> str:
 
 
 def digest(value: Any) -> str:
-    """Return a digest of the content of a value.
-
-    Examples
-    --------
-    >>> digest({"a", "b"}) == digest({"b", "a"})
-    True
-    >>> digest([1, 2]) == digest([1, 3])
-    False
-    """
+    """Return a digest of the content of a value."""
     return _Digester().of(value).hex()[:32]
 
 

@@ -7,10 +7,7 @@ from typing import Any
 
 
 class FitTasks:
-    """The tasks of a search that its callbacks are told of: each epoch, then the refit.
-
-    ``X`` and ``y`` are for callbacks that ask for the data.
-    """
+    """The tasks that callbacks of a search are told of: each epoch, then the refit."""
 
     def __init__(self, search: Any, X: Any, y: Any) -> None:
         self._told = {"estimator": search, "X": X, "y": y}

@@ -39,13 +39,7 @@ def draw_candidates(
     prior: bool = False,
     n_enqueued: int = 0,
 ) -> list[dict[str, Any]]:
-    """Return the configurations: those that are given, and a sample of the spaces.
-
-    In a list, a dict is a space if it holds lists or distributions, and a configuration
-    if it holds single values. ``recommended`` is what ``"auto"`` stands for, and
-    ``n_epochs`` the budget, if these are known: there are never more candidates than
-    epochs, unless a ``prior`` says which of them are worth one.
-    """
+    """Return the configurations: those that are given, and a sample of the spaces."""
     spaces, configurations = _parts(space)
     candidates = [dict(one) for one in configurations]
     if spaces:
@@ -141,6 +135,7 @@ def _how_many(
 
 
 def _what_matters(params: Mapping[str, Any]) -> frozenset[Any]:
+    """Return what can matter to training: of a number, its type and whether it is 0."""
     return frozenset(
         (name, type(value), bool(value) if isinstance(value, Real) else id(value))
         for name, value in params.items()
@@ -152,11 +147,7 @@ def check_trainable(
     candidates: Iterable[Mapping[str, Any]],
     resource: Resource | None = None,
 ) -> None:
-    """Raise if a configuration cannot be trained by epochs, or sets their number.
-
-    Of a number, only its type and whether it is 0 can matter; one configuration is
-    checked for all that differ in nothing else.
-    """
+    """Raise if a configuration cannot be trained by epochs, or sets their number."""
     without_effect: set[str] = set()
     checked: set[Any] = set()
     for params in candidates:

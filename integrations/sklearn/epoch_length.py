@@ -27,10 +27,7 @@ MEASURED = 0.1
 def steps_within(
     folds: Folds, params: Mapping[str, Any], budget: Budget, run_dir: Any
 ) -> int:
-    """Return the steps of an epoch under a budget in time; a saved search has its own.
-
-    They are measured on some epochs of a model that is dropped.
-    """
+    """Return the steps of an epoch under a budget in time, or those that are saved."""
     saved = None if run_dir is None else Run.at(Path(run_dir))
     if saved is not None:
         begun = saved.header["settings"]["fingerprint"]
@@ -54,13 +51,10 @@ def steps_within(
 def _seconds(
     folds: Folds, params: Mapping[str, Any], longest: float
 ) -> tuple[float, float]:
-    """Return the seconds of an epoch of one step, and of each step more; 0 unmeasured.
-
-    In the first fold. The first epoch does what is done once for all candidates.
-    """
+    """Return the seconds of an epoch of one step, and of each more; 0 if unmeasured."""
     folds = replace(folds, steps_per_epoch=1)
     trainer = folds.start(params, seed=0)[0]
-    folds.train_fold(0, trainer)
+    folds.train_fold(0, trainer)  # does what is done once for all candidates
     one = _timed(folds, trainer)
     if one > longest:
         return one, 0.0

@@ -1,17 +1,5 @@
 """In which way a scikit-learn style estimator can be trained by epochs.
 
-An epoch is ``steps_per_epoch`` passes, trees or boosting rounds, whichever of these
-the estimator can add to its earlier training:
-
-===============  ==================================================================
-``partial_fit``  a pass over the training rows: SGD, MLP, naive Bayes, MiniBatchKMeans
-``n_estimators`` trees of a warm-started ensemble: RandomForest, ExtraTrees, Bagging,
-                 GradientBoosting, IsolationForest
-``max_iter``     rounds of HistGradientBoosting, warm-started
-``boosting``     rounds of xgboost or lightgbm, continued from the last booster
-``pipeline``     the last step of a ``Pipeline``; its transformers are fitted once
-===============  ==================================================================
-
 The method is chosen by the attributes of an instance, not by its class, so other
 libraries' estimators and a user's own work the same way.
 """
@@ -42,7 +30,7 @@ PASSES = 100
 class EpochMethod(NamedTuple):
     """How an estimator trains by epochs."""
 
-    kind: Kind  # one of the module's table
+    kind: Kind  # passes over the rows, trees, rounds, or what the last step has
     parameter: str | None  # it would count the epochs; the search sets it
 
 
@@ -88,14 +76,7 @@ _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model
 
 
 def epoch_method(estimator: Any) -> EpochMethod:
-    """Return how an estimator trains by epochs, or raise why it cannot.
-
-    The answer holds for this instance with its parameters as they are set.
-
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> epoch_method(RandomForestClassifier())
-    EpochMethod(kind='n_estimators', parameter='n_estimators')
-    """
+    """Return how an estimator trains by epochs, or raise why it cannot."""
     params = params_of(estimator)
     if isinstance(estimator, Pipeline):
         return _pipeline_method(estimator)
@@ -120,13 +101,10 @@ def epoch_method(estimator: Any) -> EpochMethod:
 
 
 def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
-    """Return the epochs of a full training: ``PASSES``, or all trees or rounds.
-
-    How many passes an estimator makes at most says little: it stops by itself long
-    before. An ensemble has as many trees as it was given.
-    """
+    """Return the epochs of a full training: ``PASSES``, or all trees or rounds."""
     last = _innermost(estimator)[1]
     kind, parameter = epoch_method(last)
+    # how many passes one makes at most says little: it stops by itself long before
     steps = PASSES
     if kind != "partial_fit" and parameter is not None:
         steps = params_of(last)[parameter]
@@ -141,11 +119,8 @@ def same_in_one_fit(estimator: Any) -> bool:
 
 
 def passes(estimator: Any) -> list[str]:
-    """Return parameters by which ``partial_fit`` may make several passes in a call.
-
-    That of scikit-learn's own estimators makes one.
-    """
-    prefix, model = _innermost(estimator)
+    """Return parameters by which ``partial_fit`` may make several passes in a call."""
+    prefix, model = _innermost(estimator)  # scikit-learn's own make one
     params = {} if _of_scikit_learn(model) else params_of(model)
     counts = filter(_PASSES.fullmatch, params)
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
@@ -227,11 +202,8 @@ def last_step(estimator: Any) -> Any:
 
 
 def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
-    """Return the method whose metadata request decides what training receives.
-
-    It depends on the class alone, so that one search has one answer: an estimator
-    that has ``partial_fit`` for some of its parameters counts as having it.
-    """
+    """Return the method whose metadata request decides what training receives."""
+    # also one that has it for some parameters only: one search has one answer
     own = hasattr(estimator, "partial_fit") or hasattr(type(estimator), "partial_fit")
     return "partial_fit" if own else "fit"
 

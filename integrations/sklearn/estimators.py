@@ -30,10 +30,7 @@ from risingsearch.integrations.sklearn.transformers import RowCache, Transformer
 
 
 def class_labels(estimator: Any, y: Any) -> Any:
-    """Return the ``classes`` that ``partial_fit`` takes, of all of ``y``; or None.
-
-    There is an array for each output of a ``MultiOutputClassifier``.
-    """
+    """Return the ``classes`` that ``partial_fit`` takes, of all outputs; or None."""
     estimator = last_step(estimator)
     if not _takes_classes(estimator):
         return None
@@ -43,16 +40,7 @@ def class_labels(estimator: Any, y: Any) -> Any:
 
 
 class EpochTrainer:
-    """Trains one estimator on one set of rows, an epoch at a time.
-
-    It can be pickled after any epoch, and continues as if it had not been. Every epoch
-    must be given the same rows.
-
-    The estimator, a clone that is configured and unfitted, is fitted in place;
-    parameters that count epochs or would stop it are set. ``steps_per_epoch`` counts
-    the passes, trees or boosting rounds of an epoch; ``classes`` is what
-    ``class_labels`` returns, by default read from the first ``y``.
-    """
+    """Trains an estimator in place, an epoch at a time, always on the same rows."""
 
     def __init__(
         self, estimator: Any, steps_per_epoch: int = 1, classes: Any = None
@@ -68,22 +56,14 @@ class EpochTrainer:
     def train(
         self, X: Any, y: Any = None, cache: RowCache | None = None, /, **fit_params: Any
     ) -> None:
-        """Train one more epoch.
-
-        ``fit_params`` go to the estimator's training method; to the steps of a
-        ``Pipeline`` as its ``fit`` passes them. Trainers of the same rows that are
-        given the same ``cache`` share what their transformers make.
-        """
+        """Train one more epoch; trainers with one ``cache`` share transformed rows."""
         cache = RowCache() if cache is None else cache
         X, params = self.transformers.fit_transform(X, y, fit_params, cache)
         self._stepper.train(X, y, params)
         self.epochs += 1
 
     def prepared(self, X: Any, part: str, cache: RowCache) -> tuple[Any, Any]:
-        """Model without its transformers, and the rows as it sees them.
-
-        ``part`` tells the rows of a fold apart; they are transformed once.
-        """
+        """Model without its transformers, and the rows as it sees them."""
         model = self.transformers.model
         return model, self.transformers.transform(X, part, cache)
 

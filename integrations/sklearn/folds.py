@@ -38,10 +38,7 @@ from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 def frozen_splits(
     cv: Any, estimator: Any, X: Any, y: Any, params: Mapping[str, Any], random: Any
 ) -> list[tuple[Any, Any]]:
-    """Return the splits that serve every epoch of every arm: at least one.
-
-    A float ``cv`` holds out that share of the rows once, drawn by ``random``.
-    """
+    """Return the splits that serve every epoch of every arm: at least one."""
     classifier = is_classifier(estimator)
     if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
         if not 0.0 < float(cv) < 1.0:
@@ -83,11 +80,7 @@ def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
 
 
 class Models(list["EpochTrainer | Retrainer"]):
-    """The trainers of an arm, one per fold.
-
-    They are pickled with the classes and functions that only this process knows, such
-    as those of a notebook, so that they can come back from a worker.
-    """
+    """The trainers of an arm, one per fold, pickled with classes of this process."""
 
     def __reduce__(self) -> tuple[type[Models], tuple[Any]]:
         return Models, (wrap_non_picklable_objects(list(self), keep_wrapper=False),)
@@ -138,12 +131,9 @@ class Folds:
         return {"score": float(np.mean(scores)), **details}
 
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
-        """Return a fresh estimator, trained for some epochs on all rows.
-
-        With a resource, with all of it: that is what its first epochs tell about.
-        """
+        """Return a fresh estimator, trained for some epochs on all rows."""
         at_once = 1
-        if self.resource is not None:
+        if self.resource is not None:  # all of it, which its first epochs tell about
             n_epochs = 1
         elif same_in_one_fit(configured(self.estimator, params)):
             n_epochs, at_once = 1, n_epochs
@@ -265,12 +255,10 @@ class Folds:
 
     @property
     def _scores_predictions(self) -> bool:
-        """Whether the scorer can be given the last step and rows made for it.
-
-        A callable of the user may look into the pipeline; so may routed metadata.
-        """
+        """Whether the scorer can be given the last step and rows made for it."""
         scorers = getattr(self.scorer, "_scorers", {"score": self.scorer}).values()
         own = (_BaseScorer, _PassthroughScorer)
+        # a callable of the user may look into the pipeline; so may routed metadata
         routed = self.score_params and self.config["enable_metadata_routing"]
         return not routed and all(isinstance(scorer, own) for scorer in scorers)
 
@@ -327,10 +315,7 @@ def seed_where_none(estimator: Any, seed: int) -> None:
 
 
 def unseeded_of_transformers(estimator: Any) -> list[str]:
-    """Return the parameters ``random_state`` that are None before a pipeline's model.
-
-    Candidates share what transformers make, so these get a seed of the search.
-    """
+    """Return each ``random_state`` that is None before a pipeline's model."""
     of_model = ""
     model = estimator
     while isinstance(model, Pipeline):

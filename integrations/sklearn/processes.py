@@ -34,12 +34,7 @@ _IDLE: list[tuple[Any, ProcessPoolExecutor]] = []
 
 
 class SentOnce:
-    """A trainable that pickles as a token, for workers that read it from a file.
-
-    Where that file is gone it unpickles as None: results can be read anywhere, and
-    restoring the best state of one takes pickle alone. Arrays are mapped into the
-    workers, which share the memory until they write to them.
-    """
+    """A trainable that pickles as a token, for workers that read it from a file."""
 
     def __init__(self, trainable: Any) -> None:
         self.trainable = trainable
@@ -78,10 +73,7 @@ class SentOnce:
 
 
 def _remove_left_over(root: Path) -> None:
-    """Remove files of programs on this machine that were killed with what removes them.
-
-    The manager of the files names the process after ``joblib_memmapping_folder_``.
-    """
+    """Remove files of programs that were killed with what removes them."""
     for folder in root.glob(f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"):
         number = folder.name.split("_")[3]
         if number.isdecimal() and not psutil.pid_exists(int(number)):
@@ -92,7 +84,7 @@ def _received(token: str, path: str) -> Any:
     if token not in _SENT and os.path.exists(path):
         _forget()
         _SENT[token] = pickle.loads(Path(path).read_bytes())
-    return _SENT.get(token)
+    return _SENT.get(token)  # None: the file is gone, and results can be read
 
 
 def _forget() -> None:
@@ -100,11 +92,7 @@ def _forget() -> None:
 
 
 class WorkerProcesses(SingleProcesses):
-    """Processes that wait for the next search in this program when one has ended.
-
-    Each gets its share of the processors for the threads of its numerical libraries,
-    unless the environment says otherwise.
-    """
+    """Processes that wait for the next search in this program when one has ended."""
 
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:
         share = str(max(1, cpu_count() // n_workers))

@@ -66,11 +66,7 @@ class Resource:
 def training_rows(
     splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
 ) -> Resource:
-    """``resource="n_samples"``: a share of the training rows of each fold.
-
-    Every epoch sees the rows of the one before, and more: of each class in proportion,
-    and at least one of each. Of folds of all sizes it is the same share.
-    """
+    """Return ``resource="n_samples"``: the same rising share of each fold."""
     random = np.random.default_rng(seed)
     folds = [np.arange(len(strata))[train] for train, _ in splits]
     orders = [nested_order(strata[train], random) for train in folds]
@@ -121,11 +117,7 @@ def _value_of(name: str, estimator: Any) -> int:
 
 
 def halved(full: int, n: int, least: int) -> list[int]:
-    """Return ``n`` rising amounts up to all: each half of the next, or rather more.
-
-    >>> halved(160, 5, 1), halved(100, 5, 30), halved(4, 4, 1)
-    ([10, 20, 40, 80, 160], [30, 40, 54, 74, 100], [1, 2, 3, 4])
-    """
+    """Return ``n`` rising amounts up to all: each half of the next, or rather more."""
     factor = min(2.0, (full / least) ** (1 / max(1, n - 1)))
     amounts = [
         max(least + k, int(full / factor ** (n - 1 - k) + 1e-9)) for k in range(n)
@@ -134,10 +126,7 @@ def halved(full: int, n: int, least: int) -> list[int]:
 
 
 def nested_order(strata: Any, random: np.random.Generator) -> Any:
-    """Return the rows so that the first ones, however many, have all strata.
-
-    Each in proportion to its size, rounded up.
-    """
+    """Return the rows so that the first ones have all strata in proportion."""
     rows = random.permutation(len(strata))
     place = np.empty(len(rows))
     for stratum in np.unique(strata):
@@ -172,10 +161,7 @@ def _strata(estimator: Any, X: Any, y: Any) -> Any:
 
 
 class Retrainer:
-    """Trains one estimator anew in every epoch; otherwise as an ``EpochTrainer``.
-
-    ``settings`` are the parameters that each epoch sets, one dict per epoch.
-    """
+    """Trains one estimator anew in every epoch; otherwise as an ``EpochTrainer``."""
 
     def __init__(self, estimator: Any, settings: Sequence[Mapping[str, Any]]) -> None:
         self.estimator = estimator  # of the last epoch

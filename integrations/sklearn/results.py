@@ -18,11 +18,7 @@ from risingsearch.search.results import SearchResult
 
 
 def on_equal_terms(result: SearchResult) -> SearchResult:
-    """Return a result by a resource, whose amounts are not compared with each other.
-
-    Every arm counts with its score at the last epoch that several arms reached, or
-    before if it did not; of those that reached it the best has won.
-    """
+    """Return a result by a resource, of the last epoch that several arms reached."""
     scores: dict[int, dict[int, float]] = defaultdict(dict)
     for row in result.history:
         if math.isfinite(row["score"]) and "failure" not in row:
@@ -48,12 +44,7 @@ _OF_FAILED = re.compile(r"(mean|std|split\d+)_(test|train)_")
 
 
 def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
-    """``cv_results_`` as scikit-learn formats it: scores at a candidate's best epoch.
-
-    A candidate that was never opened has NaN and the worst rank; one that was opened
-    and never had a finite score has ``error_score``. Times are totals over the epochs
-    of a split.
-    """
+    """``cv_results_`` in the format of scikit-learn: scores at the best epochs."""
     rows = defaultdict(list)
     for row in result.history:
         rows[row["arm"]].append(row)

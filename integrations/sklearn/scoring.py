@@ -39,11 +39,7 @@ RANGES: dict[str, Range] = {
 
 
 def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
-    """Return between which ends the score that schedules lies; None if unknown.
-
-    Known are scikit-learn's own metrics, and the ``score`` of classifiers and
-    regressors that take it from scikit-learn.
-    """
+    """Return between which ends the score that schedules lies; None if unknown."""
     if metric not in (None, FIRST):
         scorer = getattr(scorer, "_scorers", {}).get(metric)
     if hasattr(scorer, "_estimator"):  # what check_scoring makes of scoring=None
@@ -69,11 +65,7 @@ def suits(policy: Any, score_range: Range) -> bool:
 
 
 def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
-    """Metric that schedules if a scorer has several, else None.
-
-    It is the one that ``refit`` names, or the first if ``refit`` is False or a
-    callable. Which metrics a callable returns is known only after a call.
-    """
+    """Metric that schedules if a scorer has several, else None."""
     if hasattr(scorer, "_scorers"):
         if refit is False or callable(refit):
             return str(next(iter(scorer._scorers)))

@@ -26,12 +26,7 @@ from risingsearch.search.search import RisingSearch
 
 
 class SearchRun:
-    """The search behind a fitted ``RisingSearchCV``, with its models and its workers.
-
-    Without an executor it starts ``n_jobs`` processes. All other options are those of
-    ``RisingSearch``. ``seconds_before`` are taken off a wall-clock budget, and if it
-    ``refits`` the time that training the best configuration once more will take.
-    """
+    """The search behind a fitted ``RisingSearchCV``, with its models and workers."""
 
     def __init__(
         self,
@@ -72,11 +67,7 @@ class SearchRun:
         )
 
     def train(self, tasks: FitTasks) -> SearchResult:
-        """Train until the budget is spent, and tell the callbacks of every epoch.
-
-        Worker processes without a job are left to the next search; after an interrupt
-        all end at once.
-        """
+        """Train until the budget is spent, and tell the callbacks of every epoch."""
 
         def tell(report: Report) -> None:
             of_arm = self._fit_seconds.setdefault(report.job.arm, [])

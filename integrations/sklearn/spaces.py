@@ -23,20 +23,14 @@ _WHOLE = "a whole configuration"
 
 
 def as_sampled(space: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a space with lists and with distributions that have ``rvs``.
-
-    Draws from it become configurations in ``as_configurations``.
-    """
+    """Return a space with lists and with distributions that have ``rvs``."""
     if _is_of("ConfigSpace", "ConfigurationSpace", space):
         return {_WHOLE: _Whole(space)} if len(space) else space
     return {name: _choices(value) for name, value in space.items()}
 
 
 def as_configurations(drawn: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Convert draws to configurations, those of a ``ConfigurationSpace`` once each.
-
-    Its parameters that are not active in a configuration are not in it.
-    """
+    """Convert draws to configurations, those of a ``ConfigurationSpace`` once each."""
     plain: list[dict[str, Any]] = []
     known = set()
     for params in drawn:

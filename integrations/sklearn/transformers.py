@@ -27,10 +27,7 @@ LIMIT = 2**30
 
 
 class RowCache:
-    """Keeps rows by their key, up to ``limit`` bytes: the least recently used go first.
-
-    Threads may share it: rows that several of them need are made once.
-    """
+    """Keeps rows up to ``limit`` bytes, the last used; threads make them once."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.size = 0  # bytes
@@ -76,11 +73,7 @@ class _Step(NamedTuple):
 
 
 class Transformers:
-    """All steps before the model of a pipeline, for the rows of one fold.
-
-    A pipeline may be the last step of another; ``model`` is the last step of the
-    innermost one. An estimator that is no pipeline is a model without transformers.
-    """
+    """All steps before the model of a pipeline, or of nested ones, for one fold."""
 
     def __init__(self, estimator: Any) -> None:
         self.model = estimator

@@ -23,11 +23,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 def proposer_of(
     given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
 ) -> Proposer | None:
-    """Return the proposer of a search, informed by earlier searches if there are any.
-
-    ``given`` are the arguments of ``RisingSearch``. "auto" stands for the proposer that
-    fits the candidates.
-    """
+    """Return the proposer of a search, informed by its earlier searches."""
     own: Any = given["proposer"]
     if own == "auto":
         own = _auto_proposer(given, candidates)
@@ -64,10 +60,7 @@ def _auto_proposer(
 def header_of(
     given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], entropy: Any
 ) -> dict[str, Any]:
-    """Return the header of a new search's journal, as JSON values.
-
-    ``given`` are the arguments that every process of the search is given alike.
-    """
+    """Return the header of a new search's journal, as JSON values."""
     fingerprint = dict(given["fingerprint"] or {})
     saved = {name: given[name] for name in given if name not in ("prior", "candidates")}
     settings = settings_of(candidates, saved | {"fingerprint": fingerprint})
@@ -105,12 +98,7 @@ def checked_candidates(
 def with_enqueued(
     candidates: Sequence[Mapping[str, Any]], enqueue: Iterable[Mapping[str, Any] | int]
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return all candidates, and which arms are opened first.
-
-    Those enqueued that are not among the candidates come after them. A number is that
-    of a candidate. Values are not compared with any space: as in Optuna, what is
-    enqueued may lie outside it.
-    """
+    """Return all candidates, and which arms are opened first."""
     everyone = [dict(params) for params in candidates]
     first: list[int] = []
     for one in checked_enqueue(enqueue):
@@ -173,11 +161,7 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def settings_of(
     candidates: Sequence[Mapping[str, Any]], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return candidates and arguments as JSON values that can be compared.
-
-    What JSON cannot hold is shown as text among the candidates; a policy or a proposer
-    is named; in another argument it is an error.
-    """
+    """Return candidates and arguments as JSON values that can be compared."""
     settings: dict[str, Any] = {"candidates": [_shown(params) for params in candidates]}
     for name, value in arguments.items():
         if name in ("policy", "proposer") and not isinstance(value, str | None):

@@ -90,24 +90,19 @@ def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
 
 
 class CallbackList:
-    """The callbacks of a search, called with the epochs that its scheduler records.
-
-    ``scheduler`` returns the scheduler: another one has recorded the same, perhaps in
-    another order, and continues with it. Seconds of jobs without a report are their
-    cost. ``name`` returns what callbacks know an arm of the scheduler by.
-    """
+    """The callbacks of a search, called with the epochs that its scheduler records."""
 
     def __init__(
         self,
         callbacks: Sequence[Callback],
-        scheduler: Callable[[], Scheduler],
+        scheduler: Callable[[], Scheduler],  # another one may continue with its history
         *,
         search: str,
         metric: str,
         params: Callable[[int], Mapping[str, Any]],
         reports: Mapping[int, Report],
         stop: Callable[[], object],
-        name: Callable[[int], int] = int,
+        name: Callable[[int], int] = int,  # of an arm of the scheduler
     ) -> None:
         self.callbacks = callbacks
         self._scheduler = scheduler

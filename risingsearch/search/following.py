@@ -54,11 +54,7 @@ class RunVersion(NamedTuple):
 
 
 class RunReader:
-    """Reader of the search in a run directory, which changes nothing there.
-
-    Each ``read`` takes in what was added to the journal since the last one. Nothing is
-    unpickled or run. The directory ``may_come`` later.
-    """
+    """Reader of the search in a run directory, which changes nothing there."""
 
     def __init__(self, run_dir: str | Path, *, may_come: bool = False) -> None:
         self.path = Path(run_dir)

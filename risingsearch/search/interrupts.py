@@ -32,10 +32,7 @@ def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def noted_termination(note: Callable[[], None]) -> Iterator[None]:
-    """Call ``note`` before a request to terminate ends this process.
-
-    A handler that is set already stays, and so do those of other threads.
-    """
+    """Call ``note`` before a request to terminate, if unhandled, ends this process."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -60,10 +57,7 @@ def noted_termination(note: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupted_by_termination() -> Iterator[None]:
-    """Treat a request to terminate this process as Ctrl-C is treated.
-
-    After either, requests change nothing; another Ctrl-C interrupts what is left.
-    """
+    """Treat a request to terminate this process as Ctrl-C is treated."""
     numbers = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
     usual = {
         number: handler

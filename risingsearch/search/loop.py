@@ -53,11 +53,7 @@ name the arm's own values.
 
 
 class FirstFailures:
-    """Early end of a run whose first arms have all failed, without any score.
-
-    If arms may be retried, it takes as many failures as ten arms have before they are
-    retired. The next run of the search counts anew: the mistake may be corrected.
-    """
+    """Early end of a run whose first arms have all failed, without any score."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -82,12 +78,7 @@ class FirstFailures:
 
 
 class WallClock:
-    """Wall-clock of a search: the seconds of its runs, without the time between them.
-
-    The scheduler is told of it only if the budget is in wall-clock time. A ``timeout``
-    ends each run after so many seconds, under any budget. Both ends leave the
-    ``seconds_besides`` that steps before and after a run take, such as a refit.
-    """
+    """Wall-clock of a search: the seconds of its runs, not the time between them."""
 
     def __init__(
         self,
@@ -105,10 +96,7 @@ class WallClock:
         self._returned: dict[int, float] = {}  # by job
 
     def resume(self, recorded: float) -> None:
-        """Begin, or continue from the end of the last run of the search.
-
-        That is when the last recorded job came back; NaN if it was not measured.
-        """
+        """Begin, or continue from the end of the last run of the search."""
         self._run_began = time.monotonic()
         spent = self._scheduler.spent / self._second if self._counts else 0.0
         known = recorded if math.isfinite(recorded) else 0.0
@@ -142,10 +130,7 @@ class WallClock:
         return f"the timeout of {self._timeout:g} seconds is over"
 
     def is_overdue(self, longest: float) -> bool:
-        """Whether jobs that last so long would be back: the time is over since then.
-
-        None has come back so far if they last 0 seconds.
-        """
+        """Whether jobs that last so long would be back: the time is over since then."""
         return -self.left > self.grace(longest)
 
     def grace(self, longest: float) -> float:
@@ -174,11 +159,7 @@ class WallClock:
 
 
 def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
-    """Return the outcome of a job with its cost in the unit of the budget.
-
-    Under a budget in cost that is the sum of its epochs' costs, unknown if one has
-    failed; else its training time, under a budget in epochs in seconds.
-    """
+    """Return the outcome of a job with its cost in the unit of the budget."""
     if unit != COST:
         per_second = (gpus if unit == "gpu_hours" else 1.0) / SECONDS.get(unit, 1.0)
         return outcome._replace(cost=outcome.elapsed * per_second)
@@ -189,10 +170,7 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
 
 
 class Loop:
-    """The loop of a search: workers train the jobs of the scheduler until it is done.
-
-    Where jobs run ``in_process``, Ctrl-C waits for the end of an epoch.
-    """
+    """The loop of a search: workers train the jobs of the scheduler until the end."""
 
     def __init__(
         self,
@@ -343,21 +321,14 @@ class Loop:
         return self._unfinished.pop()
 
     def _trains_alone(self, job: Job) -> bool:
-        """Whether a job may have killed its process, so that its next death proves it.
-
-        It is then the only one in flight.
-        """
+        """Whether a job may have killed its process: then only it is in flight."""
         return not self._workers.isolates_jobs and self._log.deaths[job.id] > 0
 
     def _failed_by_deaths(self, job: Job) -> Report | None:
-        """Return the report of a job that has killed its processes; None for others.
-
-        A single death proves nothing if others ran in the process, or if the process of
-        the search may have been killed for another reason.
-        """
+        """Return the report of a job that has killed its processes; None for others."""
         deaths = self._log.deaths[job.id]
         attempts = self._scheduler.max_failures + 1
-        if not self._workers.isolates_jobs:
+        if not self._workers.isolates_jobs:  # a single death proves nothing
             attempts = max(2, attempts)
         is_late = deaths > 0 and self._clock.left <= 0.0
         if deaths < (1 if is_late else attempts):
@@ -461,11 +432,7 @@ class Loop:
     def _next_done(
         self,
     ) -> concurrent.futures.Future[Outcome] | None:
-        """Return the first finished job; of several, the one asked for first.
-
-        None comes back where there is room for another job before one is finished, or
-        none is to be waited for.
-        """
+        """Return the first finished job in order; None if another may start before."""
         room = self._room()
         while not (done := [future for future in self._futures if future.done()]):
             if self._progress is not None:
@@ -495,10 +462,7 @@ class Loop:
         self._abandon()
 
     def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report | None:
-        """Record the outcome of a job; until then it counts as in flight.
-
-        None comes back if its worker has died: then it is tried again.
-        """
+        """Record the outcome of a job; None if its worker died: it is tried again."""
         try:
             outcome = future.result()
         except SetupError:

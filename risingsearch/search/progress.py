@@ -31,11 +31,7 @@ WORTH_SAYING, FEWEST_SECONDS = 1 / 3, 5.0
 
 
 class ProgressLine:
-    """Budget used, time left, best score and its arm, arms by status.
-
-    It goes to standard error or to a cell of a notebook during a ``with`` block.
-    ``note`` returns what else is to be known, such as why jobs wait.
-    """
+    """Budget used, time left, best score and its arm, arms by status."""
 
     def __init__(self, scheduler: Scheduler, note: Callable[[], str] = str) -> None:
         self._scheduler = scheduler
@@ -169,11 +165,7 @@ def _has_size() -> bool:
 
 
 class Starts:
-    """Measured starts of jobs: the share of the time they take, and what to set.
-
-    Half as many epochs as a start takes as long as are enough for a job; if a start
-    takes as long as half of an arm, pausing the arm saves too little.
-    """
+    """Measured starts of jobs: the share of the time they take, and what to set."""
 
     def __init__(self, max_epochs: int) -> None:
         self._max_epochs = max_epochs
@@ -210,6 +202,7 @@ class Starts:
             return None
         if sum(self._startups) < FEWEST_SECONDS:
             return None
+        # half of an arm for a start: pausing the arm saves too little
         worth = median(self._startups) / max(self._epoch, 1e-9)
         if worth >= self._max_epochs / 2:
             return self._max_epochs

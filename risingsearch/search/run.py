@@ -80,10 +80,7 @@ class Run(NamedTuple):
 
     @classmethod
     def open(cls, path: Path) -> Run:
-        """Read the search in a directory; a RunDirError if there is none.
-
-        Nothing is unpickled, run or locked.
-        """
+        """Read the search in a directory; a RunDirError if there is none."""
         with no_collection(), understood(path):
             run = cls(path, saved_search(path))
             for name in ("metric", "begun"):
@@ -137,12 +134,7 @@ class Run(NamedTuple):
     def arguments(
         self, known: Sequence[str], given: Mapping[str, Any], *, unpickle: bool
     ) -> dict[str, Any]:
-        """Return the ``known`` arguments, with the objects among them as ``given``.
-
-        Candidates that JSON cannot hold are unpickled, which can run any code, or else
-        shown as text, with ``AS_TEXT`` as their name. Without ``unpickle`` the search
-        is only shown: recorded decisions need neither the policy nor the proposer.
-        """
+        """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
         if unknown := sorted(settings.keys() - set(known)):
             msg = (
@@ -170,7 +162,7 @@ class Run(NamedTuple):
             arguments |= {"policy": "round-robin", "policy_params": None}
         if unpickle and self.header["candidates"] is not None:
             pickled = base64.b64decode(self.header["candidates"])
-            return arguments | {"candidates": pickle.loads(pickled)}
+            return arguments | {"candidates": pickle.loads(pickled)}  # runs any code
         arguments["candidates"] = [
             {AS_TEXT: str(params[SHOWN])} if SHOWN in params else from_json(params)
             for params in settings["candidates"]
@@ -201,11 +193,7 @@ def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, 
 
 
 def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOptions]:
-    """Check the arguments of ``RisingSearch``, convert and complete them in place.
-
-    Those of a ``run`` that continues come from its header. The options that its
-    scheduler takes come back, too.
-    """
+    """Check the arguments of ``RisingSearch``, convert and complete them in place."""
     candidates, enqueue = with_enqueued(
         checked_candidates(given["candidates"]), given["enqueue"]
     )

@@ -68,11 +68,7 @@ def sigint_deferred() -> Iterator[None]:
 
 
 class RunLog:
-    """The log of a search: its scheduler, the reports and the retained checkpoints.
-
-    With a directory, no result reaches the scheduler before it is on disk; a decision
-    that is lost with the process is made again.
-    """
+    """The log of a search: its scheduler, the reports and the retained checkpoints."""
 
     def __init__(
         self,
@@ -127,10 +123,8 @@ class RunLog:
             self.drop_unneeded()
 
     def _note_end_of_process(self) -> None:
-        """Count the jobs that were in training when an earlier process was killed.
-
-        Jobs of worker processes are not counted: they cannot have killed it.
-        """
+        """Count the jobs that were in training when an earlier process was killed."""
+        # those of worker processes cannot have killed it
         if killers := [job for job, here in self._running.items() if here]:
             self.died(killers)
         self.release()
@@ -181,11 +175,7 @@ class RunLog:
     # ------------------------------------------------------------------ the events
 
     def begin(self, job: Job | None = None, *, here: bool = False) -> None:
-        """Write a ``started`` event for each job in flight that has none.
-
-        And another one for the ``job`` that is trained now, if it was interrupted.
-        ``here`` says that it runs in this process, which it can kill.
-        """
+        """Write a ``started`` event for each job in flight that has none."""
         self._is_abandoned &= job is None
         for one in self.scheduler.in_flight:
             begins = one == job and one.id not in self._running
@@ -231,11 +221,7 @@ class RunLog:
             self._is_writing = False
 
     def record(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """Record the outcome of a job: on disk first, then in the scheduler.
-
-        ``keep_live`` keeps its state in memory even if there is a checkpoint on disk.
-        Callers defer Ctrl-C meanwhile.
-        """
+        """Record the outcome of a job: on disk first, then in the scheduler."""
         try:
             if self.directory is not None:
                 self.directory.check_held()
@@ -409,10 +395,7 @@ class RunLog:
         (folder / "checkpoint").write_bytes(checkpoint)
 
     def all_failed(self, since: int, *, early: bool) -> SearchFailedError:
-        """Return the error for a search, or its jobs since one, without a finite score.
-
-        ``early`` says that it ended because of that.
-        """
+        """Return the error of a search, or its jobs since one, without a score."""
         first = 0 if self.scheduler.with_all_results().best_arm is None else since
         reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
         opened = len({report.job.arm for report in reports})

@@ -241,11 +241,7 @@ class Outcome(NamedTuple):
 
 
 class Workers(ABC):
-    """Where a search has its jobs trained.
-
-    The adapter of a cluster subclasses this, to send data once and to leave states
-    where they are.
-    """
+    """Where a search has its jobs trained."""
 
     gpus: float | None = None
     """GPUs of each worker, if it is given some."""
@@ -294,22 +290,14 @@ class StartedEpochs(list[Any]):
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
-    """Train the epochs of one job; a failure comes back in the report.
-
-    An epoch counts once all that is kept of it is safe, so that what an arm is resumed
-    from has seen as many epochs as were counted. The clock runs while the arm starts,
-    resumes and trains, not while it is saved.
-    """
+    """Train the epochs of one job; a failure comes back in the report."""
     return run_from(partial(start_or_restore, trainable, task), trainable, task)[0]
 
 
 def run_from(
     begin: Callable[[], Any], trainable: Any, task: Task
 ) -> tuple[Outcome, Any]:
-    """Train the epochs of one job from the state that ``begin`` returns.
-
-    The last live state comes back too, or None if the arm does not resume from it.
-    """
+    """Train the epochs of one job from the state that ``begin`` returns."""
     run = _JobRun(trainable, task)
     failure: Exception | None = None
     state = resume_from = None
@@ -384,16 +372,14 @@ class _JobRun:
 
     @contextmanager
     def limited(self, n_epochs: int) -> Iterator[None]:
-        """End this process if epochs take too long; what they do then is printed.
-
-        A thread of C does so, which waits for no lock of Python.
-        """
+        """End this process if epochs take too long; what they do then is printed."""
         task = self._task
         late = max(0.0, task.deadline - time.time()) + task.grace
         seconds = min(task.epoch_timeout * n_epochs, late)
         if seconds > threading.TIMEOUT_MAX:
             yield
             return
+        # a thread of C, which waits for no lock of Python
         faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)
         try:
             yield
@@ -470,11 +456,7 @@ _COUNTED: ContextVar[list[float]] = ContextVar("counted")
 
 
 def count_seconds(seconds: float) -> None:
-    """Say how long the call of ``train`` or ``train_epochs`` that asks has trained.
-
-    For a trainable that has waited for its turn besides, as in the queue of a cluster:
-    it is charged this instead of the time that passes until it returns.
-    """
+    """Say how long the call of ``train`` or ``train_epochs`` that asks has trained."""
     _COUNTED.get([]).append(seconds)
 
 
