@@ -238,10 +238,7 @@ class Folds:
     def _fill_failed(
         self, scores: dict[str, Any], given: Any, rows: _Rows, part: str
     ) -> None:
-        """Replace the traceback of each metric that failed, in place.
-
-        The one that schedules raises its exception.
-        """
+        """Replace tracebacks of metrics that failed; the scheduling one raises."""
         for name, text in scores.items():
             if not isinstance(text, str):
                 continue

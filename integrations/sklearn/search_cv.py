@@ -52,56 +52,41 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
         ``Pipeline`` whose last step is one of these. With a ``resource``, anything.
     param_distributions : dict, ConfigurationSpace, list of dict
-        A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), also
-        with Optuna's distributions, or a ``ConfigurationSpace``; or a list of such
-        spaces and of configurations with their values.
+        A space as ``RandomizedSearchCV`` takes it, also with Optuna's distributions, or
+        a ``ConfigurationSpace``; or a list of such spaces and of configurations.
     policy : str or callable, default="auto"
-        Decides which configuration trains next; see ``risingsearch.list_policies``.
-        ``"auto"`` is the default for tuning, ``trusted-damped-slope``; if there are
-        more candidates than the budget opens, a model of the scores so far proposes
-        every second one.
+        Decides which configuration trains next; see ``Scheduler``.
     budget : int, str or Budget, optional
         Epochs over all configurations, at least one per candidate unless there is a
-        ``prior``; or a time, as text or as a ``Budget``: "8h" of training, "8wall-h" of
-        wall-clock time. An epoch trains and scores every fold once. Optional if there
-        is a ``timeout``.
+        ``prior``; or a time, "8h" of training or "8wall-h" of wall-clock time. An epoch
+        trains and scores every fold once. Optional if there is a ``timeout``.
     timeout : float, optional
         Wall-clock seconds for the whole ``fit``, with the refit, for any ``n_jobs``.
         With a ``budget`` too, the one that is used up first ends the search.
-    epoch_timeout : float, optional
-        Seconds that an epoch may take with ``n_jobs`` processes: after those it is
-        ended with its process, and has failed.
     n_candidates : int or "auto", default="auto"
-        Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
-        ``policy="auto"`` one per epoch of the budget, of which under a half are
-        opened; 500 if the budget is time). Configurations in a list are all taken.
+        Configurations drawn from the space, beside those in a list; ``"auto"`` follows
+        the policy's rule (with ``policy="auto"`` one per epoch of the budget, of which
+        under a half are opened; 500 if the budget is time).
     max_epochs : int, optional
         Epochs one configuration can use at most; by default the whole budget. If that
         is time, those of a full training: 100 passes over the rows, or all trees or
         rounds of an ensemble. With a ``resource`` 5.
-    policy_params : dict, optional
-        Parameters of the policy.
     scoring : str, callable, list, tuple or dict, optional
         As in ``GridSearchCV``. With several metrics ``refit`` names the one that
         schedules and decides; if it is False or a callable, the first one schedules.
     cv : int, float, splitter or iterable, optional
-        As in ``GridSearchCV``; a float between 0 and 1 holds out that share of the
-        rows once, of each class in proportion, where a class is too rare rather less.
-        The splits are made once and serve every epoch.
+        As in ``GridSearchCV``, split once for all epochs; a float between 0 and 1 holds
+        out that share of the rows once, of each class in proportion if possible.
     refit : bool, "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows, for as many epochs as
-        its best score took: that many epochs more. ``"best"`` hands over the model that
-        had the best score, trained on the training rows of a single split, at no cost.
-        With several metrics, the name of one (and then trained afresh). A callable maps
-        ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
+        its best score took. ``"best"`` hands over the model that had the best score,
+        trained on the training rows of a single split, at no cost. A text names one of
+        several metrics. A callable maps ``cv_results_`` to the index to train afresh.
+        ``False`` trains nothing.
     n_jobs : int, optional
         Processes that train at the same time, or threads under
         ``joblib.parallel_config("threading")``; -1 for all processors. With an
         ``executor``, how many of its workers to use.
-    deterministic : bool, default=False
-        Whether every run with the same ``n_jobs``, under a budget in epochs, gives the
-        same result, whichever epoch ends first; see ``Scheduler``. A process may then
-        wait for a slower one.
     executor : concurrent.futures.Executor, optional
         Where to train instead; it is not shut down. The data travel with every job, but
         once to each worker of a Dask cluster (``client.get_executor()``).
@@ -113,8 +98,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Seed of the candidates, of the search, and of every ``random_state`` parameter
         of the estimator that is None.
     verbose : int, default=0
-        From 1 on, one live line on a terminal or a bar in a notebook; elsewhere, such
-        as in a log file, a line every tenth of the budget or every minute (needs tqdm).
+        From 1 on, the ``progress`` of ``RisingSearch`` (needs tqdm).
     return_train_score : bool, default=False
         Score the training rows too, which takes time.
     steps_per_epoch : int or "auto", default="auto"
@@ -130,34 +114,16 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     run_dir : path, optional
         Directory that keeps the search: after a crash the same call of ``fit`` resumes
         it; with other arguments or data it is an error. ``random_state`` must be an
-        int. The models are unpickled, which can run any code: a directory that belongs
-        to another user, or that everybody can write to, is refused.
-    checkpoints : str, optional
-        URL of an object store for the checkpoints of ``run_dir``, such as
-        "s3://bucket/runs/first"; see ``RisingSearch``.
-    prior : source or list of sources, optional
-        Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``. A
-        fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
-        search in ``run_dir`` resumes with those that it began with.
-    callbacks : sequence of Callback or callable, default=()
-        As in ``RisingSearch``: they get the facts of every epoch, with any release of
-        scikit-learn. Clones share them.
-    min_epochs : int, default=1
-        Epochs that every opened configuration trains before the policy may turn away
-        from it. For learning curves that rise late.
-    epochs_per_job : int, optional
-        Epochs that a job trains; by default the policy decides.
-    patience : int, optional
-        Epochs of the whole search without a new best score after which it ends.
-    target_score : float, optional
-        The search ends once its best score is as good. ``stop_reason_`` says which of
-        the two ended it, and how much of the budget is left.
+        int. See ``RisingSearch`` for what is unpickled from it.
     enqueue : list of dict, default=()
         Known configurations, opened first and in this order; they join the candidates
         unless they are among them. Their values may lie outside the space, their
         parameters not; parameters that they lack keep the estimator's value.
-    max_failures : int, default=0
-        Failures after which a configuration is still retried.
+    policy_params, deterministic, epoch_timeout, epochs_per_job, max_failures
+        As in ``RisingSearch``; ``epoch_timeout`` is for ``n_jobs`` processes.
+    prior, checkpoints, callbacks, min_epochs, patience, target_score
+        As in ``RisingSearch``. ``prior`` is read in ``fit``; a fitted search, this
+        one's or scikit-learn's, can be one. Clones share the callbacks.
 
     Attributes
     ----------
@@ -173,28 +139,15 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Epochs that the best configuration was trained when it had its best score.
     n_resources_ : list of float
         With a ``resource``, how much of it each epoch has, on average over the splits.
-    history_ : History
-        A row per epoch: arm (the row of ``cv_results_``), epoch, score, seconds, why it
-        was chosen. ``history_["score"]`` is a column, ``history_.to_frame()`` a pandas
-        DataFrame.
-    curves_ : dict of int to ndarray
-        The scores of every candidate that was opened, epoch by epoch.
-    n_epochs_ : int
-        Epochs charged to the budget; one is a pass of every fold. The refit is not in
-        it.
-    n_calls_ : int
-        Epochs that were trained: fewer than charged if a failure cost epochs that never
-        began.
+    history_, curves_, trust_in_prior_, opened_by_prior_, stop_reason_
+        As in ``SearchResult``; an arm is the row of ``cv_results_``.
+    n_epochs_, n_calls_ : int
+        Epochs charged to the budget, without the refit, and those that were trained:
+        fewer if a failure cost epochs that never began.
     n_candidates_, n_splits_ : int
         Number of candidates and of splits.
     scheduler_ : Scheduler
         The scheduler at the end; ``scheduler_.explain()`` says why each arm waits.
-    stop_reason_ : str
-        Why the search ended.
-    trust_in_prior_ : dict of str to float
-        How far each earlier search is trusted in the end, from 0 to 1.
-    opened_by_prior_ : list of int
-        The candidates that earlier searches recommended.
     scorer_, multimetric_, refit_time_, n_features_in_, feature_names_in_, classes_
         As in ``GridSearchCV``.
 
@@ -282,13 +235,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             Targets.
         **params : dict of str to object
             Metadata for the estimator, the scorer and the splitter: ``groups``,
-            ``sample_weight``, ... Those with one entry per row are sliced for every
-            fold.
+            ``sample_weight``, ... Those with an entry per row are sliced by fold.
 
         Returns
         -------
         RisingSearchCV
-            The fitted search.
 
         Raises
         ------
@@ -296,16 +247,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             If an argument is outside its range, ``y`` is missing, or nothing can be
             learnt from an earlier search.
         NotTrainableError
-            If a configuration cannot be trained by epochs; the message names the
-            parameter that forbids it.
-        SearchFailedError
-            If no configuration has had a finite score.
-        KeyboardInterrupt
-            If it is interrupted: at the end of the epoch in training, the results so
-            far are kept, without a refit, and ``continue_search`` resumes. Several jobs
-            at a time are not waited for: they are trained again, and charged once.
-        RunDirError
-            If ``run_dir`` holds another search, or cannot be used or trusted.
+            If a configuration cannot be trained by epochs; the message says why.
+        SearchFailedError, RunDirError, KeyboardInterrupt
+            As in ``RisingSearch.run``. After an interrupt the results so far are there,
+            without a refit, and ``continue_search`` resumes.
         """
         try:
             self._run = preparation.begin(self, X, y, params)
@@ -330,8 +275,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Parameters
         ----------
         extra_budget : int, str or Budget, optional
-            Added to the budget, in its unit: epochs to epochs, time to time. Optional
-            with ``retry_failed``.
+            Added to the budget, in its unit. Optional with ``retry_failed``.
         retry_failed : bool, default=False
             First try every failed configuration once more; its failures stay charged.
         timeout : float, optional
@@ -340,7 +284,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Returns
         -------
         RisingSearchCV
-            This search, with all its results renewed.
 
         Raises
         ------
@@ -394,11 +337,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata go where.
-
-        The estimator's ``partial_fit`` request, or ``fit`` where it has none, decides
-        what training receives.
-        """
+        """Return which metadata go where; ``partial_fit`` asks, or else ``fit``."""
         router: MetadataRouter = super().get_metadata_routing()
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
         return router.add(estimator=self.estimator, method_mapping=trained)
@@ -506,11 +445,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return getattr(plotting, name)(self.history_, ax=ax, **options)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments by name, if ``deep`` with those of the estimator.
-
-        An earlier search is no part of this one, and may be this one: not with those of
-        ``prior``.
-        """
+        """Return the arguments by name, if ``deep`` with those of the estimator."""
         bare = copy(self)
         bare.prior = None
         params: dict[str, Any] = super(RisingSearchCV, bare).get_params(deep)

@@ -175,7 +175,7 @@ class RunLog:
     # ------------------------------------------------------------------ the events
 
     def begin(self, job: Job | None = None, *, here: bool = False) -> None:
-        """Write a ``started`` event for each job in flight that has none."""
+        """Write a ``started`` event for each job without one, and one for ``job``."""
         self._is_abandoned &= job is None
         for one in self.scheduler.in_flight:
             begins = one == job and one.id not in self._running
@@ -221,7 +221,7 @@ class RunLog:
             self._is_writing = False
 
     def record(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """Record the outcome of a job: on disk first, then in the scheduler."""
+        """Record a job on disk, then in the scheduler; callers defer Ctrl-C."""
         try:
             if self.directory is not None:
                 self.directory.check_held()

@@ -62,22 +62,18 @@ class RisingSearch:
         time, ``Budget(wall_hours=8)`` or "8wall-h", from the start of ``run`` to its
         end; or any cost that ``train`` returns, ``Budget(cost=50)``. Optional if there
         is a ``timeout``.
-    max_epochs : int, optional
-        Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional
         Where jobs run: processes, threads, or a Dask cluster, by its client or
-        ``client.get_executor()``. By default in this process, or in ``n_jobs`` worker
-        processes. It is not shut down.
+        ``client.get_executor()``; by default this process. It is not shut down.
     n_jobs : int, optional
-        Jobs in flight at most; by default as many as the executor has workers. Needed
-        for executors that do not say. Without an executor, more than 1 starts so many
-        worker processes, and replaces those that die.
-    deterministic : bool, default False
-        Whether several jobs in flight give the same run in any order of completion,
-        under a budget in epochs; see ``Scheduler``.
+        Jobs in flight at most; by default as many as the executor has workers, if it
+        says. Without an executor, more than 1 starts so many worker processes, and
+        replaces those that die.
     callbacks : sequence of Callback or callable
         They get the facts of every epoch; a function is used as ``on_epoch``.
-    policy_params, epochs_per_job, direction, max_failures, epoch_costs
+    max_epochs, policy_params, epochs_per_job, min_epochs, max_failures
+        See ``Scheduler``.
+    deterministic, direction, epoch_costs
         See ``Scheduler``.
     error_score : float or "raise", optional
         The score that a failed epoch counts as, by default the worst so far; "raise"
@@ -108,27 +104,20 @@ class RisingSearch:
     checkpoints : str, optional
         URL of an object store for the checkpoints, such as "s3://bucket/runs/first",
         with the credentials of the environment; by default they are in ``run_dir``.
-        A resumed search takes another URL if they have moved.
     metric : str, optional
         Name of the score in figures and reports, by which ``train`` may return it too;
-        by default ``"score"``, or the name that is saved in ``run_dir``.
+        by default ``"score"``, or the one that is saved in ``run_dir``.
     fingerprint : dict, optional
         JSON values that have to be the same when ``run_dir`` is opened again, such as a
         digest of the data.
     prior : source or list of sources, optional
-        Earlier searches that say which candidates are opened first: a run directory or
-        a folder of them, a ``SearchResult``, a fitted ``RisingSearchCV``, an Optuna
-        study, a table; see ``risingsearch.priors.earlier_searches``. Read only once:
-        a resumed search keeps those that it was begun with.
-    min_epochs : int, default 1
-        Epochs of an arm before it is judged: one that is opened trains for so many
-        before the policy turns away from it. For curves that bloom late.
+        Earlier searches that say which candidates are opened first; see
+        ``risingsearch.priors.earlier_searches``. Not read again by a resumed search.
     patience : int, optional
         Epochs of the whole search without a new best score after which it ends.
     target_score : float, optional
-        The search ends once its best score is as good. ``stop_reason`` says which of
-        the two ended it, and how much of the budget is left. Both may be others when a
-        search is resumed.
+        The search ends once its best score is as good. It and ``patience`` may be
+        others when a search is resumed; ``stop_reason`` says which of them ended it.
     enqueue : sequence of dict, optional
         Known configurations, opened first and in this order, with the parameters of the
         candidates. A number stands for that candidate.
@@ -140,8 +129,7 @@ class RisingSearch:
         search.
     RunDirError
         If ``run_dir`` holds a search with other arguments (the message names one),
-        cannot be used, is damaged, another process searches there, or others own it or
-        can write to it.
+        cannot be used, is damaged, is in use, or others own it or can write to it.
     SetupError
         If the store of ``checkpoints`` cannot be reached, or has lost them.
 
@@ -294,9 +282,8 @@ class RisingSearch:
 
         ``run`` then continues: only jobs that never came back are trained again. One
         that trained in this process at two kills counts as failed, or at
-        ``max_failures + 1`` if these are more.
-        States, and candidates that JSON cannot hold, are unpickled, which can run any
-        code; ``saved_result`` only reads.
+        ``max_failures + 1`` if these are more. States, and candidates that JSON cannot
+        hold, are unpickled, which can run any code; ``saved_result`` only reads.
 
         Parameters
         ----------
@@ -322,8 +309,7 @@ class RisingSearch:
         Raises
         ------
         RunDirError
-            If there is no search, it is damaged, another process has it, another user
-            owns the directory, or everybody may write to it.
+            If there is no search, or as for a new one.
         """
         path = Path(run_dir)
         check_owner(path)
@@ -353,24 +339,18 @@ class RisingSearch:
         """Return the result so far of the search in a directory, without changing it.
 
         Also while another process searches there. Nothing is unpickled or run, so any
-        directory can be read. Recorded decisions need no policy: if the policy is an
-        object, only the index parts of the arms as they are now are missing.
+        directory can be read: the best state takes ``resume``, candidates that JSON
+        cannot hold have one parameter, ``"as_text"``, and a policy that is an object
+        lacks the index parts of the arms as they are now.
 
         Parameters
         ----------
         run_dir : path
-            The directory.
+            The directory; without a search, or damaged, it is a ``RunDirError``.
 
         Returns
         -------
         SearchResult
-            Without the best state, which takes ``resume``. Candidates that JSON cannot
-            hold have one parameter, ``"as_text"``, and ``left_out`` says so.
-
-        Raises
-        ------
-        RunDirError
-            If there is no search, or it is damaged.
         """
         return Replayed.of(Run.open(Path(run_dir))).result()
 
@@ -381,7 +361,7 @@ class RisingSearch:
         still in flight are recorded then. Without an executor, Ctrl-C stops at the end
         of the epoch in training, and nothing is lost; a second one does not wait. With
         an executor, or at the second, the jobs in flight are trained again by the next
-        ``run``, and charged once.
+        ``run``, and charged once. After Ctrl-C ``result`` returns what was found.
 
         Returns
         -------
@@ -390,14 +370,11 @@ class RisingSearch:
         Raises
         ------
         SearchFailedError
-            If no arm has had a finite score; the first failure is the cause. After ten
-            arms of this run that have all failed, and none that has not, no more are
-            tried; another ``run`` continues with others. Or if the executor died; its
-            ``result`` holds what was found before.
+            If no arm has had a finite score; the first failure is the cause. Ten arms
+            that have failed, and none that has not, end a run; the next tries others.
+            Or if the executor died; its ``result`` holds what was found before.
         SetupError
             If the trainable says that no arm can be trained as things are.
-        KeyboardInterrupt
-            On Ctrl-C; ``result`` returns what was found, and ``run`` continues.
         """
         with self._log.held(), self._callbacks.telling(self.save_best):
             self._loop.run()
@@ -411,18 +388,14 @@ class RisingSearch:
         return self.result()
 
     def held(self) -> AbstractContextManager[None]:
-        """Keep other processes out of ``run_dir`` until the end of a ``with`` block.
-
-        ``run`` and ``extend`` do so themselves; this is for steps around them.
-        """
+        """Keep other processes out of ``run_dir`` in a ``with`` block, as ``run``."""
         return self._log.held()
 
     def told(
         self, save_best: Callable[[Path], object] | None
     ) -> AbstractContextManager[None]:
-        """Tell callbacks that the search ends when a ``with`` block does.
+        """Tell callbacks that the search ends when a ``with`` block does, not before.
 
-        ``run`` does so itself; this is for steps after it, such as a refit.
         ``save_best`` writes the best model into the folder that it is called with.
         """
         return self._callbacks.telling(save_best)
@@ -438,36 +411,17 @@ class RisingSearch:
         ----------
         budget : int, str or Budget
             How much more, in the unit of the budget, above 0.
-
-        Raises
-        ------
-        InvalidParameterError
-            If it is in another unit, or not above 0.
         """
         self._log.extend(Budget.of(budget))
 
     def stop_when(
         self, patience: int | None = None, target_score: float | None = None
     ) -> None:
-        """Have ``run`` end by another ``patience`` and ``target_score``.
-
-        Parameters
-        ----------
-        patience : int, optional
-            Epochs in a row without a better score, at least 1. By default any number.
-        target_score : float, optional
-            Score at which it ends. By default none.
-        """
+        """Have ``run`` end by another ``patience`` and ``target_score``, if any."""
         self.scheduler.stop_when(patience, target_score)
 
     def resize(self, n_jobs: int) -> None:
-        """Have so many jobs in flight from here on, for an executor of another size.
-
-        Parameters
-        ----------
-        n_jobs : int
-            Jobs at a time, at least 1.
-        """
+        """Have so many jobs in flight from here on, for an executor of another size."""
         self._log.resize(n_jobs)
 
     def retry_failed(self) -> int:
@@ -476,11 +430,6 @@ class RisingSearch:
         Each resumes from its last checkpoint in the ``run_dir``; without one it trains
         again from its first epoch, which is not charged. One more failure retires it
         again. What its failures have cost stays charged, also to its ``max_epochs``.
-
-        Returns
-        -------
-        int
-            Arms that have failed.
         """
         statuses = self.scheduler.statuses()
         failed = [arm for arm, status in enumerate(statuses) if status == "failed"]
@@ -488,18 +437,7 @@ class RisingSearch:
         return len(failed)
 
     def seed_of(self, arm: int) -> int:
-        """Return the seed that ``start`` gives an arm.
-
-        Parameters
-        ----------
-        arm : int
-            Its number among the candidates, from 0.
-
-        Returns
-        -------
-        int
-            The same for the same ``seed`` of the search, whenever the arm is opened.
-        """
+        """Return the seed that ``start`` gives an arm, whenever it is opened."""
         return self._seeds.of_arm(arm)
 
     @property
@@ -517,13 +455,7 @@ class RisingSearch:
         return self._log.reports
 
     def result(self) -> SearchResult:
-        """Return the result so far.
-
-        Returns
-        -------
-        SearchResult
-            With all that has come back, also what no decision may see yet.
-        """
+        """Return the result so far, also of what no decision may see yet."""
         result = self._log.result()
         reason = self.scheduler.stop_reason or self._loop.why_late
         return result if reason is None else replace(result, stop_reason=reason)
