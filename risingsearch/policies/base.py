@@ -95,11 +95,13 @@ distributions that ``numpy.random.Generator`` shares with numba.
 from __future__ import annotations
 
 import math
+from enum import Enum
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from risingsearch.errors import RunDirError
+from risingsearch.errors import PolicyError, RunDirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +112,7 @@ from risingsearch.policies.arrays import Bools, Floats, Ints
 
 WAIT = -1
 NO_LIMIT = np.iinfo(np.int64).max
+_CONSTANTS = (int, float, complex, str, bytes, Enum, type, np.generic, FunctionType)
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
 
 
@@ -272,7 +275,20 @@ def explain(policy: Policy, arm: int) -> dict[str, float]:
 
 
 def state_dict(policy: Policy) -> dict[str, Any]:
-    """Return the arrays of a policy as plain JSON values."""
+    """Return the arrays of a policy as plain JSON values, if they are all that changes.
+
+    Else a PolicyError names what no saved state holds.
+    """
+    attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
+    held = policy._asdict() | attributes  # type: ignore[attr-defined]
+    for name in held.keys() - _arrays(policy).keys():
+        if name in attributes or not _is_constant(held[name]):
+            msg = (
+                f"the policy {type(policy).__name__} holds {name}, a "
+                f"{type(held[name]).__name__}, which no saved state has: keep what "
+                "changes in arrays of numbers"
+            )
+            raise PolicyError(msg)
     return {name: _encoded(array) for name, array in _arrays(policy).items()}
 
 
@@ -299,7 +315,17 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
 
 def _arrays(policy: Policy) -> dict[str, NDArray[Any]]:
     values = policy._asdict()  # type: ignore[attr-defined]
-    return {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
+    return {
+        name: x
+        for name, x in values.items()
+        if isinstance(x, np.ndarray) and not x.dtype.hasobject
+    }
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, _CONSTANTS)
 
 
 def _encoded(array: NDArray[Any]) -> dict[str, Any]:

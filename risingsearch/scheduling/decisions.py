@@ -373,12 +373,13 @@ class Decider:
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         self.policy.refresh()
+        policy = self.policy.state_dict()  # or an error, before the work
         return {
             "version": STATE_VERSION,
             "search": self._identity(),
             "ledger": self.ledger.state_dict(),
             "arms": self.arms.state_dict(),
-            "policy": self.policy.state_dict(),
+            "policy": policy,
             "rng": self._draws.start,
         }
 

@@ -110,7 +110,8 @@ class Ledger:
         weight = _divided(left, self._rate())
         if self._until is None:
             return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
-        up_to = self._until[self.trained] + weight + ROUNDING * self._until[-1]
+        rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
+        up_to = self._until[self.trained] + weight + rounding
         reached = np.searchsorted(self._until, up_to, side="right") - 1
         return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
 

@@ -74,7 +74,7 @@ class PolicyAdapter:
             policy = self._create(*sizes, **self._params)
         else:
             policy = make_policy(self._registered, *sizes, **self._params)
-        self._check_arrays(policy)
+        self._check(policy)
         self.policy, self._deciding = policy, vectorized(policy)
         self._error = None
 
@@ -195,16 +195,29 @@ class PolicyAdapter:
             )
             raise PolicyError(msg) from error
 
-    def _check_arrays(self, policy: Any) -> None:
-        n_arms = len(self._arm_at)
-        for name in ("available", "pulls_left"):
+    def _check(self, policy: Any) -> None:
+        kind, n_arms = type(policy).__name__, len(self._arm_at)
+        lacks = [
+            f"no {name}" for name in ("select", "update") if not hasattr(policy, name)
+        ]
+        if not hasattr(policy, "_asdict"):
+            lacks = ["no fields"]
+        if lacks:
+            msg = (
+                "a policy is a NamedTuple of its arrays, with select and update; "
+                f"{kind} has {' and '.join(lacks)}: derive it from typing.NamedTuple"
+            )
+            raise PolicyError(msg)
+        for name in base.CALLER_ARRAYS:
             array = getattr(policy, name, None)
-            if array is None or len(array) != n_arms:
-                size = "none" if array is None else f"one of length {len(array)}"
+            if array is None and name == "horizon":
+                continue
+            if not isinstance(array, np.ndarray) or array.shape != (n_arms,):
+                shape = getattr(array, "shape", None)
+                size = "none" if shape is None else f"one of shape {shape}"
                 msg = (
-                    f"{type(policy).__name__} needs an array {name} of length "
-                    f"n_arms={n_arms}, which the scheduler keeps up to date; it has "
-                    f"{size}"
+                    f"{kind} needs an array {name} of length n_arms={n_arms}, which "
+                    f"the scheduler keeps up to date; it has {size}"
                 )
                 raise PolicyError(msg)
 

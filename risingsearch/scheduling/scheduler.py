@@ -30,6 +30,7 @@ class Scheduler:
 
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
     jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
+    A scheduler is for one thread at a time (``RisingSearch`` takes care of threads).
 
     Parameters
     ----------
@@ -383,13 +384,16 @@ class Scheduler:
     # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values, to resume later as if never interrupted."""
+        """Return everything as JSON values, to resume later as if never interrupted.
+
+        A policy that holds more than numbers and arrays of them is a ``PolicyError``.
+        """
         return self._decider.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of ``state_dict`` of a scheduler with the same arguments.
 
-        Its budget may have been extended since. A ``RunDirError`` changes nothing.
+        Its budget may have been extended since. An error changes nothing.
         """
         self._decider.load_state_dict(state)
 

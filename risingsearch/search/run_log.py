@@ -8,6 +8,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ class RunLog:
         if state is not None:
             try:
                 self.scheduler.load_state_dict(state)
-            except RunDirError:  # a cache of another release, or of other arguments
+            except (PolicyError, RunDirError):  # or of another release or policy
                 n_known = 0
         replay(self.scheduler, events[n_known:])
         trained: dict[int, int] = {}  # epochs by arm
@@ -307,13 +308,9 @@ class RunLog:
                 apply(self.scheduler, event)
                 return
             self.begin()
-            before = self.scheduler.state_dict()
+            apply(deepcopy(self.scheduler), event)  # an error changes nothing
+            self._write(event)
             apply(self.scheduler, event)
-            try:
-                self._write(event)
-            except BaseException:
-                self.scheduler.load_state_dict(before)
-                raise
 
     def drop_unneeded(self) -> None:
         """Drop the states of arms that are over, and those that are beaten."""
@@ -337,7 +334,8 @@ class RunLog:
         due = max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE)
         n_new = directory.journal.n_events - directory.n_events_saved
         if n_new >= (due if if_due else 1):
-            directory.save_state(self.scheduler.state_dict())
+            with contextlib.suppress(PolicyError):  # then the journal is replayed
+                directory.save_state(self.scheduler.state_dict())
 
     # ------------------------------------------------------------------ the result
 

@@ -51,18 +51,19 @@ class Journal:
         line = _encoded(number, event)
         try:
             with self.path.open("r+b", buffering=0) as file:
+                file.truncate(self.n_bytes)  # of what could not be taken back
                 file.seek(self.n_bytes)
                 try:
                     n_written = 0
                     while n_written < len(line):
                         n_written += file.write(line[n_written:])
                     os.fsync(file.fileno())
-                    self.n_events, self.n_bytes = number, self.n_bytes + len(line)
                 except BaseException:  # Ctrl-C as well
                     file.truncate(self.n_bytes)
                     raise
         except OSError as error:
             raise _unwritable(self.path, error) from error
+        self.n_events, self.n_bytes = number, self.n_bytes + len(line)
 
 
 def create(path: Path, header: Mapping[str, Any]) -> None:

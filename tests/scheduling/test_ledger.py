@@ -143,6 +143,25 @@ def test_rounding_does_not_cost_an_epoch() -> None:
     assert account.ledger.affordable().tolist() == [3]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 7, None])
+@pytest.mark.parametrize("cost", [9e-10, 1e-10, 1e-13, 1e-300])
+def test_epochs_that_cost_less_than_rounding_end_with_the_budget(
+    cost: float, n_jobs: int | None
+) -> None:
+    search = Scheduler(
+        "round-robin", 200, 1, 2, epoch_costs=[cost, 1.0 - cost], n_jobs=n_jobs
+    )
+    search.tell(search.start(0, 2), [0.5, 0.5])
+    assert search.spent == 1.0
+    assert search.ask() is None
+    assert search.done
+    search.extend(1)
+    jobs = []
+    while (job := search.ask()) is not None and len(jobs) < 7:
+        jobs.append(job)
+    assert len(jobs) == (n_jobs or 7)
+
+
 # --------------------------------------------------------------------------- any cost
 
 

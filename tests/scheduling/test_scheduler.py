@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, namedtuple
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import CureUCB
+from risingsearch.policies.base import arm_arrays
 from risingsearch.scheduling.scheduler import Scheduler
 
 # --------------------------------------------------------------------------------- jobs
@@ -177,10 +179,48 @@ def test_a_policy_needs_the_arrays_that_the_scheduler_keeps() -> None:
         Scheduler(lambda *sizes: scripted()(2, 9, None), n_arms=3, budget=9)
     assert str(raised.value) == (
         "Scripted needs an array available of length n_arms=3, which the scheduler "
-        "keeps up to date; it has one of length 2"
+        "keeps up to date; it has one of shape (2,)"
     )
-    with pytest.raises(PolicyError, match="NoneType needs an array available"):
-        Scheduler(lambda *sizes: None, n_arms=3, budget=9)  # type: ignore[arg-type]
+
+
+class Plain:
+    """As a policy, without its fields."""
+
+    def __init__(self) -> None:
+        self.available, self.pulls_left, self.horizon, self.pulls = arm_arrays(3, 9, 9)
+
+    def select(self, t: int, rng: Any) -> int:
+        return 0
+
+    def update(self, *facts: Any) -> None:
+        pass
+
+
+def without(*names: str) -> Any:
+    kind = namedtuple("Kind", "available pulls_left horizon pulls")
+    for name in {"select", "update"} - set(names):
+        setattr(kind, name, getattr(Plain, name))
+    return kind(*arm_arrays(3, 9, 9))
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Plain(), "with select and update; Plain has no fields: derive it from"),
+        (SimpleNamespace(**vars(Plain())), "SimpleNamespace has no fields"),
+        (None, "NoneType has no fields"),
+        (arm_arrays(3, 9, 9), "tuple has no fields"),
+        (without("update"), "Kind has no update"),
+        (without("select", "update"), "Kind has no select and no update"),
+        (without()._replace(available=[True] * 3), "array available .* it has none"),
+        (without()._replace(pulls_left=(9, 9, 9)), "array pulls_left .* it has none"),
+        (without()._replace(horizon=np.ones(2)), "horizon .* one of shape .2,."),
+        (without()._replace(pulls_left=np.ones((3, 1))), "one of shape .3, 1."),
+    ],
+)
+def test_what_is_no_policy_is_refused_before_a_job(policy: Any, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        Scheduler(lambda *sizes: policy, n_arms=3, budget=9)
 
 
 def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:

@@ -6,7 +6,7 @@ import copy
 import math
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -21,8 +21,11 @@ from scheduler_runs import (
 
 from risingsearch.budget import Budget
 from risingsearch.errors import (
+    PolicyError,
     RunDirError,
 )
+from risingsearch.policies.base import arm_arrays
+from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.scheduler import Scheduler
 
 
@@ -202,3 +205,72 @@ def test_a_state_of_another_version_is_refused() -> None:
         "this state has version 99, this release reads version 3: "
         "load it with the release that saved it"
     )
+
+
+class Holder(NamedTuple):
+    available: Any
+    pulls_left: Any
+    horizon: Any
+    pulls: Any
+    held: Any
+
+    select = RoundRobin.select
+    update = RoundRobin.update
+
+
+class Loose(Holder):
+    """Has attributes as well."""
+
+
+def holding(held: Any, kind: Any = Holder) -> Scheduler:
+    def create(n_arms: int, horizon: int, max_pulls: int | None) -> Holder:
+        policy = kind(*arm_arrays(n_arms, horizon, max_pulls), held=held)
+        if kind is Loose:
+            policy.again = held
+        return policy  # type: ignore[no-any-return]
+
+    return Scheduler(create, n_arms=3, budget=9, max_epochs=4)
+
+
+@pytest.mark.parametrize(
+    ("held", "kind"),
+    [
+        ([0], Holder),
+        ({}, Holder),
+        (bytearray(b"1"), Holder),
+        (("a", [0]), Holder),
+        ((np.zeros(1),), Holder),
+        (np.array([[]], dtype=object), Holder),
+        (np.random.default_rng(0), Holder),
+        (0, Loose),
+    ],
+)
+def test_what_a_policy_holds_besides_its_arrays_is_refused_by_name(
+    held: Any, kind: Any
+) -> None:
+    scheduler = holding(held, kind)
+    with pytest.raises(PolicyError, match=f"{kind.__name__} holds (held|again), a "):
+        scheduler.state_dict()
+    state = holding(0).state_dict()
+    with pytest.raises(PolicyError, match="which no saved state has"):
+        scheduler.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        None,
+        True,
+        0.5,
+        "a",
+        (1, ("b", None)),
+        frozenset({1}),
+        np.float64(1),
+        ask,
+        Holder,
+    ],
+)
+def test_constants_of_a_policy_need_not_be_saved(held: Any) -> None:
+    scheduler = holding(held)
+    finish(scheduler)
+    assert reloaded(scheduler, lambda: holding(held)).done

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import pytest
 from kept_search import (
     CANDIDATES,
@@ -30,7 +31,9 @@ from risingsearch.errors import (
     RunDirError,
     SetupError,
 )
+from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.search import run_log
 from risingsearch.search.run import EarlierError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
@@ -169,6 +172,21 @@ class TestGoingOn:
         search = RisingSearch.resume(folder, Rising(), policy=RoundRobin.create)
         assert facts(search.run()) == facts(expected)
 
+    @pytest.mark.parametrize("at", [3, 17])
+    def test_a_policy_that_holds_a_list_is_replayed(
+        self, tmp_path, folder, monkeypatch, at
+    ):
+        monkeypatch.setattr(run_log, "FEWEST_EVENTS", 8)
+        options = {"policy": Listing, "shuffle": False}
+        expected = a_search(tmp_path / "whole", **options)
+        expected.run()
+        crashed(folder, at=at, **options)
+        search = a_search(folder, **options)
+        assert facts(search.run()) == facts(expected.result())
+        for one in (search, expected):
+            one.extend(6)
+        assert facts(search.run()) == facts(expected.run())
+
     def test_states_go_through_the_hooks_of_the_trainable(self, tmp_path, folder):
         rising = Rising()
 
@@ -184,6 +202,28 @@ class TestGoingOn:
         result = RisingSearch.resume(folder, hooked).run()
         assert facts(result) == facts(expected)
         assert result.best_state() == expected.best_state()
+
+
+class Listing(NamedTuple):
+    """Chooses by the hash of all rewards, which it keeps in a list."""
+
+    available: object
+    pulls_left: object
+    horizon: object
+    pulls: object
+    memory: list
+
+    @classmethod
+    def create(cls, n_arms, horizon, max_pulls):
+        return cls(*arm_arrays(n_arms, horizon, max_pulls), memory=[])
+
+    def select(self, t, rng):
+        free = np.flatnonzero(self.available)
+        return int(free[hash(tuple(self.memory)) % len(free)])
+
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        self.memory.append(reward)
 
 
 class Loaded(dict):

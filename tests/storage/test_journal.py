@@ -249,6 +249,26 @@ class TestWhenItCannotBeWritten:
         opened.append({"event": "kept"})
         assert read(written).events == [*EVENTS, {"event": "kept"}]
 
+    @pytest.mark.parametrize("n_lost", [1, 60, 9000])
+    @pytest.mark.parametrize("is_synced", [True, False])
+    def test_what_cannot_be_taken_back_is_before_the_next_event(
+        self, written, monkeypatch, n_lost, is_synced
+    ):
+        opened = Journal(written, read(written))
+
+        def fail(file):
+            os.close(file)  # so that truncate and close fail as well
+            if not is_synced:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        for _ in range(2):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "fsync", fail)
+                with pytest.raises(RunDirError, match="cannot be written"):
+                    opened.append({"event": "lost", "text": "x" * n_lost})
+        opened.append({"event": "kept", "text": "x" * 60})
+        assert read(written).events == [*EVENTS, {"event": "kept", "text": "x" * 60}]
+
     def test_half_a_line_is_taken_back(self, written):
         before = written.read_bytes()
         opened = Journal(written, read(written))

@@ -236,13 +236,13 @@ class ListOfAsks(NamedTuple):
         (
             StateOutsideArrays,
             "what changes is kept in arrays",
-            r"\['order'\] changed, which no state holds",
+            "holds order, a list, which no saved state has",
         ),
         (ExplainCounts, "explain changes nothing", "has changed the state at round 2"),
         (
             ListOfAsks,
             "what changes is kept in arrays",
-            r"\['asked'\] changed, which no state holds",
+            "holds asked, a list, which no saved state has",
         ),
     ],
 )
@@ -258,12 +258,6 @@ def test_what_numpy_is_told_to_overlook_elsewhere_is_seen():
         pytest.raises(AssertionError, match=r"rewards may be.*invalid value"),
     ):
         check_policy(NotANumber.create)
-
-
-def test_a_state_outside_of_the_arrays_is_not_saved():
-    broken = "a run continues from its state, saved as JSON.*in one run and"
-    with pytest.raises(AssertionError, match=broken):
-        check_policy(StateOutsideArrays.create, n_arms=[5])
 
 
 class BestSoFar(NamedTuple):
