@@ -115,12 +115,13 @@ def _simulate(arguments: argparse.Namespace) -> None:
     shared = policies, arguments.horizon, arguments.runs, arguments.seed, arguments.jobs
     if is_file:
         _refuse(arguments, ("param",), "environments")
+        curves = load_curves(arguments.target)
         report = reports.recorded_report(
             arguments.target,
-            load_curves(arguments.target),
+            curves,
             *shared,
             noise=arguments.noise or 0.0,
-            minimize=arguments.minimize,
+            minimize=arguments.minimize or curves.direction == "minimize",
             within=arguments.within,
         )
         lines = reports.recorded_lines(report)
@@ -145,6 +146,12 @@ def _is_file(target: str) -> bool:
         return False
     if Path(target).is_file():
         return True
+    if Path(target).is_dir():
+        msg = (
+            f"{target} is a folder: write its run to a file, as by risingsearch export "
+            f"{target} --out curves.csv, and give that file"
+        )
+        raise InvalidParameterError(msg)
     if Path(target).suffix or os.sep in target:
         msg = f"there is no file {target!r}, and no environment of that name"
         raise InvalidParameterError(msg)

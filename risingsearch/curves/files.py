@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
 from collections.abc import Sequence
 from os import PathLike
@@ -45,12 +46,15 @@ class LoadedCurves(NamedTuple):
         arm and epoch".
     test : ndarray of shape (n_arms, n_epochs), optional
         Test scores of the same epochs, where an npz file has them.
+    direction : str, optional
+        "maximize" or "minimize", if the file says so, as an exported run does.
     """
 
     means: NDArray[np.float64]
     names: tuple[str, ...]
     form: str
     test: NDArray[np.float64] | None = None
+    direction: str | None = None
 
 
 def load_curves(path: str | PathLike[str]) -> LoadedCurves:
@@ -74,7 +78,8 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     count; ``test``, scores of the same shape; ``names`` of the arms.
 
     An empty cell, or NaN, means that the arm had ended. Epochs are counted in their
-    order, not by their numbers.
+    order, not by their numbers. An arm without a score, as it is exported if it has
+    failed, is left out with a warning.
 
     Parameters
     ----------
@@ -106,7 +111,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
         msg = f"curves come from {', '.join(readers)} files; got {path}"
         raise InvalidParameterError(msg)
     try:
-        curves = readers[path.suffix.lower()](path)
+        curves = _without_empty(readers[path.suffix.lower()](path), path)
         _check(curves)
     except RisingSearchError as error:
         msg = f"{path}: {error}"
@@ -251,13 +256,18 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
             )
             raise InvalidParameterError(msg)
         score = others[0]
+    is_scored = frame[score].notna()  # else it has failed, and may be tried again
+    arms, frame = frame[arm].unique(), frame[is_scored]
     twice = frame.duplicated([arm, epoch])
     if twice.any():
         name, at = frame.loc[twice, [arm, epoch]].iloc[0]
         msg = f"arm {str(name)!r} has two scores at epoch {at}"
         raise InvalidParameterError(msg)
     wide = frame.pivot(index=arm, columns=epoch, values=score)
-    return _loaded(wide.loc[frame[arm].unique()], LONG)
+    loaded = _loaded(wide.reindex(arms), LONG)
+    directions = {*frame.get("direction", ())}
+    known = directions & {"maximize", "minimize"} if len(directions) == 1 else ()
+    return loaded._replace(direction=next(iter(known), None))
 
 
 def _loaded(frame: pd.DataFrame, form: str) -> LoadedCurves:
@@ -275,6 +285,22 @@ def _epochs(names: Sequence[str]) -> list[int]:
     return [int(match[1]) for match in found if match] if all(found) else []
 
 
+def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
+    """Return the curves of arms that have a score; warn of the others."""
+    is_scored: NDArray[np.bool_] = ~np.all(np.isnan(curves.means), axis=1)
+    left_out = [
+        name for name, has in zip(curves.names, is_scored, strict=True) if not has
+    ]
+    if not left_out or not is_scored.any():
+        return curves
+    more = f", and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+    msg = f"{path}: arms without a score are left out: {', '.join(left_out[:5])}{more}"
+    warnings.warn(msg, RuntimeWarning, stacklevel=3)
+    names = tuple(np.array(curves.names)[is_scored].tolist())
+    test = None if curves.test is None else curves.test[is_scored]
+    return curves._replace(means=curves.means[is_scored], names=names, test=test)
+
+
 def _check(curves: LoadedCurves) -> None:
     known = ~np.isnan(curves.means)
     if not known.size or np.any(np.isinf(curves.means)):
@@ -282,10 +308,10 @@ def _check(curves: LoadedCurves) -> None:
         raise InvalidParameterError(msg)
     for name, own in zip(curves.names, known, strict=True):
         n_epochs = int(own.sum())
-        if n_epochs == 0:
-            msg = f"arm {name!r} has no score"
-            raise InvalidParameterError(msg)
         if not own[:n_epochs].all():
             gap = int(np.argmin(own)) + 1
-            msg = f"arm {name!r} has no score at its {gap}. epoch, but later ones"
+            msg = (
+                f"arm {name!r} has no score at its {gap}. epoch, but later ones: give "
+                "it one there, or leave the arm out"
+            )
             raise InvalidParameterError(msg)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
 
 
@@ -178,6 +179,27 @@ class TestSimulateRecordedCurves:
             assert row["policy"] == flipped["policy"]
             assert row["mean_score"] == pytest.approx(1.0 - flipped["mean_score"])
             assert row["distance"] == pytest.approx(flipped["distance"])
+
+    def test_an_exported_run(self, empty_folder, capsys):
+        def train(state):
+            state["epoch"] += 1
+            if state["arm"] == 0 or (state["arm"] == 1 and not tried):
+                tried.append(state["arm"])
+                raise ValueError
+            return 1.0 / (state["arm"] + state["epoch"])
+
+        tried: list[int] = []
+        trainable = Functions(lambda arm, seed: {"epoch": 0, **arm}, train)
+        options = {"direction": "minimize", "max_failures": 1, "seed": 0}
+        arms = [{"arm": arm} for arm in (1, 0, 2)]
+        RisingSearch(trainable, arms, budget=12, run_dir="run", **options).run()
+        assert main(["export", "run", "--out", "run.csv"]) == 0
+        with pytest.warns(RuntimeWarning, match="without a score are left out: 1$"):
+            report = self.report(capsys, "run.csv", "--budget", "4")
+        assert report["direction"] == "minimize"
+        assert report["best"] < 0.25  # the lowest; 0.5 is the highest
+        assert main(["simulate", "run"]) == 2
+        assert "risingsearch export run --out curves.csv" in capsys.readouterr().err
 
     def test_how_near_is_near(self, curves, capsys):
         near = self.report(capsys, "runs.csv", "--budget", "12", "--within", "0.5")

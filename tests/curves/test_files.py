@@ -104,6 +104,22 @@ def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
         load_curves(write(tmp_path, "", "curves.parquet"))
 
 
+EMPTY = [
+    ("run,epoch,score\na,1,0.5\nb,1,nan\na,2,0.6\nc,1,0.3\nb,1,\n", "b"),
+    ("run,epoch,score\nb,1,\nd,1,\na,1,nan\na,1,0.5\na,2,0.6\nc,1,0.3\n", "b, d"),
+    ("run,1,2\na,0.5,0.6\nb,,\nc,0.3,\n", "b"),
+    ("a,b,c\n0.5,,0.3\n0.6,,\n", "b"),
+]
+
+
+@pytest.mark.parametrize(("text", "left_out"), EMPTY)
+def test_arms_without_a_score_are_left_out(tmp_path, text, left_out):
+    with pytest.warns(RuntimeWarning, match=f"score are left out: {left_out}$"):
+        curves = load_curves(write(tmp_path, text))
+    assert curves.names == ("a", "c")
+    np.testing.assert_array_equal(curves.means, [[0.5, 0.6], [0.3, np.nan]])
+
+
 class TestArrays:
     def test_valid_scores_are_cut_to_their_length(self, tmp_path):
         path = tmp_path / "curves.npz"
@@ -114,6 +130,13 @@ class TestArrays:
         np.testing.assert_allclose(curves.test, full / 2)
         assert curves.names == ("0", "1")
         assert curves.means.dtype == float
+
+    def test_arms_without_an_epoch_are_left_out(self, tmp_path):
+        path = tmp_path / "curves.npz"
+        np.savez(path, valid=MEANS, length=[0, 1], test=MEANS / 2)
+        with pytest.warns(RuntimeWarning, match="arms without a score are left out: 0"):
+            curves = load_curves(path)
+        assert (curves.names, curves.means.shape) == (("1",), curves.test.shape)
 
     def test_a_single_table_may_have_any_name(self, tmp_path):
         np.savez(tmp_path / "a.npz", whatever=MEANS, names=["a", "b"])
