@@ -16,8 +16,7 @@ from risingsearch.priors.models import Learnt, check_usable
 from risingsearch.priors.proposer import is_due
 from risingsearch.scheduling.proposers import Opened
 
-POOL = 4_000
-"""Configurations that are drawn from a space."""
+POOL = 4_000  # configurations that are drawn from a space
 COMPARED = 1_000
 """Of which so many are compared for an arm: others for the arms after it, so that
 workers that open arms at the same moment do not open the same."""

@@ -15,8 +15,7 @@ from optuna.storages._cached_storage import _CachedStorage
 
 from risingsearch.errors import SetupError
 
-BEGUN = datetime.now()
-"""Before the first trial of this process."""
+BEGUN = datetime.now()  # before the first trial of this process
 
 _popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends

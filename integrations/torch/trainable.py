@@ -21,8 +21,7 @@ Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
 TrainEpoch = Callable[[TorchRun], object]
 Validate = Callable[[TorchRun], Any]
 
-RESIDENT = 2
-"""Default number of runs on an accelerator at the same time."""
+RESIDENT = 2  # default number of runs on an accelerator at the same time
 
 
 class TorchTrainable:

@@ -19,7 +19,7 @@ from risingsearch.storage.files import make_folder, read_digested, write_digeste
 from risingsearch.storage.run_directory import saved_header, understood
 
 FILE = "sweep.json"
-MAY_CHANGE = {
+MAY_CHANGE = {  # keys of a sweep that do not define the search; neither does the folder
     "command",
     "workers",
     "gpus",
@@ -33,11 +33,8 @@ MAY_CHANGE = {
     "tracker",
     "checkpoints",
 }
-"""Keys of a sweep that do not define the search; neither does the folder."""
-GPUS = "gpus"
-"""In that file: which each worker has had last, where they are given any."""
-ONLY_AT_FIRST = {"prior"}
-"""Keys that are read when a run begins, and then kept in it."""
+GPUS = "gpus"  # in that file: which each worker has had last, where they are given any
+ONLY_AT_FIRST = {"prior"}  # keys that are read when a run begins, and then kept in it
 OF_THE_SCORE = {"metric", "report_file"}
 """Keys that say where scores are found: until one has been, they may be wrong."""
 DEFINING = set(Sweep.model_fields) - MAY_CHANGE - ONLY_AT_FIRST - OF_THE_SCORE

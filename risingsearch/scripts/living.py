@@ -23,8 +23,7 @@ from risingsearch.scripts.trainable import (
     ScriptRun,
 )
 
-FILES = "files"
-"""In an arm's folder: the checkpoint directory of its process."""
+FILES = "files"  # in an arm's folder: the checkpoint directory of its process
 
 
 class LivingTrainable(CommandTrainable):

@@ -19,12 +19,10 @@ from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import SHOWN, Reader
 from risingsearch.storage.files import open_regular_file
 
-AT_ONCE = 1 << 16
-"""Bytes that are read at a time."""
+AT_ONCE = 1 << 16  # bytes that are read at a time
 POLL_EVERY = 0.05
 """Seconds to wait for a line before checking whether the script still runs."""
-LINGER = 1.0
-"""Seconds to wait for the last lines of a script that has ended."""
+LINGER = 1.0  # seconds to wait for the last lines of a script that has ended
 LONGEST = 1 << 20  # characters that are kept of a line without an end
 
 

@@ -37,8 +37,7 @@ if os.name != "posix":
 TOKENS = "RISINGSEARCH_TOKENS"
 """Variable with the token of a job, after those of the sweeps that it runs inside."""
 RUNNING = "running.json"
-PATIENCE = 10.0
-"""Seconds in which a process that was killed has to be gone."""
+PATIENCE = 10.0  # seconds in which a process that was killed has to be gone
 POLL_EVERY = 0.005
 
 

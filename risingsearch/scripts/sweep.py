@@ -71,10 +71,9 @@ from risingsearch.storage.object_store import checked_url
 LONGEST = 1e9  # seconds, some 30 years
 ALIVE_PER_WORKER = 4
 Count = Annotated[int, Field(ge=1, strict=True)]
-Word = Annotated[
+Word = Annotated[  # text; a number counts as text
     str, BeforeValidator(lambda given: str(given) if _is_number(given) else given)
 ]
-"""Text; a number counts as text."""
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
 

@@ -49,8 +49,7 @@ LOG = "log.txt"
 LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
-Launched = tuple[Script, Iterator[dict[str, Any]]]
-"""A running script and its reports."""
+Launched = tuple[Script, Iterator[dict[str, Any]]]  # a running script and its reports
 
 
 class Attempt(NamedTuple):

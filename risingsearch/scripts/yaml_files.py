@@ -18,12 +18,11 @@ from risingsearch.errors import InvalidParameterError
 
 SHOWN = 5  # problems in a message
 LONGEST = 500  # characters of each
-_WORDS = {
+_WORDS = {  # other words than those of pydantic
     "missing": "is missing",
     "model_type": "must be a mapping",
     "union_tag_not_found": "needs a type",
 }
-"""Other words than those of pydantic."""
 _OLD = re.compile(r"^%YAML\s+1\.[01]\b", re.MULTILINE)
 
 

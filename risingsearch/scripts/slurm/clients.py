@@ -14,8 +14,7 @@ from risingsearch.errors import SetupError
 
 LONGEST = 120.0
 """Seconds that a command may take, retries of the commands themselves included."""
-SILENCE = 5.0
-"""Seconds without an answer, after which a warning says so."""
+SILENCE = 5.0  # seconds without an answer, after which a warning says so
 LONGEST_MESSAGE = 500  # characters
 UNREACHABLE = re.compile(
     "connect|contact|receive failure|send failure|standby|temporarily|timed out|"
@@ -52,8 +51,7 @@ class Element(NamedTuple):
         return self.state == "PENDING" and not self.is_held
 
 
-Listed = dict[str, Element]
-"""By the name of the job."""
+Listed = dict[str, Element]  # by the name of the job
 
 
 def submit(arguments: Sequence[str], command: Sequence[str]) -> str:

@@ -26,19 +26,14 @@ from risingsearch.scripts.slurm.slices import (
     made_slice,
 )
 
-ASK_EVERY = 5.0
-"""Seconds from one question to Slurm to the next, at least."""
-LOOK_EVERY = 0.2
-"""Seconds from one look at the folder of a job to the next, at least."""
-MOST_LOOKS = 200.0
-"""Looks at folders in a second, of all workers together."""
-OFTEN_UNKNOWN = 2
-"""Answers in a row without a job, after which it counts as forgotten."""
+ASK_EVERY = 5.0  # seconds from one question to Slurm to the next, at least
+LOOK_EVERY = 0.2  # seconds from one look at the folder of a job to the next, at least
+MOST_LOOKS = 200.0  # looks at folders in a second, of all workers together
+OFTEN_UNKNOWN = 2  # answers in a row without a job, after which it counts as forgotten
 LAGGING = 60.0
 """Seconds after the end of a successful job for which a slow file system may not show
 its outcome yet."""
-MOST_STARTS = 3
-"""Jobs of one slice that may end before they begin, one after the other."""
+MOST_STARTS = 3  # jobs of one slice that may end before they begin, one after the other
 HELD, FORGOTTEN = "HELD", "FORGOTTEN"
 """States of a job that Slurm holds, or does not list."""
 USUAL = {"None", "Priority", "Resources", "BeginTime", "Prolog", "Cleaning"}

@@ -25,12 +25,10 @@ from risingsearch.storage.files import (
     write_digested,
 )
 
-FOLDER = "slurm"
-"""In the run directory."""
+FOLDER = "slurm"  # in the run directory
 LONGEST_NOTE = 300  # bytes
 LONGEST_NAME = 40  # characters of the run's name in that of a job
-NOTE = "note.txt"
-"""File in that folder: why Slurm keeps jobs waiting, while it does."""
+NOTE = "note.txt"  # file in that folder: why Slurm keeps jobs waiting, while it does
 _FILE = "slice.json"
 _RANDOM = "[0-9a-f]" * 16
 
