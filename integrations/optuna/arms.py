@@ -31,14 +31,11 @@ class TrialArm:
     from_epoch : int
         Epochs that it has behind it; train from there.
     n_epochs : int or None
-        Epochs that it gets now; ``trial.should_prune()`` says when they are over. None
-        in a study without a ``RisingSampler``.
+        Epochs that it gets now; None in a study without a ``RisingSampler``.
     checkpoint : Path or None
-        The folder that was saved after ``from_epoch`` epochs, to be read only; None
-        where none was.
+        The folder saved after ``from_epoch`` epochs, to be read only; None without one.
     trial : optuna.Trial
-        The trial, with steps that count from ``from_epoch``: for callbacks that begin
-        at step 0 wherever a model resumes, as XGBoost's does.
+        The trial, for callbacks that count from 0 where a model resumes, as XGBoost's.
     """
 
     def __init__(
@@ -81,8 +78,7 @@ class TrialArm:
         Yields
         ------
         Path
-            An empty folder to write to. What is in it at the end is kept, whole or
-            not at all; nothing where an exception leaves the block.
+            An empty folder, kept whole at the end unless an exception leaves the block.
 
         Raises
         ------
@@ -140,8 +136,7 @@ def arm(trial: optuna.Trial) -> TrialArm:
     Returns
     -------
     TrialArm
-        Its ``id``, ``from_epoch``, ``n_epochs`` and ``checkpoint``. In a study without
-        a ``RisingSampler`` every trial is a separate arm.
+        In a study without a ``RisingSampler`` every trial is a separate arm.
 
     Raises
     ------
@@ -210,8 +205,7 @@ def ask(study: optuna.Study) -> optuna.Trial | None:
     Returns
     -------
     optuna.Trial or None
-        To be told by ``study.tell``: with ``state=TrialState.PRUNED`` its arm pauses,
-        with a value it has ended.
+        To be told: with ``state=TrialState.PRUNED`` its arm pauses, else it has ended.
 
     Raises
     ------

@@ -25,10 +25,9 @@ class RisingPruner(BasePruner):
 
     With ``RisingSampler`` a trial ends when it has had the epochs it was given, and its
     arm pauses. With any other sampler, or where the objective never asks for its arm,
-    a trial is stopped when neither what it has reached nor where its slope leads in a
-    straight line, over its remaining epochs, is as good as the best of the finished
-    trials. Curves that flatten end below that line, so a late bloomer continues for as
-    long as it could still win.
+    a trial is stopped when neither its best score nor the straight line of its slope
+    to its last epoch reaches the best of the finished trials: curves that flatten end
+    below that line, so a late bloomer continues for as long as it could still win.
 
     Parameters
     ----------
@@ -87,15 +86,7 @@ class RisingPruner(BasePruner):
         return vars(self) | {"_asked": {}, "_best": {}}  # those are the process's
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
-        """Return whether the trial should end here.
-
-        Parameters
-        ----------
-        study : Study
-            Its study.
-        trial : FrozenTrial
-            The trial, with all its reports.
-        """
+        """Return whether the trial should end here, with all its reports."""
         slice_ = TrialSlice.of(trial)
         if slice_ is None or slice_.n_epochs is None:
             return self._is_hopeless(study, trial, self.max_epochs)

@@ -126,40 +126,32 @@ class RisingSampler(BaseSampler):
     artifact_store : optional
         One of Optuna's artifact stores for checkpoints instead.
     give_up_after : float, default 60.0
-        Seconds without a report after which other workers give a running trial up, at
-        least 0; or the time of ten epochs, if that is more. Its arm continues from its
-        checkpoint. Those of a SQLite database that a process of the past has left are
-        given up at once.
+        Seconds without a report, or the time of ten epochs if that is more, after which
+        other workers give a trial up: its arm continues from its checkpoint. Those left
+        in a SQLite database by a process of the past are given up at once.
     callbacks : sequence of Callback or callable
         They hear of every epoch of the study, once its slice has ended, and that the
         budget is spent, also from other processes: give them to one of these.
     prior : source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``.
-        Of the first 24 arms they suggest two of three, for as long as what they say
-        holds here, and ``base`` all others: the first one, after which the parameters
-        are known, and what not every arm has. ``trust_in_prior`` says how far they are
-        trusted. They are read at once; give all processes the same.
+        They suggest two of three of the first 24 arms while they are trusted (see
+        ``trust_in_prior``), and ``base`` the others. Give all processes the same.
     min_epochs : int, default 1
         Epochs that an opened arm trains before the policy turns away from it.
     patience : int, optional
-        Epochs of the whole study, failed ones included, without a new best score after
-        which ``optimize`` stops.
+        Epochs of the whole study without a new best score after which it stops.
     target_score : float, optional
-        ``optimize`` stops once the best score is as good, in the study's direction.
-        Another sampler may continue the study with another patience and target.
+        It stops once the best score is as good; another sampler may continue it.
     enqueue : list of dict, optional
         Known configurations, opened first and in this order, unless the study has them
-        already; as by ``study.enqueue_trial``, which does it too. Processes that begin
-        a study at the same moment may each open them.
+        already; as by ``study.enqueue_trial``.
 
     Raises
     ------
     InvalidParameterError
-        If an argument is outside its range, there is no such policy or parameter, or an
-        earlier search cannot be read or has too few runs; on the first trial, if the
-        study has more than one objective; on the second arm, if nothing can be learnt
-        from the earlier search for the parameters that the first one had. That trial
-        has failed then.
+        If an argument is invalid, or an earlier search cannot be read or has too few
+        runs; on the first trial, if the study has more than one objective; on the
+        second arm, if nothing can be learnt for the parameters of the first.
     SetupError
         On the first trial, if another process searches in the same SQLite database.
 
@@ -263,10 +255,7 @@ class RisingSampler(BaseSampler):
         self.base.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Decide what the trial trains: an arm's next slice, a new arm, or nothing.
-
-        A trial for which this raises is failed: Optuna would leave it running.
-        """
+        """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
         try:
             fix_enqueued(study, trial, self._enqueued)
             if self._grant(study, trial) == 0:
@@ -274,7 +263,7 @@ class RisingSampler(BaseSampler):
             elif _opens(trial):
                 self._ask_prior(study, trial)
                 self.base.before_trial(self._view(study, trial), trial)
-        except Exception:
+        except Exception:  # Optuna would leave the trial running
             with suppress(UpdateFinishedTrialError):
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
@@ -440,9 +429,8 @@ class RisingSampler(BaseSampler):
         Returns
         -------
         dict
-            By the name of the search, from 0 (it ranks what is seen here no better than
-            chance) to 1; all together are the correlation that is expected of what they
-            say. Empty without earlier searches, and before an arm has trained.
+            By the name of the search, from 0 (no better than chance) to 1; together the
+            correlation that is expected of them. Empty before an arm has trained.
         """
         with self._following(study) as replica:
             return {} if self._prior is None else self._prior.trusted(replica.opened())

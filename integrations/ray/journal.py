@@ -36,9 +36,8 @@ Result = dict[str, Any]
 def results(path: str | Path) -> list[dict[str, Any]]:
     """Return one row per epoch that trials were told of, in the order of the telling.
 
-    It reads the journal of ``RisingScheduler`` and nothing else, while the experiment
-    runs as well as after it was killed. Epochs whose checkpoint was not safe yet are
-    not in it, and neither are those that were charged to a failure.
+    It reads the journal of ``RisingScheduler``, also while the experiment runs. Epochs
+    whose checkpoint was not safe yet, or that a failure was charged, are not in it.
 
     Parameters
     ----------
@@ -49,10 +48,8 @@ def results(path: str | Path) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``trial_id``; ``params``, those of its config that are text, numbers, booleans
-        or None, with nested ones as ``"a/b"``; ``epoch``, from 1; ``score``;
-        ``metrics``, what else was reported, and by Ray, that is text, number or
-        boolean.
+        ``trial_id``; ``params``, the plain values of its config, with nested ones as
+        ``"a/b"``; ``epoch``, from 1; ``score``; ``metrics``, all plain values reported.
 
     Raises
     ------

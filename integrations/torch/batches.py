@@ -20,10 +20,9 @@ from risingsearch.integrations.torch.random_states import (
 class Batches:
     """The batches of a loader, pass after pass, as many at a time as wanted.
 
-    For searches whose unit is a number of steps instead of an epoch. Its state is the
-    random states at the beginning of the pass and the number of batches given, so a
-    resumed run gets the same batches in the same order: earlier ones are loaded again
-    and skipped. Lightning takes it as a loader, and saves its state.
+    For searches whose unit is a number of steps instead of an epoch. A resumed run gets
+    the same batches in the same order: earlier ones are loaded again and skipped.
+    Lightning takes it as a loader, and saves its state.
 
     Parameters
     ----------

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import io
+import logging
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
-from risingsearch.integrations.torch.paused_runs import FrameworkTrainable, PausedRun
+from risingsearch.integrations.torch.paused_runs import (
+    FrameworkTrainable,
+    PausedRun,
+    quiet_log,
+)
 from risingsearch.integrations.torch.random_states import alone, kept_random_states
 
 try:
-    from transformers import (
-        PrinterCallback,
-        Trainer,
-        TrainerCallback,
-        logging,
-    )
+    from transformers import PrinterCallback, Trainer, TrainerCallback
     from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 except ModuleNotFoundError as error:
     msg = "transformers is not installed; run: pip install 'transformers[torch]'"
@@ -133,7 +132,8 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
             trainer.args.save_total_limit = None  # the folder is a temporary one
             trainer.args.save_strategy = type(trainer.args.save_strategy)("no")
             before = None if run.checkpoint is None else unpacked(run, folder)
-            with _quiet_log(is_resumed=before is not None):
+            # A resumed run would be warned of folders that are no more.
+            with quiet_log("transformers", logging.ERROR if before else logging.NOTSET):
                 trainer.train(resume_from_checkpoint=before)
             if trainer.state.global_step == callback.first_step:
                 raise StopIteration  # the Trainer had no step left
@@ -157,18 +157,6 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
             trainer = self.build(dict(run.params), run.seed, folder)
             trainer._load_from_checkpoint(unpacked(run, folder))
             return trainer.model
-
-
-@contextmanager
-def _quiet_log(*, is_resumed: bool) -> Iterator[None]:
-    """Silence warnings of a resumed run, such as of folders that are no more."""
-    before = logging.get_verbosity()
-    if is_resumed:
-        logging.set_verbosity(max(before, logging.ERROR))
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
 
 
 def unpacked(run: PausedRun, folder: str) -> str:

@@ -6,8 +6,7 @@ import copy
 import io
 import logging
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.paused_runs import (
     FrameworkTrainable,
     PausedRun,
+    quiet_log,
     read,
 )
 from risingsearch.integrations.torch.random_states import (
@@ -42,18 +42,6 @@ QUIET = {
     "enable_model_summary": False,
     "num_sanity_val_steps": 0,
 }
-
-
-@contextmanager
-def _quiet_log() -> Iterator[None]:
-    """Silence the messages that Lightning logs when a ``Trainer`` begins."""
-    logger = logging.getLogger("lightning.pytorch")
-    before = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 class RisingCallback(Checkpoint):  # type: ignore[misc]
@@ -130,10 +118,8 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
     max_epochs : int
         Epochs of a full run, for the schedules: the ``max_epochs`` of the search.
     **trainer_options
-        Arguments of ``Trainer``: ``accelerator``, ``precision``,
-        ``accumulate_grad_batches``, ``callbacks``, ... Every epoch has copies of the
-        callbacks, whose ``state_dict`` is kept. By default it logs
-        nothing, writes no Lightning checkpoints and shows no progress.
+        Arguments of ``Trainer``. Every epoch has copies of the ``callbacks``, whose
+        ``state_dict`` is kept. By default nothing is logged, saved or shown.
 
     Raises
     ------
@@ -186,7 +172,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         with (
             alone(),
             kept_random_states(),
-            _quiet_log(),
+            quiet_log("lightning.pytorch", logging.WARNING),
             tempfile.TemporaryDirectory() as folder,
         ):
             path = Path(folder, "run.ckpt")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, Generic, TypeVar
 
@@ -51,6 +53,18 @@ class FrameworkTrainable(Generic[RunT]):
         if self.monitor not in metrics:
             msg = f"{who} {sorted(metrics)}, and monitor is {self.monitor!r}: {advice}"
             raise SetupError(msg)
+
+
+@contextmanager
+def quiet_log(name: str, level: int) -> Iterator[None]:
+    """Silence what a framework logs below a level."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(max(before, level))
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def read(file: str | IO[bytes]) -> Any:

@@ -35,9 +35,8 @@ class TorchTrainable:
     Parameters
     ----------
     build : callable
-        ``build(params, device) -> dict``: model, optimizer, learning-rate scheduler,
-        gradient scaler, averaged weights, loader, ... by name. It is called again
-        whenever the run comes back, so load data outside.
+        ``build(params, device) -> dict``: model, optimizer, loader, ... by name. It is
+        called again whenever the run comes back, so load data outside.
     train_epoch : callable
         ``train_epoch(run)`` trains one epoch, or some steps (see ``Batches``); ``run``
         is a ``TorchRun``.
@@ -48,10 +47,8 @@ class TorchTrainable:
         "auto" is the GPU if there is one; worker processes take turns on several. One
         that is not there is a ``SetupError`` once a run begins.
     max_resident : int, optional
-        Runs on the device at the same time; the least recently used one leaves it. By
-        default 2 on an accelerator, and all on the CPU. With 0 a run leaves it after
-        every epoch, and torch gives back the memory that it has cached: for a GPU that
-        others use too.
+        Runs on the device at the same time, by default 2 on an accelerator, all on the
+        CPU. With 0 a run leaves it after every epoch, and cached memory is given back.
 
     Raises
     ------

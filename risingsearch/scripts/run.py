@@ -138,7 +138,7 @@ def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
     """Return the sweep with a seed: its own, that of the run, or a new one."""
     if sweep.seed is not None:
         return sweep
-    return sweep.with_seed(begun.get("seed", secrets.randbits(32)))
+    return sweep.model_copy(update={"seed": begun.get("seed", secrets.randbits(32))})
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from risingsearch.budget import Budget
+from risingsearch.checks import is_number
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -72,14 +74,10 @@ LONGEST = 1e9  # seconds, some 30 years
 ALIVE_PER_WORKER = 4
 Count = Annotated[int, Field(ge=1, strict=True)]
 Word = Annotated[  # text; a number counts as text
-    str, BeforeValidator(lambda given: str(given) if _is_number(given) else given)
+    str, BeforeValidator(lambda given: str(given) if is_number(given) else given)
 ]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
-
-
-def _is_number(given: Any) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
 def _read_budget(value: Any) -> Budget:
@@ -222,20 +220,19 @@ class Sweep(Strict):
                         f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
                     )
                     raise ValueError(msg)
-        for problem in self._conflicts():
+        for problem in chain(
+            self._conflicts_in_slurm(),
+            self._conflicts_of_workers(),
+            self._conflicts_of_scripts(),
+        ):
             raise ValueError(problem)
         if self.checkpoints is not None:
             checked_url(self.checkpoints)  # here, where the given value is not shown
         return self
 
-    def _conflicts(self) -> Iterator[str]:
-        """Yield an error message for each group of keys that do not go together."""
-        if self.launcher.slurm is not None:
-            yield from self._conflicts_in_slurm()
-        yield from self._conflicts_of_workers()
-        yield from self._conflicts_of_scripts()
-
     def _conflicts_in_slurm(self) -> Iterator[str]:
+        if self.launcher.slurm is None:
+            return
         if not self.resume:
             yield (
                 "a job that is over cannot be paused, so with launcher: slurm the "
@@ -341,10 +338,6 @@ class Sweep(Strict):
         sweep._folder = self._folder
         return sweep
 
-    def with_seed(self, seed: int) -> Sweep:
-        """Return the sweep with a seed."""
-        return self.model_copy(update={"seed": seed})
-
     def draw(self) -> list[dict[str, Any]]:
         """Return the configurations, each once: first those that are enqueued."""
         drawn = self._different()
@@ -413,20 +406,19 @@ def read_sweep(path: Path) -> Sweep:
     return sweep
 
 
-def _known_keys() -> dict[str, list[str]]:
-    """Return the keys that a sweep may have, by the place that has them."""
-    forms: dict[str, type[Strict]] = {
-        "": Sweep,
-        "launcher": LauncherSetting,
-        "launcher.slurm": SlurmSetting,
-        "metric": PlainMetric,
-        "prior.*": EarlierSetting,
-        "tracker": TrackerSetting,
-    }
-    keys = {place: list(form.model_fields) for place, form in forms.items()}
-    parameters = (Uniform, Integer, Normal, Categorical)  # LogUniform has no others
-    names = {name for form in parameters for name in form.model_fields}
-    return keys | {"parameters.*": sorted(names)}
+FORMS = {
+    "": Sweep,
+    "launcher": LauncherSetting,
+    "launcher.slurm": SlurmSetting,
+    "metric": PlainMetric,
+    "prior.*": EarlierSetting,
+    "tracker": TrackerSetting,
+}
+KEYS = {place: list(form.model_fields) for place, form in FORMS.items()}
+KEYS["parameters.*"] = sorted(  # LogUniform has no others
+    {*Uniform.model_fields, *Integer.model_fields}
+    | {*Normal.model_fields, *Categorical.model_fields}
+)
 
 
 def checked_sweep(given: Any, source: str) -> Sweep:
@@ -434,7 +426,7 @@ def checked_sweep(given: Any, source: str) -> Sweep:
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:
-        problems = problems_of(error, TAGGED, _known_keys())
+        problems = problems_of(error, TAGGED, KEYS)
         raise InvalidParameterError(f"{source}: {problems}") from error
 
 

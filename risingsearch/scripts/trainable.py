@@ -14,15 +14,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from risingsearch.checks import LARGEST_COST, is_cost
+from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.output import Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script, end_left_over
-from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
+from risingsearch.scripts.readers import EPOCH, Reader, reader_of
 from risingsearch.search.processes import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import (
@@ -247,7 +246,7 @@ class CommandTrainable:
 
     def home(self, arm: int) -> Path:
         """Return the folder of an arm."""
-        return self.folder / home_name(arm)
+        return self.folder / f"arm-{arm:06d}"
 
     def save(self, run: ScriptRun, path: str) -> None:
         """Write an arm's progress; its model is in its folder."""
@@ -301,7 +300,8 @@ class CommandTrainable:
         variables = self._slots.variables[slot] | own
         home = self.home(run.arm)
         file = None if self.report_file is None else ReportFile(work, self.report_file)
-        with _log(home) as log:
+        printed = open_regular_file(home / LOG, "ab")
+        with io.TextIOWrapper(printed, encoding="utf-8") as log:
             log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
             log.flush()
             with (
@@ -328,7 +328,14 @@ class CommandTrainable:
             if self._has_ended:
                 msg = "the sweep has ended before the script began"
                 raise SetupError(msg)
-            script = self._started(command, home, variables)
+            try:
+                script = Script(command, self._markers or home, variables, self.cwd)
+            except OSError as error:
+                what = error.filename or command[0]
+                msg = f"{what} cannot be started ({error.strerror})"
+                if fields_of(self.command[0]):
+                    raise ScriptError(msg) from error  # other arms have other programs
+                raise SetupError(msg) from error
             self._running.add(script)
         try:
             yield script
@@ -336,30 +343,15 @@ class CommandTrainable:
             script.end()
             self._running.discard(script)
 
-    def _started(
-        self, command: list[str], home: Path, variables: Mapping[str, str]
-    ) -> Script:
-        try:
-            return Script(command, self._markers or home, variables, self.cwd)
-        except OSError as error:
-            msg = f"{error.filename or command[0]} cannot be started ({error.strerror})"
-            if fields_of(self.command[0]):
-                raise ScriptError(msg) from error  # other arms have other programs
-            raise SetupError(msg) from error
-
     def _checked(
         self, record: dict[str, Any], reader: Reader, begin: int, epoch: int, last: int
     ) -> dict[str, Any]:
-        """Return a report as ``train`` returns it, or raise a ScriptError.
-
-        The script has begun after epoch ``begin``; ``epoch`` is due, and ``last`` is
-        the one to end at.
-        """
+        """Return a report as ``train`` returns it, or raise a ScriptError."""
         _check_epoch(record.pop(EPOCH, None), begin, epoch, last)
         score = record.pop(reader.metric)
-        if isinstance(score, bool) or not isinstance(score, Real):
+        if not is_number(score):
             msg = (
-                f"the script reports {reader.metric}={_cut(score)}, which is no number"
+                f"the script reports {reader.metric}={shown(score)}, which is no number"
             )
             raise ScriptError(msg)
         cost: dict[str, float] = {}
@@ -378,7 +370,7 @@ def _taken_cost(key: str, record: dict[str, Any]) -> float:
     cost = record.pop(key, None)
     if not is_cost(cost):
         msg = (
-            f"the script reports {_cut(cost)} as {key!r}: the budget is a cost, and "
+            f"the script reports {shown(cost)} as {key!r}: the budget is a cost, and "
             "every epoch says with its score what it has cost, a number of at least 0 "
             f"and at most {LARGEST_COST:g}"
         )
@@ -388,15 +380,15 @@ def _taken_cost(key: str, record: dict[str, Any]) -> float:
 
 def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
-    shown = "no epoch" if reported is None else f"epoch {_cut(reported)}"
+    said = "no epoch" if reported is None else f"epoch {shown(reported)}"
     if isinstance(reported, int) and begin < reported < due:
         msg = (
-            f"the script reports {shown} a second time: have one line of each epoch "
+            f"the script reports {said} a second time: have one line of each epoch "
             "report its score"
         )
         raise ScriptError(msg)
     if due > last:
-        msg = f"the script reports {shown}, and was asked to end at {last}"
+        msg = f"the script reports {said}, and was asked to end at {last}"
         raise ScriptError(msg)
     if reported == due:
         return
@@ -405,7 +397,7 @@ def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
         hint = ": it has started anew instead of resuming from its checkpoint"
     elif reported == 0:
         hint = ": epochs count from 1"
-    raise ScriptError(f"the script reports {shown} where {due} is due{hint}")
+    raise ScriptError(f"the script reports {said} where {due} is due{hint}")
 
 
 def fields_of(part: str) -> list[str]:
@@ -427,23 +419,9 @@ _HOME = re.compile(r"arm-\d{6,15}")
 _CHECKPOINT = re.compile(r"epoch-(\d{6,15})")
 
 
-def home_name(arm: int) -> str:
-    """Return the name of an arm's folder."""
-    return f"arm-{arm:06d}"
-
-
 def checkpoint_name(epoch: int) -> str:
     """Return the name of an arm's checkpoint directory."""
     return f"epoch-{epoch:06d}"
-
-
-def _log(home: Path) -> IO[str]:
-    return io.TextIOWrapper(open_regular_file(home / LOG, "ab"), encoding="utf-8")
-
-
-def _cut(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def unusable(folder: Path, error: OSError) -> SetupError:
