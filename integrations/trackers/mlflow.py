@@ -129,11 +129,6 @@ class MLflowTracker(Tracker):
         Name in the model registry. At the end, the checkpoint of the best epoch is
         logged to the winner's run and registered as another version of that model.
 
-    Raises
-    ------
-    MissingDependencyError
-        When a search begins, if MLflow is not installed.
-
     Examples
     --------
     >>> tracker = MLflowTracker("sqlite:///runs.db", experiment="digits")

@@ -74,11 +74,6 @@ class TensorBoardTracker(Tracker):
     folder : path, default "tensorboard"
         What ``tensorboard --logdir`` is given.
 
-    Raises
-    ------
-    MissingDependencyError
-        When a search begins, if TensorBoard is not installed.
-
     Examples
     --------
     >>> str(TensorBoardTracker("/logs").folder)

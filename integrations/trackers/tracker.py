@@ -120,8 +120,9 @@ class SearchLog:
 class Tracker(Callback):
     """A callback that logs each epoch while the search waits.
 
-    If logging fails, the search continues: a warning says so, later epochs bring
-    another attempt, and at the end a warning says how many epochs were not logged.
+    A package that is not installed is an error when the search begins. If logging
+    fails, the search continues: a warning says so, later epochs bring another attempt,
+    and at the end a warning says how many epochs were not logged.
     """
 
     package: ClassVar[str]

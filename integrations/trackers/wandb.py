@@ -106,11 +106,6 @@ class WandbTracker(Tracker):
     folder : path, default "."
         In which W&B makes its folder ``wandb``.
 
-    Raises
-    ------
-    MissingDependencyError
-        When a search begins, if W&B is not installed.
-
     Examples
     --------
     >>> WandbTracker(project="digits", mode="offline").project

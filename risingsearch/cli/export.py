@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +76,12 @@ def _compare(run_dirs: Sequence[Path], out: Path) -> None:
 
 def _export(arguments: argparse.Namespace) -> None:
     result = RunView(arguments.run_dir).result
+    params = [
+        {f"param_{name}": value for name, value in one.items()}
+        for one in result.candidates
+    ]
     rows = [
-        {**row, "direction": result.direction}
-        | _prefixed(result.candidates[row["arm"]])
+        {**row, "direction": result.direction, **params[row["arm"]]}
         for row in result.history
     ]
     if result.left_out is not None:
@@ -111,14 +114,6 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
 
 
 def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:
-    frame = _frame(rows)
-    try:
-        frame.to_parquet(out)
-    except ImportError as error:
-        raise missing("pyarrow", extra="sim") from error
-
-
-def _frame(rows: list[dict[str, Any]]) -> Any:
     from risingsearch.search.results import History
 
     frame = History(rows).to_frame()
@@ -126,8 +121,7 @@ def _frame(rows: list[dict[str, Any]]) -> Any:
         kinds = {type(value) for value in column if value == value}
         if column.dtype == object and len(kinds) > 1:  # a file has one kind in a column
             frame[name] = [value if value != value else str(value) for value in column]
-    return frame
-
-
-def _prefixed(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"param_{name}": value for name, value in params.items()}
+    try:
+        frame.to_parquet(out)
+    except ImportError as error:
+        raise missing("pyarrow", extra="sim") from error

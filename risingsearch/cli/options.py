@@ -7,6 +7,7 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from risingsearch.budget import Budget
 
 from risingsearch.errors import InvalidParameterError
-
-LAST_PORT = 65_535
 
 
 def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
@@ -42,26 +41,23 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed`` to a command."""
     parser.add_argument(
         "--seed",
-        type=seed,
+        type=partial(whole, low=0),
         default=0,
         metavar="N",
         help="seed of everything random, from 0 (default: 0)",
     )
 
 
-def seed(text: str) -> int:
-    """Return a whole number of at least 0."""
-    return _whole(text, 0)
+def whole(text: str, low: int, high: int | None = None) -> int:
+    """Return a whole number that is at least ``low``, and at most ``high``."""
+    if not text.isdecimal() or int(text) < low or (high and int(text) > high):
+        most = "" if high is None else f" and at most {high}"
+        msg = f"must be a whole number of at least {low}{most}; got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
 
 
-def port(text: str) -> int:
-    """Return the number of a port; 0 is any."""
-    return _whole(text, 0, LAST_PORT)
-
-
-def count(text: str) -> int:
-    """Return a whole number of at least 1."""
-    return _whole(text, 1)
+count = partial(whole, low=1)
 
 
 def counts(text: str) -> list[int]:
@@ -127,14 +123,6 @@ def one_line(text: str) -> str:
     """Return a text on one line, without what a terminal would act on."""
     words = " ".join(text.split())
     return "".join(one if one.isprintable() else "?" for one in words)
-
-
-def _whole(text: str, low: int, high: int | None = None) -> int:
-    if not text.isdecimal() or int(text) < low or (high and int(text) > high):
-        most = "" if high is None else f" and at most {high}"
-        msg = f"must be a whole number of at least {low}{most}; got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
 
 
 def check_file(path: Path) -> None:

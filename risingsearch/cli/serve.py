@@ -6,13 +6,14 @@ import argparse
 import secrets
 import socket
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from risingsearch.cli.options import add_command, port
+from risingsearch.cli.options import add_command, whole
 from risingsearch.errors import InvalidParameterError, missing
 
-HOST = "127.0.0.1"
+HOST, LAST_PORT = "127.0.0.1", 65_535
 
 
 def add_serve(commands: Any) -> None:
@@ -27,7 +28,7 @@ def add_serve(commands: Any) -> None:
     serve.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN")
     serve.add_argument(
         "--port",
-        type=port,
+        type=partial(whole, low=0, high=LAST_PORT),
         default=0,
         metavar="N",
         help="of the URL (default: 0, any that is free)",

@@ -11,16 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.checks import (
-    checked_array,
-    checked_float,
-    checked_generator,
-    checked_int,
-)
+from risingsearch.checks import checked_array, checked_generator, checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
 
 COLUMNS = ("timestamp", "item", "click")
+LOWEST, HIGHEST = 0.02, 0.08  # click rates of a synthetic log
 
 
 class ClickLog(NamedTuple):
@@ -82,8 +78,6 @@ def make_click_log(
     n_items: int = 20,
     n_entries: int = 500_000,
     seconds: int = 86_400,
-    lowest: float = 0.02,
-    highest: float = 0.08,
 ) -> ClickLog:
     """Return a synthetic click log, in place of a real one.
 
@@ -102,8 +96,6 @@ def make_click_log(
         Entries, at least 1.
     seconds : int, default 86400
         Length of the log, at least 1.
-    lowest, highest : float, default 0.02 and 0.08
-        The range of the click rates, from 0 to 1.
 
     Examples
     --------
@@ -114,8 +106,6 @@ def make_click_log(
     rng = checked_generator(rng)
     n = checked_int("n_items", n_items, 1)
     seconds = checked_int("seconds", seconds, 1)
-    lowest = checked_float("lowest", lowest, 0.0, 1.0, open_low=False)
-    highest = checked_float("highest", highest, lowest, 1.0, open_low=False)
     levels = rng.uniform(0.0, 1.0, n)
     swings = rng.uniform(0.0, np.minimum(levels, 1.0 - levels))
     turns, phases = rng.uniform(1.0, 2.0, n), rng.uniform(0.0, 2.0 * math.pi, n)
@@ -123,7 +113,7 @@ def make_click_log(
     items = rng.integers(n, size=len(times))
     angles = 2.0 * math.pi * turns[items] * times / seconds + phases[items]
     position = levels[items] + swings[items] * np.sin(angles)
-    clicks = rng.random(len(times)) < lowest + (highest - lowest) * position
+    clicks = rng.random(len(times)) < LOWEST + (HIGHEST - LOWEST) * position
     names = np.array([f"synthetic {i}" for i in range(n)])
     return _sorted_log(times, names[items], clicks)
 

@@ -40,7 +40,6 @@ class DriftingMeans(NamedTuple):
     mixing: bool
     noise: Noise
     reference: str
-    constant: float  # per round; of the static reference
     knot: NDArray[np.int64]  # (1,), the knot used last
 
     @classmethod
@@ -53,7 +52,6 @@ class DriftingMeans(NamedTuple):
         between: str = "held",
         noise: Noise | str | float = 1.0,
         reference: str = "dynamic",
-        constant: float | None = None,
     ) -> DriftingMeans:
         """Return the environment.
 
@@ -74,11 +72,8 @@ default 1.0
         noise : Noise, str or float, default 1.0
             A noise model, its kind, or a factor on the deviations of Gaussian noise.
         reference : {"dynamic", "static"}, default "dynamic"
-            What regret is measured against: the best mean of every round, or the same
-            ``constant`` every round.
-        constant : float, optional
-            Of the static reference, in units of the reward; by default the best mean at
-            round 1.
+            What regret is measured against: the best mean of every round, or that of
+            round 1 every round.
 
         Raises
         ------
@@ -92,8 +87,6 @@ default 1.0
         rates = np.zeros(n_knots)
         if between != "held":
             rates[:-1] = 1.0 / np.diff(knots)
-        if constant is None:
-            constant = float(table[:, 0].max())
         return cls(
             rounds=knots,
             means=np.ascontiguousarray(table.T),
@@ -102,7 +95,6 @@ default 1.0
             mixing=between == "mixture",
             noise=checked_noise(noise, float(table.min()), float(table.max())),
             reference=checked_choice("reference", reference, REFERENCES),
-            constant=checked_float("constant", constant, -math.inf, open_low=False),
             knot=np.zeros(1, dtype=np.int64),
         )
 
@@ -140,7 +132,7 @@ default 1.0
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the best means or of the constant, in closed form."""
         if self.reference == "static":
-            return np.multiply(self.constant, rounds, dtype=np.float64)
+            return float(self.means[0].max()) * rounds.astype(np.float64)
         bounds = np.unique(np.concatenate([self.rounds, rounds + 1]))
         bounds = bounds[bounds <= rounds.max() + 1]
         first = bounds[:-1]

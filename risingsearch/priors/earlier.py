@@ -87,21 +87,16 @@ class EarlierSearch:
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
             most = checked_int("max_epochs", self.max_epochs, 0)
             as_json(params)
+            if len(curves) != len(params) or any(one.ndim != 1 for one in curves):
+                shapes = [curve.shape for curve in curves]
+                raise ValueError(f"got {len(params)} runs, and curves of {shapes}")
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             msg = (
                 f"{self.name}: params is a list of dicts that JSON can hold, curves a "
-                f"list of arrays, and max_epochs a number ({error})"
+                "list of as many arrays of a score per epoch, and max_epochs a number "
+                f"({error!s:.200})"
             )
             raise InvalidParameterError(msg) from error
-        if any(curve.ndim != 1 for curve in curves):
-            msg = f"{self.name}: the curve of a run has one score per epoch"
-            raise InvalidParameterError(msg)
-        if len(curves) != len(params):
-            msg = (
-                f"{self.name}: every run needs its parameters and its curve; got "
-                f"{len(params)} runs and {len(curves)} curves"
-            )
-            raise InvalidParameterError(msg)
         if not any(np.isfinite(curve).any() for curve in curves):
             msg = (
                 f"{self.name}: none of its {len(params)} runs has a finite score, so "

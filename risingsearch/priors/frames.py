@@ -71,17 +71,11 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
 def _parameters_of_export(frame: Any) -> Any:
     """Return the columns with parameters."""
     columns = {
-        name: _unquoted(name.removeprefix(PARAMETER))
+        name: name.removeprefix(PARAMETER)
         for name in frame.columns
         if name.startswith(PARAMETER) and name != PARAMETER + AS_TEXT
     }
-    return frame[list(columns)].rename(columns=columns).map(_unquoted)
-
-
-def _unquoted(cell: Any) -> Any:
-    """Return a cell without the apostrophe that marks text that is no formula."""
-    is_quoted = isinstance(cell, str) and cell[:1] == "'" and cell[1:2] in "=+-@\t\r"
-    return cell[1:] if is_quoted else cell
+    return frame[list(columns)].rename(columns=columns)
 
 
 def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:

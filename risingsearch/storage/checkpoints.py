@@ -17,8 +17,13 @@ from risingsearch.storage.files import (
     open_regular_file,
     temp_files_of,
     undigested,
+    usable,
 )
 from risingsearch.storage.object_store import ObjectStore
+
+SAFE = (
+    "; all older checkpoints are safe: make room or change the permissions, and resume"
+)
 
 
 class Key(NamedTuple):
@@ -135,45 +140,30 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with usable(path, "used for checkpoints"):
             make_folder(path)
             for left in temp_files_of(path / "arm-*.ckpt"):
                 left.unlink()
-        except OSError as error:
-            msg = f"{path} cannot be used for checkpoints ({error.strerror})"
-            raise RunDirError(msg) from error
 
     def __str__(self) -> str:
         return str(self.path)
 
     def put(self, name: str, *parts: bytes) -> None:
         """Write a file; once this returns, it is on disk."""
-        try:
+        with usable(self.path / name, "written", SAFE):
             atomic_write(self.path / name, *parts, mode=PRIVATE)
-        except OSError as error:
-            msg = (
-                f"{self.path / name} cannot be written ({error.strerror}); all older "
-                "checkpoints are safe: make room or change the permissions, and resume"
-            )
-            raise RunDirError(msg) from error
 
     def get(self, name: str) -> bytes:
         """Content of a file; one that cannot be read is a RunDirError."""
-        try:
-            with open_regular_file(self.path / name) as file:
-                return file.read()
-        except OSError as error:
-            msg = f"{self.path / name} cannot be read ({error.strerror})"
-            raise RunDirError(msg) from error
+        path = self.path / name
+        with usable(path, "read"), open_regular_file(path) as file:
+            return file.read()
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files; those that are gone already are ignored."""
         for name in names:
-            try:
+            with usable(self.path / name, "removed"):
                 (self.path / name).unlink(missing_ok=True)
-            except OSError as error:
-                msg = f"{self.path / name} cannot be removed ({error.strerror})"
-                raise RunDirError(msg) from error
 
     def sizes(self) -> dict[str, int]:
         """Sizes in bytes of all files."""

@@ -8,7 +8,8 @@ import os
 import secrets
 import shlex
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,16 @@ from risingsearch.errors import RunDirError
 
 PRIVATE = 0o600
 """The mode of files that only their owner may read."""
+
+
+@contextmanager
+def usable(path: Path, done: str, advice: str = "") -> Iterator[None]:
+    """Convert an OSError into the RunDirError that a path cannot be read, say."""
+    try:
+        yield
+    except OSError as error:
+        msg = f"{path} cannot be {done} ({error.strerror}){advice}"
+        raise RunDirError(msg) from error
 
 
 def atomic_write(path: Path, *parts: bytes, mode: int = 0o666) -> None:

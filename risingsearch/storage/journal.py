@@ -6,11 +6,12 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.errors import RunDirError
-from risingsearch.storage.files import PRIVATE, atomic_write, open_regular_file
+from risingsearch.storage.files import PRIVATE, atomic_write, open_regular_file, usable
 
 VERSION = 3
 
@@ -37,10 +38,8 @@ class Journal:
     def __init__(self, path: Path, recorded: Recorded) -> None:
         self.path = path
         self.n_events, self.n_bytes = len(recorded.events), recorded.n_bytes
-        try:
+        with _writable(path):
             os.truncate(path, recorded.n_bytes)
-        except OSError as error:
-            raise _unwritable(path, error) from error
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Write one event and wait until it is on disk.
@@ -49,30 +48,25 @@ class Journal:
         """
         number = self.n_events + 1
         line = _encoded(number, event)
-        try:
-            with self.path.open("r+b", buffering=0) as file:
-                file.truncate(self.n_bytes)  # of what could not be taken back
-                file.seek(self.n_bytes)
-                try:
-                    n_written = 0
-                    while n_written < len(line):
-                        n_written += file.write(line[n_written:])
-                    os.fsync(file.fileno())
-                except BaseException:  # Ctrl-C as well
-                    file.truncate(self.n_bytes)
-                    raise
-        except OSError as error:
-            raise _unwritable(self.path, error) from error
+        with _writable(self.path), self.path.open("r+b", buffering=0) as file:
+            file.truncate(self.n_bytes)  # of what could not be taken back
+            file.seek(self.n_bytes)
+            try:
+                n_written = 0
+                while n_written < len(line):
+                    n_written += file.write(line[n_written:])
+                os.fsync(file.fileno())
+            except BaseException:  # Ctrl-C as well
+                file.truncate(self.n_bytes)
+                raise
         self.n_events, self.n_bytes = number, self.n_bytes + len(line)
 
 
 def create(path: Path, header: Mapping[str, Any]) -> None:
     """Write a journal that has no events yet."""
     line = _encoded(0, {"journal": VERSION, **header})
-    try:
+    with _writable(path):
         atomic_write(path, line, mode=PRIVATE)
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def read(path: Path, *, header_only: bool = False) -> Recorded:
@@ -103,14 +97,11 @@ def read_on(path: Path, recorded: Recorded) -> Recorded:
 
 
 def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:
-    try:
-        with open_regular_file(path) as file:
-            n_bytes = file.seek(0, os.SEEK_END)
-            file.seek(start)
-            content = file.readline() if header_only else file.read()
-    except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror}): is this a run directory?"
-        raise RunDirError(msg) from error
+    readable = usable(path, "read", ": is this a run directory?")
+    with readable, open_regular_file(path) as file:
+        n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(start)
+        content = file.readline() if header_only else file.read()
     if n_bytes < start:
         msg = f"{path} is shorter than it was: {start} bytes were known"
         raise RunDirError(msg)
@@ -164,8 +155,6 @@ def _damaged(path: Path, number: int, begin: int, how: str) -> RunDirError:
     )
 
 
-def _unwritable(path: Path, error: OSError) -> RunDirError:
-    return RunDirError(
-        f"{path} cannot be written ({error.strerror}); what it holds is safe: make "
-        "room or change the permissions, and resume"
-    )
+def _writable(path: Path) -> AbstractContextManager[None]:
+    advice = "make room or change the permissions, and resume"
+    return usable(path, "written", f"; what it holds is safe: {advice}")

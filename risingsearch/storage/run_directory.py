@@ -42,6 +42,7 @@ from risingsearch.storage.files import (
     read_digested,
     refresh_nfs,
     temp_files_of,
+    usable,
     write_digested,
 )
 from risingsearch.storage.journal import Event, Journal, Recorded, create, read, read_on
@@ -88,10 +89,8 @@ class RunDirectory:
         self._url = None if checkpoints is None else checked_url(checkpoints)
         self.n_events_saved = 0  # those that the saved state knows
         self._holder: int | None = None  # the process, which may fork
-        try:
+        with _usable(path):
             make_folder(path)
-        except OSError as error:
-            raise _unusable(path, error) from error
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -119,23 +118,20 @@ class RunDirectory:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
-            path = self.path / LOCK
-            try:
-                stack.enter_context(lock.held(path))
+            with _usable(self.path / LOCK):
+                stack.enter_context(lock.held(self.path / LOCK))
                 refresh_nfs(self.path)
-                journal: Journal | None = getattr(self, "journal", None)
-                if journal is not None:
-                    path = journal.path
-                    with open_regular_file(path) as file:  # NFS refreshes its size
-                        n_bytes = os.fstat(file.fileno()).st_size
-            except OSError as error:
-                raise _unusable(path, error) from error
-            if journal and n_bytes != journal.n_bytes:
-                msg = (
-                    f"another process has continued the search in {self.path}: make "
-                    "this search again, and it continues from there"
-                )
-                raise RunDirError(msg)
+            journal: Journal | None = getattr(self, "journal", None)
+            if journal is not None:
+                # NFS refreshes its size.
+                with _usable(journal.path), open_regular_file(journal.path) as file:
+                    n_bytes = os.fstat(file.fileno()).st_size
+                if n_bytes != journal.n_bytes:
+                    msg = (
+                        f"another process has continued the search in {self.path}: "
+                        "make this search again, and it continues from there"
+                    )
+                    raise RunDirError(msg)
             yield
 
     def open(self, header: Event, saved: Saved | None = None) -> Saved:
@@ -157,11 +153,9 @@ class RunDirectory:
         recorded, n_known, _ = saved
         self.journal = Journal(path, recorded)
         self.n_events_saved = n_known
-        try:
-            for left in (*temp_files_of(path), *temp_files_of(self.path / STATE)):
+        for left in (*temp_files_of(path), *temp_files_of(self.path / STATE)):
+            with _usable(left):
                 left.unlink()
-        except OSError as error:
-            raise _unusable(left, error) from error
         self.checkpoints = self._store(recorded)
         return saved
 
@@ -201,13 +195,10 @@ class RunDirectory:
 
     def save_state(self, state: Mapping[str, Any]) -> None:
         """Save the scheduler's state, as of the events so far."""
-        path = self.path / STATE
         n_events = self.journal.n_events
         content = json.dumps({"events": n_events, "scheduler": state})
-        try:
-            write_digested(path, content.encode())
-        except OSError as error:
-            raise _unusable(path, error) from error
+        with _usable(self.path / STATE):
+            write_digested(self.path / STATE, content.encode())
         self.n_events_saved = n_events
 
 
@@ -240,20 +231,17 @@ def understood(path: Path) -> Iterator[None]:
 
 def is_held(path: Path) -> bool:
     """Whether a process searches in a directory; none is kept out meanwhile."""
-    try:
+    with _usable(path / LOCK):
         return lock.is_held(path / LOCK)
-    except OSError as error:
-        raise _unusable(path / LOCK, error) from error
 
 
 def holds_search(path: Path) -> bool:
     """Whether there is a search in a directory."""
-    try:
-        (path / JOURNAL).lstat()
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name
-        return False
-    except OSError as error:
-        raise _unusable(path, error) from error
+    with _usable(path):
+        try:
+            (path / JOURNAL).lstat()
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name
+            return False
     return True
 
 
@@ -279,20 +267,17 @@ def saved_search(path: Path) -> Saved:
 
 def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
     """Read a saved state and how many events it knows; warn if it is damaged."""
-    try:
-        saved = json.loads(read_digested(file))
-        return saved["events"], saved["scheduler"]
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise _unusable(file, error) from error
-    except (ValueError, LookupError, TypeError):
-        warnings.warn(
-            f"{file} is damaged: the journal is replayed from its beginning, which "
-            "takes longer and ends the same",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    with _usable(file), contextlib.suppress(FileNotFoundError):
+        try:
+            saved = json.loads(read_digested(file))
+            return saved["events"], saved["scheduler"]
+        except (ValueError, LookupError, TypeError):
+            warnings.warn(
+                f"{file} is damaged: the journal is replayed from its beginning, which "
+                "takes longer and ends the same",
+                RuntimeWarning,
+                stacklevel=2,
+            )
     return 0, None
 
 
@@ -307,8 +292,9 @@ def _check_complete(path: Path, n_events: int, n_known: int) -> None:
         raise RunDirError(msg)
 
 
-def _unusable(path: Path, error: OSError) -> RunDirError:
-    return RunDirError(
-        f"{path} cannot be used ({error.strerror}): make room, change the permissions "
-        "or remove what is in its place, or give another run_dir"
+def _usable(path: Path) -> contextlib.AbstractContextManager[None]:
+    advice = (
+        ": make room, change the permissions or remove what is in its place, or give "
+        "another run_dir"
     )
+    return usable(path, "used", advice)

@@ -97,8 +97,6 @@ class TestBestSums:
         means = [[0.2, 0.9], [0.4, 0.9]]
         arms = DriftingMeans.create(means, [1, 2], reference="static")
         np.testing.assert_allclose(arms.optimal(rounds), [0.4, 4.0])
-        arms = DriftingMeans.create(means, [1, 2], reference="static", constant=0.8)
-        np.testing.assert_allclose(arms.optimal(rounds), [0.8, 8.0])
 
 
 class TestCompiled:
@@ -132,7 +130,6 @@ class TestCompiled:
         ({"deviations": [[0.1], [0.1]]}, "one per arm, or one per arm and knot; got"),
         ({"noise": "bernoulli"}, "these reach from -0.1 to 0.9"),
         ({"reference": "greedy"}, "reference must be one of 'dynamic', 'static'"),
-        ({"constant": math.inf}, "constant must be a finite number; got inf"),
     ],
 )
 def test_drifting_means_say_what_is_wrong(options, message):
