@@ -48,18 +48,24 @@ class Journal:
         """
         number = self.n_events + 1
         line = _encoded(number, event)
-        with _writable(self.path), self.path.open("r+b", buffering=0) as file:
-            file.truncate(self.n_bytes)  # of what could not be taken back
-            file.seek(self.n_bytes)
+        before = self.n_events, self.n_bytes
+        with _writable(self.path):
             try:
-                n_written = 0
-                while n_written < len(line):
-                    n_written += file.write(line[n_written:])
-                os.fsync(file.fileno())
-            except BaseException:  # Ctrl-C as well
-                file.truncate(self.n_bytes)
+                with self.path.open("r+b", buffering=0) as file:
+                    file.truncate(self.n_bytes)  # of what could not be taken back
+                    file.seek(self.n_bytes)
+                    try:
+                        n_written = 0
+                        while n_written < len(line):
+                            n_written += file.write(line[n_written:])
+                        os.fsync(file.fileno())
+                        self.n_events, self.n_bytes = number, self.n_bytes + len(line)
+                    except BaseException:  # Ctrl-C as well
+                        file.truncate(self.n_bytes)
+                        raise
+            except OSError:  # perhaps it could not be closed
+                self.n_events, self.n_bytes = before
                 raise
-        self.n_events, self.n_bytes = number, self.n_bytes + len(line)
 
 
 def create(path: Path, header: Mapping[str, Any]) -> None:
