@@ -116,8 +116,8 @@ class RunView:
         if self.is_of_sweep():
             return f"continue with: risingsearch resume {self.path}"
         return (
-            "continue in Python: RisingSearch.resume, or fit of RisingSearchCV with "
-            "the same arguments and data"
+            "continue in Python: run the program that began it again, with the same "
+            "arguments and data"
         )
 
     def progress_text(self) -> str:

@@ -176,13 +176,11 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _resume(arguments: argparse.Namespace) -> None:
-    from risingsearch.storage.run_directory import saved_header
-
-    run_dir = arguments.run_dir
-    saved_header(run_dir)
-    from risingsearch.scripts.identity import FILE
+    from risingsearch.scripts.identity import FILE, last
     from risingsearch.scripts.run import resume_sweep
 
+    run_dir = arguments.run_dir
+    last(run_dir)  # raises if it cannot be continued
     print(
         f"risingsearch: {run_dir} continues as {run_dir / FILE} says, with what run "
         "was last given; no other file is read",

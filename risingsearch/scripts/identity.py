@@ -61,8 +61,8 @@ def begun_with(run_dir: Path) -> Identity:
         identity: Identity = dict(header["settings"].get("fingerprint") or {})
     if not {"sweep", "cwd"} <= identity.keys():
         msg = (
-            f"{run_dir} is not the run of a sweep: continue it in Python, with "
-            "RisingSearch.resume"
+            f"{run_dir} is not the run of a sweep: to continue it, run the Python "
+            "program that began it again"
         )
         raise RunDirError(msg)
     return identity

@@ -77,7 +77,6 @@ def run_sweep(
         before = identity.last_known(run_dir)
         sweep, n_begun = _seeded(sweep, begun["sweep"]), _n_workers(run_dir, sweep)
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
-        identity.warn_of_changes(run_dir, before, sweep, cwd)
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
@@ -102,6 +101,8 @@ def run_sweep(
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search.held(), _ended(executor, trainable), interrupted_by_termination():
         trainable.end_left_over()
+        if begun is not None:
+            identity.warn_of_changes(run_dir, before, sweep, cwd)
         identity.save(run_dir, sweep, cwd, placement.gpus)
         if search.scheduler.n_jobs != n_workers:
             search.resize(n_workers)

@@ -248,7 +248,9 @@ def holds_search(path: Path) -> bool:
 def saved_header(path: Path) -> Event:
     """Header of the search in a directory; a RunDirError if there is none."""
     if not holds_search(path):
-        msg = f"{path} holds no search: it has no {JOURNAL}"
+        msg = f"{path} does not exist: name the run directory of a search"
+        if path.exists():
+            msg = f"{path} holds no search: it has no {JOURNAL}"
         raise RunDirError(msg)
     return read(path / JOURNAL, header_only=True).header
 

@@ -179,8 +179,27 @@ def test_a_search_of_python_is_not_continued_by_the_command(tmp_path, capsys):
     RisingSearch(functions, [{"a": 1}], budget=4, run_dir=tmp_path / "run")
     assert main(["status", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().out
-    assert "continue in Python: RisingSearch.resume, or fit of RisingSearchCV" in said
+    assert "continue in Python: run the program that began it again, with the" in said
     assert "risingsearch resume" not in said
+    assert main(["resume", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "run is not the run of a sweep: to continue it, run the Python" in said
+    assert "continues" not in said
+
+
+def test_what_is_refused_is_not_said_to_continue(folder, capsys):
+    assert main(["resume", "runs/sweep"]) == 2
+    assert "runs/sweep does not exist: name the run" in capsys.readouterr().err
+    assert main(["run", "sweep.yaml"]) == 0
+    text = Path("sweep.yaml").read_text()
+    Path("sweep.yaml").write_text(text.replace("command: [", "command: [nice, ", 1))
+    with Path("sweep.yaml").open("a") as file:
+        file.write("report_file: told\n")
+    capsys.readouterr()
+    assert main(["run", "sweep.yaml"]) == 2
+    said = capsys.readouterr().err
+    assert "report_file is" in said
+    assert "continues" not in said
 
 
 @pytest.mark.parametrize("again", [["run", "sweep.yaml"], ["resume", "runs/sweep"]])
