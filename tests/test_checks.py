@@ -1,4 +1,5 @@
 import math
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from risingsearch.checks import (
     checked_int,
     checked_magnitude,
     checked_order,
+    checked_path,
     checked_range,
     checked_seed,
     shown,
@@ -37,6 +39,19 @@ def test_whole_numbers_have_a_limit():
     for value, text in [(LARGEST_INT + 1, "9007199254740993"), (10**5000, "an int")]:
         with pytest.raises(InvalidParameterError, match=f"^{limit} {text}"):
             checked_int("n", value, 3)
+
+
+@pytest.mark.parametrize("value", ["runs", Path("runs"), PurePosixPath("runs")])
+def test_paths_pass(value):
+    assert checked_path("run_dir", value) == Path("runs")
+
+
+@pytest.mark.parametrize("value", [3, None, True, "", b"runs", ["runs"], "a\0b"])
+def test_what_is_no_path_is_refused(value):
+    with pytest.raises(
+        InvalidParameterError, match=r"^run_dir must be a path, as text"
+    ):
+        checked_path("run_dir", value)
 
 
 def test_seeds_may_be_left_out_and_have_more_bits():

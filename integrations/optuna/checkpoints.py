@@ -15,6 +15,7 @@ from typing import Any
 from optuna.artifacts import FileSystemArtifactStore
 from optuna.artifacts.exceptions import ArtifactNotFound
 
+from risingsearch.checks import checked_path, shown
 from risingsearch.errors import InvalidParameterError, RunDirError
 
 NAME = "checkpoint"  # of the folder in an archive
@@ -68,6 +69,16 @@ def checkpoints_in(
         )
         raise InvalidParameterError(msg)
     if checkpoint_dir is not None:
-        Path(checkpoint_dir).mkdir(parents=True, exist_ok=True)
-        artifact_store = FileSystemArtifactStore(Path(checkpoint_dir).absolute())
+        folder = checked_path("checkpoint_dir", checkpoint_dir).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        artifact_store = FileSystemArtifactStore(folder)
+    methods = "open_reader", "write", "remove"
+    if artifact_store is not None and not all(
+        callable(getattr(artifact_store, name, None)) for name in methods
+    ):
+        msg = (
+            "artifact_store must be one of optuna.artifacts, such as "
+            f"FileSystemArtifactStore(folder); got {shown(artifact_store)}"
+        )
+        raise InvalidParameterError(msg)
     return None if artifact_store is None else Checkpoints(artifact_store)

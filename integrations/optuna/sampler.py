@@ -23,7 +23,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.arms import EpochFacts
 from risingsearch.budget import epochs_of
-from risingsearch.checks import checked_float, checked_int
+from risingsearch.checks import checked_float, checked_int, shown
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
@@ -231,6 +232,12 @@ class RisingSampler(BaseSampler):
         self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
+        if not isinstance(self.base, BaseSampler):
+            msg = (
+                "base must be a sampler of Optuna, such as TPESampler(); got "
+                f"{shown(base)}"
+            )
+            raise InvalidParameterError(msg)
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()

@@ -6,10 +6,10 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from risingsearch.budget import Budget
+from risingsearch.checks import checked_path
 from risingsearch.integrations.sklearn.epoch_methods import epochs_in_full
 from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.search.run import Run
@@ -28,7 +28,7 @@ def steps_within(
     folds: Folds, params: Mapping[str, Any], budget: Budget, run_dir: Any
 ) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved."""
-    saved = None if run_dir is None else Run.at(Path(run_dir))
+    saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
     if saved is not None:
         begun = saved.header["settings"]["fingerprint"]
         return int(begun.get("steps_per_epoch", 1))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from risingsearch.checks import checked_path
 from risingsearch.integrations.trackers.tracker import SEARCH_RUN, SearchLog, Tracker
 
 FILE_VERSION = "brain.Event:2"
@@ -85,4 +86,4 @@ class TensorBoardTracker(Tracker):
     folder: str | Path = "tensorboard"
 
     def __post_init__(self) -> None:
-        self.folder = Path(self.folder).absolute()
+        self.folder = checked_path("folder", self.folder).absolute()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import SearchFacts
-from risingsearch.checks import checked_choice
+from risingsearch.checks import checked_choice, checked_path
 from risingsearch.integrations.trackers.tracker import (
     SEARCH_RUN,
     SearchLog,
@@ -123,4 +123,4 @@ class WandbTracker(Tracker):
     def __post_init__(self) -> None:
         if self.mode is not None:
             checked_choice("mode", self.mode, ("online", "offline"))
-        self.folder = Path(self.folder).absolute()
+        self.folder = checked_path("folder", self.folder).absolute()

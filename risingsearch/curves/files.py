@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import shown
+from risingsearch.checks import checked_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError, missing
 
 if TYPE_CHECKING:
@@ -197,15 +197,6 @@ def _table(path: Path) -> LoadedCurves:
         msg = "every epoch needs its own number"
         raise InvalidParameterError(msg)
     return _loaded(frame.sort_index(axis=1), form)
-
-
-def checked_path(name: str, value: Any) -> Path:
-    """Return a path, or raise what is wrong."""
-    try:
-        return Path(value)
-    except TypeError as error:
-        msg = f"{name} must be a path; got {shown(value)}"
-        raise InvalidParameterError(msg) from error
 
 
 def pandas() -> Any:

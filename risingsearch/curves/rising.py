@@ -13,9 +13,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_choice, checked_int
+from risingsearch.checks import checked_choice, checked_int, checked_path
 from risingsearch.curves.base import generator
-from risingsearch.curves.files import checked_path
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.errors import InvalidParameterError

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from risingsearch.checks import on_one_line
+from risingsearch.checks import checked_path, on_one_line
 from risingsearch.errors import InvalidParameterError
 from risingsearch.plotting.fragment import result_html
 from risingsearch.plotting.html_report import facts_of
@@ -59,7 +59,7 @@ def write_comparison(
         msg = f"a comparison needs at least two searches; got {len(results)}"
         raise InvalidParameterError(msg)
     page = comparison_page(results, title=title, settings=settings)
-    path = Path(path)
+    path = checked_path("path", path)
     atomic_write(path, page.encode("utf-8", "replace"))
     return path
 

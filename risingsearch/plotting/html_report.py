@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.checks import on_one_line
+from risingsearch.checks import checked_path, on_one_line
 from risingsearch.plotting.digest import (
     Lost,
     column,
@@ -108,7 +108,7 @@ def write_report(
     OSError
         If it cannot be written; then nothing has changed.
     """
-    path = Path(path)
+    path = checked_path("path", path)
     page = report_page(result, title=title, settings=settings or {}, space=space)
     atomic_write(path, page.encode("utf-8", "replace"))
     return path

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from risingsearch.budget import SECONDS, WALL_CLOCK
+from risingsearch.checks import checked_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
@@ -57,7 +58,7 @@ class RunReader:
     """Reader of the search in a run directory, which changes nothing there."""
 
     def __init__(self, run_dir: str | Path, *, may_come: bool = False) -> None:
-        self.path = Path(run_dir)
+        self.path = checked_path("run_dir", run_dir)
         self._replayed: Replayed | None = None
         if may_come and not os.path.lexists(self.path):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import signal
 import threading
 from collections import Counter
@@ -49,6 +50,8 @@ from risingsearch.storage.run_directory import (
 FEWEST_EVENTS = 500
 EVENTS_SHARE = 25
 """The scheduler's state is saved after so many events, or one in so many of all."""
+
+_DIGEST = re.compile("'[0-9a-f]{32}'")
 
 
 @contextlib.contextmanager
@@ -495,6 +498,18 @@ def _check_same(
             f"{path} holds a search with {name}={was}, and it was opened with "
             f"{name}={given}: give the same arguments to continue, or another run_dir"
         )
+        if _DIGEST.fullmatch(was) and _DIGEST.fullmatch(given):
+            is_data = name in ("X", "y")
+            other = f"other data in {name}" if is_data else f"another {name}"
+            msg = (
+                f"{path} holds a search with {other}: give the same to continue, or "
+                "another run_dir"
+            )
+            if is_data:
+                msg += (
+                    "; a clone of RisingSearchCV, as cross_val_score makes it, keeps "
+                    "run_dir: give each its own, or set_params(run_dir=None)"
+                )
         if name.startswith("budget"):
             msg += (
                 "; to add budget, give the one that it was begun with (without a "

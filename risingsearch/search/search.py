@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import EpochFacts, Report
 from risingsearch.budget import Budget
+from risingsearch.checks import checked_path
 from risingsearch.errors import RunDirError
 from risingsearch.policies import Policy
 from risingsearch.scheduling.proposers import Proposer
@@ -192,7 +193,7 @@ class RisingSearch:
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
         if run_dir is not None:
-            given["run_dir"] = run_dir = Path(run_dir)
+            given["run_dir"] = run_dir = checked_path("run_dir", run_dir)
         self._make(given, None if run_dir is None else Run.at(run_dir))
 
     @classmethod
@@ -311,7 +312,7 @@ class RisingSearch:
         RunDirError
             If there is no search, or as for a new one.
         """
-        path = Path(run_dir)
+        path = checked_path("run_dir", run_dir)
         check_owner(path)
         run = Run.open(path)
         objects = {"policy": policy, "proposer": proposer}
@@ -352,7 +353,7 @@ class RisingSearch:
         -------
         SearchResult
         """
-        return Replayed.of(Run.open(Path(run_dir))).result()
+        return Replayed.of(Run.open(checked_path("run_dir", run_dir))).result()
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.

@@ -4,6 +4,7 @@ import math
 import threading
 import time
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -117,6 +118,28 @@ class TestArguments:
     def test_candidates_are_dicts(self, candidates, message):
         with pytest.raises(InvalidParameterError, match=message):
             RisingSearch(Recorded(), candidates, budget=3)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"run_dir": 3}, "run_dir must be a path"),
+            ({"run_dir": ""}, "run_dir must be a path"),
+            ({"max_checkpoint_bytes": "1MB"}, "max_checkpoint_bytes must be a whole"),
+            ({"max_checkpoint_bytes": 0}, "max_checkpoint_bytes must be a whole"),
+        ],
+    )
+    def test_those_of_a_directory(self, tmp_path, given, message):
+        with pytest.raises(InvalidParameterError, match=message):
+            a_search(FLAT, **{"run_dir": tmp_path} | given)
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        "opened",
+        [RisingSearch.saved_result, partial(RisingSearch.resume, trainable=Recorded())],
+    )
+    def test_a_directory_to_read(self, opened):
+        with pytest.raises(InvalidParameterError, match="run_dir must be a path"):
+            opened(3)
 
 
 class TestPolicies:

@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.stats import loguniform
+from sklearn.base import clone
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
@@ -101,7 +102,7 @@ def test_continue_search_is_kept_too(tmp_path):
         ({"random_state": 1}, "with random_state=0, and it was opened with random_st"),
         ({"budget": 41}, "continue_search of RisingSearchCV"),
         ({"scoring": "f1"}, "with scoring=SGDClassifier.score, and it was"),
-        ({"cv": 0.4}, "with cv="),
+        ({"cv": 0.4}, "holds a search with another cv: give the same"),
         (
             {"estimator": SGDClassifier(loss="hinge", eta0=1.0)},
             "with estimator.eta0=0.01, and it was opened with estimator.eta0=1.0",
@@ -177,12 +178,14 @@ def test_what_differs_in_its_content_alone_is_refused_by_name(tmp_path, name, wa
         begin(now).fit(X, y)
 
 
-def test_other_data_are_refused(tmp_path):
-    searching(tmp_path).fit(X, y)
-    with pytest.raises(RunDirError, match="with X="):
-        searching(tmp_path).fit(X + 1, y)
-    with pytest.raises(RunDirError, match="with y="):
-        searching(tmp_path).fit(X, 1 - y)
+def test_other_data_are_refused_and_that_a_clone_has_them(tmp_path):
+    search = searching(tmp_path).fit(X, y)
+    for name, data in (("X", (X + 1, y)), ("X", (X[::2], y[::2])), ("y", (X, 1 - y))):
+        message = f"holds a search with other data in {name}: give the same"
+        with pytest.raises(RunDirError, match=message):
+            clone(search).fit(*data)
+    with pytest.raises(RunDirError, match=r"a clone of RisingSearchCV, .*run_dir=None"):
+        cross_val_score(search, X, y, cv=2, error_score="raise")
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])
