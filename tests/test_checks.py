@@ -48,9 +48,7 @@ def test_paths_pass(value):
 
 @pytest.mark.parametrize("value", [3, None, True, "", b"runs", ["runs"], "a\0b"])
 def test_what_is_no_path_is_refused(value):
-    with pytest.raises(
-        InvalidParameterError, match=r"^run_dir must be a path, as text"
-    ):
+    with pytest.raises(InvalidParameterError, match="run_dir must be a path, as text"):
         checked_path("run_dir", value)
 
 
