@@ -26,6 +26,10 @@ class Noise(NamedTuple):
     shape: float  # degrees of freedom (Student), observations per pull (Bernoulli)
 
 
+NoiseLike = Noise | str | float
+"""A noise model, its kind, or the standard deviation of Gaussian noise."""
+
+
 def make_noise(
     kind: str = "gaussian",
     sigma: float = 1.0,

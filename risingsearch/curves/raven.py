@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.curves.base import generator
-from risingsearch.curves.noise import Noise
+from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.curves.shifting import (
     MEANS,
@@ -32,7 +32,7 @@ def bernoulli(
     horizon: int,
     *,
     n_arms: int = 10,
-    noise: Noise | str | float = "bernoulli",
+    noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
     """Arms that never change: ten close success probabilities.
 
@@ -45,11 +45,7 @@ def bernoulli(
 
 @generator(f"{PAPER}, fig. 3")
 def sensitivity_variance(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Sensitivity study, variance drift: new variances every 5,000 rounds.
 
@@ -67,11 +63,7 @@ def sensitivity_variance(
 
 @generator(f"{PAPER}, fig. 3")
 def sensitivity_incremental(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Sensitivity study, incremental drift: a small step every 5,000 rounds.
 
@@ -87,11 +79,7 @@ def sensitivity_incremental(
 
 @generator(f"{PAPER}, fig. 3")
 def sensitivity_blips(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Sensitivity study, blips: new arms every 5,000 rounds, which then stay.
 
@@ -110,7 +98,7 @@ def logistics(
     *,
     n_arms: int = 100,
     reference: str = "static",
-    noise: Noise | str | float = 1.0,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Warehouses: a hundred arms, a third of them redrawn every 5,000 rounds.
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import checked_array, checked_choice
 from risingsearch.curves import optimum
-from risingsearch.curves.noise import Noise, checked_noise, noisy
+from risingsearch.curves.noise import Noise, NoiseLike, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
 REFERENCES = {
@@ -43,7 +43,7 @@ class CurveTable(NamedTuple):
     def create(
         cls,
         means: ArrayLike,
-        noise: Noise | str | float = 0.0,
+        noise: NoiseLike = 0.0,
         reference: str = "allocation",
     ) -> CurveTable:
         """Return the environment.
@@ -127,7 +127,7 @@ class LinearThenFlat(NamedTuple):
 
     @classmethod
     def create(
-        cls, slopes: ArrayLike, plateaus: ArrayLike, noise: Noise | str | float = 0.01
+        cls, slopes: ArrayLike, plateaus: ArrayLike, noise: NoiseLike = 0.01
     ) -> LinearThenFlat:
         """Return the environment.
 

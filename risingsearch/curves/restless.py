@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import checked_array, checked_choice, checked_float
 from risingsearch.curves import optimum
-from risingsearch.curves.noise import Noise, checked_noise, noisy
+from risingsearch.curves.noise import Noise, NoiseLike, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
 BETWEEN = ("held", "linear", "mixture")
@@ -50,7 +50,7 @@ class DriftingMeans(NamedTuple):
         *,
         deviations: ArrayLike = 1.0,
         between: str = "held",
-        noise: Noise | str | float = 1.0,
+        noise: NoiseLike = 1.0,
         reference: str = "dynamic",
     ) -> DriftingMeans:
         """Return the environment.
@@ -178,7 +178,7 @@ class Sinusoid(NamedTuple):
         amplitude: float,
         frequency: float,
         phase: float = 0.0,
-        noise: Noise | str | float = 1.0,
+        noise: NoiseLike = 1.0,
     ) -> Sinusoid:
         r"""Return the environment.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_int, checked_path
 from risingsearch.curves.base import generator
-from risingsearch.curves.noise import Noise, make_noise
+from risingsearch.curves.noise import NoiseLike, make_noise
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.errors import InvalidParameterError
 
@@ -35,7 +35,7 @@ IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 @generator(f"{PAPER}, fig. 1")
 def two_arm(
-    rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = 0.01
+    rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 0.01
 ) -> LinearThenFlat:
     r"""Two arms whose order depends on the horizon: 0.4, or slowly up to 1.
 
@@ -52,7 +52,7 @@ def ltf(
     horizon: int,
     *,
     n_arms: int | None = None,
-    noise: Noise | str | float = 0.01,
+    noise: NoiseLike = 0.01,
 ) -> LinearThenFlat:
     r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
 
@@ -79,7 +79,7 @@ def concave(
     horizon: int,
     *,
     n_arms: int | None = None,
-    noise: Noise | str | float = 0.01,
+    noise: NoiseLike = 0.01,
 ) -> CurveTable:
     r"""Concave arms: a late bloomer, an early peaker, and others between them.
 
@@ -121,7 +121,7 @@ def imdb_replay(
     data_dir: str | PathLike[str],
     arms: str = "paper",
     batch: int = 1,
-    noise: Noise | str | float | None = None,
+    noise: NoiseLike | None = None,
 ) -> CurveTable:
     """Online learners on IMDB reviews, replayed from recorded accuracy curves.
 

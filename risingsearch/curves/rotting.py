@@ -12,7 +12,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.curves.base import generator
-from risingsearch.curves.noise import Noise
+from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.rested import CurveTable
 from risingsearch.policies.rotting.curve_models import plateau_models
 
@@ -24,7 +24,7 @@ HIGHEST_OFFSET = 0.5
 
 @generator(f"{PAPER}, non-parametric")
 def rotting_np(
-    rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = SIGMA
+    rng: np.random.Generator, horizon: int, *, noise: NoiseLike = SIGMA
 ) -> CurveTable:
     """Two rotting arms: 0.5 for ever, or 1 for 7,500 pulls and then 0.4.
 
@@ -42,7 +42,7 @@ def rotting_av(
     horizon: int,
     *,
     n_arms: int = 10,
-    noise: Noise | str | float = SIGMA,
+    noise: NoiseLike = SIGMA,
 ) -> CurveTable:
     r"""Rotting arms of a known family that all vanish in the end.
 
@@ -63,7 +63,7 @@ def rotting_anv(
     horizon: int,
     *,
     n_arms: int = 10,
-    noise: Noise | str | float = SIGMA,
+    noise: NoiseLike = SIGMA,
 ) -> CurveTable:
     r"""Rotting arms of a known family, each above its unknown constant.
 

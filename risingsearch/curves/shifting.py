@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
 from risingsearch.curves.base import generator
-from risingsearch.curves.noise import Noise
+from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
 
 Arms = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -31,11 +31,7 @@ LENGTH = 100  # rounds of a blip
 
 @generator(f"{PAPER}, table 1")
 def incremental(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     r"""Incremental drift: every mean moves by the same small amount every round.
 
@@ -51,11 +47,7 @@ def incremental(
 
 @generator(f"{PAPER}, table 1")
 def variance_drift(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     r"""Variance drift: the means stay, the rewards scatter more and more.
 
@@ -73,11 +65,7 @@ def variance_drift(
 
 @generator(f"{PAPER}, table 1")
 def gradual(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     r"""Gradual drift: rewards come from new distributions more and more often.
 
@@ -93,11 +81,7 @@ def gradual(
 
 @generator(f"{PAPER}, table 1")
 def localised_jump(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Localised jumps: every 2,000 rounds a third of the arms is drawn anew."""
     arms = normal_arms(rng, n_arms)
@@ -108,11 +92,7 @@ def localised_jump(
 
 @generator(f"{PAPER}, table 1")
 def periodic(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Periodic drift: the arms go through the same states again and again.
 
@@ -130,11 +110,7 @@ def periodic(
 
 @generator(f"{PAPER}, table 1")
 def blip(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Blip: for 100 rounds, half way, every arm has another distribution."""
     usual, other = normal_arms(rng, n_arms), normal_arms(rng, n_arms)
@@ -145,11 +121,7 @@ def blip(
 
 @generator(f"{PAPER}, table 1")
 def add_remove(
-    rng: np.random.Generator,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: Noise | str | float = 1.0,
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Arms come and go: a new one appears, later one of the first ones vanishes.
 
@@ -182,7 +154,7 @@ def normal_arms(rng: np.random.Generator, n_arms: int) -> Arms:
 def timeline(
     changes: Sequence[tuple[int, Arms]],
     between: str,
-    noise: Noise | str | float,
+    noise: NoiseLike,
     reference: str = "dynamic",
 ) -> DriftingMeans:
     """Return the environment with these arms at these rounds."""

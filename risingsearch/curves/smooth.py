@@ -12,22 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_float, checked_int
+from risingsearch.checks import checked_int
 from risingsearch.curves.base import generator
 from risingsearch.curves.clicks import ClickLog, click_log, click_rates
-from risingsearch.curves.noise import Noise
+from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, missing
 
 PAPER = "Jia et al., Smooth Non-Stationary Bandits"
 MINUTE = 60.0
+WINDOW = 3_600.0  # seconds of the log that a click rate is counted in
+FRACTION = 0.1  # of the minutes, that LOWESS fits each line to
 CYCLES = (2.5, 5.0)
 DEVIATION = 0.001
 
 
 @generator(f"{PAPER}, section 7.2")
 def sinusoid(
-    rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = 1.0
+    rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 1.0
 ) -> Sinusoid:
     r"""One-armed sinusoid: a constant arm, and one that swings around it a few times.
 
@@ -54,8 +56,7 @@ def click_counterfactual(
     *,
     log: Any,
     n_items: int = 20,
-    window: float = 3_600.0,
-    noise: Noise | str | float = "bernoulli",
+    noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
     """Clicks on articles: one round is a second, the reward a logged click.
 
@@ -70,14 +71,8 @@ def click_counterfactual(
     an article that is not shown all day: here a window without an entry keeps the click
     rate before it, or takes the first one there is. Nor does it say what regret is
     measured against: here the click rates themselves.
-
-    Parameters
-    ----------
-    window : float, default 3600.0
-        Length of the centred window in seconds, above 0.
     """
     log = click_log(log)
-    half = 0.5 * checked_float("window", window, 0.0, open_low=True)
     start, end = log.timestamps[0], log.timestamps[-1]
     if horizon > math.ceil(end - start) + 1:
         msg = (
@@ -86,7 +81,7 @@ def click_counterfactual(
         )
         raise InvalidParameterError(msg)
     seconds = start + np.arange(1.0, horizon + 1.0)
-    rates = _rates_over_time(log, n_items, seconds, half, half)
+    rates = _rates_over_time(log, n_items, seconds, 0.5 * WINDOW, 0.5 * WINDOW)
     changed = np.flatnonzero(np.any(np.diff(rates, axis=1) != 0.0, axis=0)) + 1
     knots = np.concatenate([[0], changed])
     return DriftingMeans.create(rates[:, knots], knots + 1, noise=noise)
@@ -99,9 +94,7 @@ def click_fitted(
     *,
     log: Any,
     n_items: int = 20,
-    window: float = 3_600.0,
-    fraction: float = 0.1,
-    noise: Noise | str | float = "bernoulli",
+    noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
     """Clicks on articles, smoothed, and the log stretched over any number of rounds.
 
@@ -112,27 +105,18 @@ def click_fitted(
     The paper leaves the bandwidth open. It also says that 8.64e7 rounds are seconds,
     which are the milliseconds of a day; here the log is spread over the horizon.
     Where the smoothed line leaves the range from 0 to 1 it is set to its nearest end.
-
-    Parameters
-    ----------
-    window : float, default 3600.0
-        Length of the trailing window in seconds, above 0.
-    fraction : float, default 0.1
-        Share of the minutes that LOWESS fits each line to, above 0 and at most 1.
     """
     log = click_log(log)
-    window = checked_float("window", window, 0.0, open_low=True)
-    fraction = checked_float("fraction", fraction, 0.0, 1.0, open_low=True)
     start, end = log.timestamps[0], log.timestamps[-1]
-    if not start + window < end:
+    if not start + WINDOW < end:
         msg = (
-            f"the log must be longer than the window of {window:g} seconds; it is "
+            f"the log must be longer than the window of {WINDOW:g} seconds; it is "
             f"{end - start:g} seconds long"
         )
         raise InvalidParameterError(msg)
-    minutes = np.arange(start + window, end + MINUTE, MINUTE)
-    rates = _rates_over_time(log, n_items, minutes, window, 0.0)
-    smooth = _smoothed(rates, minutes, fraction)
+    minutes = np.arange(start + WINDOW, end + MINUTE, MINUTE)
+    rates = _rates_over_time(log, n_items, minutes, WINDOW, 0.0)
+    smooth = _smoothed(rates, minutes)
     # Minute by minute over the horizon; several minutes may share a round.
     stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
     knots, minute = np.unique(stretched, return_index=True)
@@ -157,7 +141,7 @@ def _rates_over_time(
 
 
 def _smoothed(
-    rates: NDArray[np.float64], times: NDArray[np.float64], fraction: float
+    rates: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return every row smoothed by LOWESS, within 0 and 1."""
     try:
@@ -166,7 +150,7 @@ def _smoothed(
         raise missing("statsmodels", extra="bench") from error
     near = 0.01 * (times[-1] - times[0])  # lines are fitted that far apart
     rows = [
-        lowess(row, times, fraction, delta=near, return_sorted=False) for row in rates
+        lowess(row, times, FRACTION, delta=near, return_sorted=False) for row in rates
     ]
     smooth: NDArray[np.float64] = np.clip(np.array(rows), 0.0, 1.0)
     return smooth
