@@ -151,7 +151,8 @@ def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
             yield one.shape, one.dtype.str, zlib.crc32(one.ravel()[::step].tobytes())
         elif isinstance(one, GENERATORS):
             state = generator_state(one)
-            yield bytes(state) if isinstance(state, torch.Tensor) else repr(state)
+            is_bytes = isinstance(state, torch.Tensor)
+            yield state.numpy().tobytes() if is_bytes else repr(state)
         elif isinstance(one, nn.Module):
             waiting += [*one.parameters(), *one.buffers()]
         elif isinstance(one, (dict, *_CONTAINERS)):

@@ -156,13 +156,7 @@ class Sweep(Strict):
         if not isinstance(value, dict) or "budget" in value:
             return value
         timeout = value.get("timeout")
-        if timeout is None and value.keys() <= cls.model_fields.keys():
-            msg = (
-                "say when the search ends: budget: 300 for 300 epochs in all, or "
-                "timeout: 600 for 600 seconds of wall-clock time"
-            )
-            raise ValueError(msg)
-        if timeout is None:  # a misspelt key may be the reason
+        if timeout is None:
             return value
         rest = {name: each for name, each in value.items() if name != "timeout"}
         return rest | {"budget": {"wall_seconds": timeout}}
@@ -406,7 +400,7 @@ def read_sweep(path: Path) -> Sweep:
     return sweep
 
 
-FORMS = {
+FORMS: dict[str, type[Strict]] = {
     "": Sweep,
     "launcher": LauncherSetting,
     "launcher.slurm": SlurmSetting,

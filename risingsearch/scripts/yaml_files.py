@@ -106,6 +106,11 @@ def _sentence(
         hint = f" (did you mean {meant[0]}?)" if meant else ""
         where += f".{problem['ctx']['discriminator'].strip(chr(39))}"
         words = f"must be one of {known}; got {_cut(json.dumps(tag))}{hint}"
+    elif problem["type"] == "missing" and where == "budget":
+        words = (
+            "is missing: say when the search ends, by budget: 300 for 300 epochs in "
+            "all, or by timeout: 600 for 600 seconds of wall-clock time"
+        )
     elif problem["type"] in _WORDS:
         words = _WORDS[problem["type"]]
     elif words.startswith("Input should "):  # as pydantic begins its sentences

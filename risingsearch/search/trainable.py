@@ -490,7 +490,8 @@ def checked_score(
     if isinstance(result, Mapping):
         more = {name: unwrapped(value) for name, value in result.items()}
         if metric in more:
-            _check_same(more.setdefault("score", more[metric]), more[metric], metric)
+            score = more.setdefault("score", more[metric])
+            _check_same(score, more[metric], metric, by)
         score = more.pop("score", None)
         taken = sorted(RESERVED & more.keys())
         if taken:
@@ -505,12 +506,12 @@ def checked_score(
     return checked_magnitude(f"the score that {by} returns", score), more
 
 
-def _check_same(score: Any, named: Any, metric: str) -> None:
+def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
     """Raise if the score and the value under its own name differ."""
     are_numbers = is_number(score) and is_number(named)
     if are_numbers and score != named and not (math.isnan(score) and math.isnan(named)):
         msg = (
-            f"metric={metric!r} is the name of the score, and train returned "
+            f"metric={metric!r} is the name of the score, and {by} returned "
             f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return the "
             "value to be searched for as 'score', and others under other names"
         )

@@ -95,6 +95,32 @@ def test_budgets_in_time_need_a_number_of_configurations():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({}, "a.yaml: budget is missing: say when the search ends, by budget: 300"),
+        (
+            {"parameters": {"lr": {"type": "choice", "value": [1]}}},
+            "a.yaml: parameters.lr.value is no key of a sweep here (did you mean v",
+        ),
+        (
+            {"metric": {"regexp": "a"}},
+            "a.yaml: metric.regexp is no key of a sweep here",
+        ),
+        (
+            {"budgett": 60},
+            "a.yaml: budgett is no key of a sweep here (did you mean bud",
+        ),
+    ],
+)
+def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
+    given = changed(**changes)
+    del given["budget"]
+    with pytest.raises(InvalidParameterError) as raised:
+        checked_sweep(given, "a.yaml")
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
         (
             {"launcher": {"slurm": {"Partition": "gpu"}}},
             "launcher.slurm.Partition is no key of a sweep here (did you mean partit",
