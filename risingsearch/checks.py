@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,17 +103,6 @@ def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> 
         if number > high:
             allowed += f" and at most {high}"
     msg = f"{name} must be {allowed}; got {shown(value)}"
-    raise InvalidParameterError(msg)
-
-
-def checked_path(name: str, value: Any) -> Path:
-    """Return a path, or raise what is wrong."""
-    if isinstance(value, str | os.PathLike):
-        with suppress(TypeError):  # a path of bytes
-            path = Path(value)
-            if value != "" and "\0" not in str(path):
-                return path
-    msg = f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
     raise InvalidParameterError(msg)
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from optuna.artifacts import FileSystemArtifactStore
 from optuna.artifacts.exceptions import ArtifactNotFound
 
-from risingsearch.checks import checked_path, shown
+from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.paths import checked_path
 
 NAME = "checkpoint"  # of the folder in an archive
 

@@ -231,13 +231,7 @@ class RisingSampler(BaseSampler):
         self._n_arms = min(n_arms, self._most_arms or n_arms)
         self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
-        self.base = TPESampler(seed=seed) if base is None else base
-        if not isinstance(self.base, BaseSampler):
-            msg = (
-                "base must be a sampler of Optuna, such as TPESampler(); got "
-                f"{shown(base)}"
-            )
-            raise InvalidParameterError(msg)
+        self.base = _checked(TPESampler(seed=seed) if base is None else base)
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()
@@ -516,3 +510,12 @@ def _opens(trial: FrozenTrial) -> bool:
     """Whether the trial opens an arm: it is to be proposed."""
     slice_ = TrialSlice.of(trial)
     return slice_ is not None and slice_.n_epochs != 0 and slice_.arm == trial.number
+
+
+def _checked(base: Any) -> BaseSampler:
+    if not isinstance(base, BaseSampler):
+        msg = (
+            f"base must be a sampler of Optuna, such as TPESampler(); got {shown(base)}"
+        )
+        raise InvalidParameterError(msg)
+    return base

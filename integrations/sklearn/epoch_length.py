@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from risingsearch.budget import Budget
-from risingsearch.checks import checked_path
 from risingsearch.integrations.sklearn.epoch_methods import epochs_in_full
 from risingsearch.integrations.sklearn.folds import Folds, configured
+from risingsearch.paths import checked_path
 from risingsearch.search.run import Run
 
 FIXED = 0.2

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from risingsearch.checks import checked_path
 from risingsearch.integrations.trackers.tracker import SEARCH_RUN, SearchLog, Tracker
+from risingsearch.paths import checked_path
 
 FILE_VERSION = "brain.Event:2"
 

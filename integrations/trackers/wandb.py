@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import SearchFacts
-from risingsearch.checks import checked_choice, checked_path
+from risingsearch.checks import checked_choice
 from risingsearch.integrations.trackers.tracker import (
     SEARCH_RUN,
     SearchLog,
     Tracker,
     shown,
 )
+from risingsearch.paths import checked_path
 
 QUIET: dict[str, Any] = {
     "silent": True,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError, missing
+from risingsearch.paths import checked_path
 
 if TYPE_CHECKING:
     import pandas as pd

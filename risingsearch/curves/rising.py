@@ -13,11 +13,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_choice, checked_int, checked_path
+from risingsearch.checks import checked_choice, checked_int
 from risingsearch.curves.base import generator
 from risingsearch.curves.noise import NoiseLike, make_noise
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.errors import InvalidParameterError
+from risingsearch.paths import checked_path
 
 PAPER = "Song et al., arXiv 2602.10727"
 N_ARMS = (2, 3, 4, 5)

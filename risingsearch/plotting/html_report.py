@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.checks import checked_path, on_one_line
+from risingsearch.checks import on_one_line
+from risingsearch.paths import checked_path
 from risingsearch.plotting.digest import (
     Lost,
     column,

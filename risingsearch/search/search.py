@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import EpochFacts, Report
 from risingsearch.budget import Budget
-from risingsearch.checks import checked_path
 from risingsearch.errors import RunDirError
+from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.scheduling.scheduler import Scheduler

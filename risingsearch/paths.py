@@ -1,0 +1,22 @@
+"""Paths that are given as arguments."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from risingsearch.checks import shown
+from risingsearch.errors import InvalidParameterError
+
+
+def checked_path(name: str, value: Any) -> Path:
+    """Return a path, or raise what is wrong."""
+    if isinstance(value, str | os.PathLike):
+        with suppress(TypeError):  # a path of bytes
+            path = Path(value)
+            if value != "" and "\0" not in str(path):
+                return path
+    msg = f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
+    raise InvalidParameterError(msg)
