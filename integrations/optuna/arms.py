@@ -86,10 +86,7 @@ class TrialArm:
             If the sampler was given neither ``checkpoint_dir`` nor ``artifact_store``.
         """
         if self._checkpoints is None:
-            msg = (
-                "there is nowhere to save to: give RisingSampler a checkpoint_dir or "
-                "an artifact_store"
-            )
+            msg = "give RisingSampler a checkpoint_dir or artifact_store to save to"
             raise InvalidParameterError(msg)
         if is_given_up(self._trial.study, self._trial._trial_id):
             msg = "other processes gave this trial up: its arm continues elsewhere"
@@ -214,10 +211,7 @@ def ask(study: optuna.Study) -> optuna.Trial | None:
     """
     sampler = study.sampler
     if not isinstance(sampler, RisingSampler):
-        msg = (
-            "rising.ask takes a study with sampler=RisingSampler(...); got "
-            f"{type(sampler).__name__}"
-        )
+        msg = f"rising.ask needs a RisingSampler; got {type(sampler).__name__}"
         raise InvalidParameterError(msg)
     while sampler.can_start(study):
         trial = study.ask()

@@ -64,10 +64,7 @@ def checkpoints_in(
 ) -> Checkpoints | None:
     """Return where arms are saved, None where nowhere; raise where there are two."""
     if checkpoint_dir is not None and artifact_store is not None:
-        msg = (
-            "checkpoints are kept in one place: give checkpoint_dir or artifact_store, "
-            "not both"
-        )
+        msg = "give checkpoint_dir or artifact_store, not both"
         raise InvalidParameterError(msg)
     if checkpoint_dir is not None:
         folder = checked_path("checkpoint_dir", checkpoint_dir).absolute()

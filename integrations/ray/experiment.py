@@ -270,7 +270,6 @@ class Experiment:
         return not self.arms.slices and ended
 
     def _stop_search(self) -> None:
-        """Start nothing more in this experiment."""
         self._is_stopped = True
 
     @property

@@ -75,10 +75,7 @@ def kept_random_states() -> Iterator[None]:
 def alone() -> Iterator[None]:
     """Raise a SetupError if another thread of the process is training."""
     if not _TRAINING.acquire(blocking=False):
-        msg = (
-            "another thread of this process is training, and threads share torch's "
-            "random states: use an executor of processes"
-        )
+        msg = "threads share torch's random states: use an executor of processes"
         raise SetupError(msg)
     try:
         yield
@@ -110,10 +107,7 @@ def set_generator_state(generator: Any, state: Any) -> None:
 def generators_of(loader: DataLoader[Any]) -> list[Any]:
     """Return the generators of a loader and its samplers; refuse persistent workers."""
     if loader.persistent_workers:
-        msg = (
-            "the random states of a DataLoader's persistent workers cannot be saved: "
-            "build it without persistent_workers"
-        )
+        msg = "a loader's workers have states: build it without persistent_workers"
         raise SetupError(msg)
     found = [loader.generator, *_drawn_from(loader.sampler)]
     found += _drawn_from(loader.batch_sampler)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import ScriptError
+from risingsearch.scripts.processes import unusable
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     ScriptRun,
     checkpoint_name,
-    unusable,
 )
 from risingsearch.storage.files import sync_folder, sync_tree
 
@@ -38,10 +38,7 @@ class ArchivedTrainable(CommandTrainable):
         try:
             _pack(Path(path), run, folder)
         except tarfile.FilterError as error:
-            msg = (
-                "checkpoints in an object store are continued on other machines, and "
-                f"this one cannot be: {error}"
-            )
+            msg = f"a checkpoint cannot be taken to other machines: {error}"
             raise ScriptError(msg) from error
         except OSError as error:
             raise unusable(folder, error) from error

@@ -95,9 +95,8 @@ def last(run_dir: Path) -> Identity:
         saved: Identity = json.loads(read_digested(path))
     except (OSError, ValueError) as error:
         msg = (
-            f"{path}, with what the sweep was last run with, cannot be read ({error}): "
-            f"continue with risingsearch run SWEEP.yaml --run-dir {run_dir}, which "
-            "writes it anew"
+            f"{path}, the sweep of the last run, cannot be read ({error}): call "
+            f"risingsearch run SWEEP.yaml --run-dir {run_dir}, which writes it anew"
         )
         raise RunDirError(msg) from error
     return saved

@@ -131,7 +131,6 @@ class LivingTrainable(CommandTrainable):
         return results
 
     def _emptied(self, home: Path) -> Path:
-        """Return the checkpoint directory of a process that begins."""
         self._make_home(home)
         end_left_over(home)
         work = home / FILES

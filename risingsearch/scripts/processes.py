@@ -41,6 +41,14 @@ PATIENCE = 10.0  # seconds in which a process that was killed has to be gone
 POLL_EVERY = 0.005
 
 
+def unusable(path: Path, error: OSError) -> SetupError:
+    """Return the error for a file or folder that scripts need."""
+    return SetupError(
+        f"{path} cannot be used ({error}): make room or change the permissions, and "
+        "resume"
+    )
+
+
 class Marker:
     """The file that names the token of a job which is about to start."""
 
@@ -53,11 +61,7 @@ class Marker:
                 inode = os.fstat(file.fileno()).st_ino
                 json.dump({"token": self.token, "inode": inode}, file)
         except OSError as error:
-            msg = (
-                f"{self.path} cannot be written ({error}): make room or change the "
-                "permissions, and resume"
-            )
-            raise SetupError(msg) from error
+            raise unusable(self.path, error) from error
 
     @property
     def variables(self) -> dict[str, str]:
@@ -138,7 +142,6 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def _carriers(token: str) -> Iterator[psutil.Process]:
-    """Yield the processes that carry a token."""
     for pid in psutil.pids():
         if token in _tokens(pid):
             with suppress(psutil.NoSuchProcess):

@@ -31,7 +31,6 @@ from risingsearch.scripts.slurm.slices import FOLDER as SLURM
 from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
-from risingsearch.search.callbacks import Callback
 from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
@@ -53,10 +52,6 @@ RETAINED = 2
 """Checkpoint directories of an arm: the last, and one for when that is gone."""
 
 
-def _no_trackers(options: dict[str, dict[str, Any]]) -> list[Callback]:
-    return []
-
-
 def run_sweep(
     sweep: Sweep,
     run_dir: Path,
@@ -64,7 +59,7 @@ def run_sweep(
     more: Budget | None = None,
     *,
     retry_failed: bool = False,
-    trackers: MakeTrackers = _no_trackers,
+    trackers: MakeTrackers = lambda options: [],
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end, or continue it; return result and best checkpoint."""
     # The directory says what runs, and where: others must not be able to write to it.
@@ -143,7 +138,6 @@ def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
-    """Return the search that a sweep defines."""
     first = range(len(sweep.enqueue))  # they come first
     same = SearchOptions.among(dict(sweep), enqueue=first, prior=sweep.earlier())
     return RisingSearch(
@@ -159,7 +153,6 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
 def _trainable(
     sweep: Sweep, placement: GpuPlacement, run_dir: Path, cwd: Path
 ) -> CommandTrainable:
-    """Return the trainable of a sweep."""
     folder, slices = (run_dir.absolute() / name for name in (ARMS, SLURM))
     same: dict[str, Any] = {  # also in the jobs of Slurm, as JSON
         "metric": sweep.model_dump()["metric"],
@@ -196,7 +189,6 @@ def _trainable(
 
 
 def _copy_best(search: RisingSearch, trainable: CommandTrainable, folder: Path) -> None:
-    """Copy the checkpoint directory of the best arm into a folder."""
     best = _best_folder(search.result(), trainable)
     shutil.copytree(best, folder, dirs_exist_ok=True)
 
@@ -219,9 +211,8 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
     url = header.get(URL)
     if sweep.checkpoints is None and url is not None:
         msg = (
-            f"{run_dir} was begun with checkpoints: {url.rpartition('/')[0]}, which "
-            "the sweep does not have now: put it back to continue, or begin another "
-            "search with --run-dir"
+            f"{run_dir} was begun with checkpoints: {url.rpartition('/')[0]}: put it "
+            "back to continue, or begin another search with --run-dir"
         )
         raise RunDirError(msg)
     with understood(run_dir):
@@ -243,7 +234,7 @@ def resume_sweep(
     added: float | Budget | None = None,
     *,
     retry_failed: bool = False,
-    trackers: MakeTrackers = _no_trackers,
+    trackers: MakeTrackers = lambda options: [],
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run."""
     saved = identity.last(run_dir)

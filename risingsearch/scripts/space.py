@@ -77,10 +77,7 @@ class _Range(BaseParameter):
             raise ValueError(msg)
         step = getattr(self, "step", None)
         if step is not None and _exact(step) > _exact(self.high) - _exact(self.low):
-            msg = (
-                f"step {step:g} is wider than from low to high, which is "
-                f"{self.high - self.low:g}"
-            )
+            msg = f"step {step:g} is wider than high - low, {self.high - self.low:g}"
             raise ValueError(msg)
         return self
 
@@ -253,9 +250,8 @@ class ParameterSpace:
         for name, parameter in self.parameters.items():
             if parameter.possible is None:
                 msg = (
-                    f"candidates: all needs a number of values for each parameter, and "
-                    f"parameters.{name} has no end of them: say how many are drawn, or "
-                    "give it a step or values"
+                    f"candidates: all, and parameters.{name} has no end of them: say "
+                    "how many are drawn, or give it a step or values"
                 )
                 raise InvalidParameterError(msg)
         yield from self._every({}, self.names)
@@ -325,10 +321,7 @@ def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
     found = list(islice(space.every(), MOST_CANDIDATES + 1))
     if len(found) > MOST_CANDIDATES:
-        msg = (
-            f"candidates: all are more than {MOST_CANDIDATES:,} configurations; say "
-            "how many are drawn"
-        )
+        msg = f"candidates: all are more than {MOST_CANDIDATES:,} configurations"
         raise InvalidParameterError(msg)
     return found
 

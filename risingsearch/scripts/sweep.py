@@ -227,34 +227,20 @@ class Sweep(Strict):
     def _conflicts_in_slurm(self) -> Iterator[str]:
         if self.launcher.slurm is None:
             return
-        if not self.resume:
-            yield (
-                "a job that is over cannot be paused, so with launcher: slurm the "
-                "script has to resume from its checkpoint: leave out resume: false"
-            )
         if self.workers == "auto":
-            yield (
-                "with launcher: slurm say how many jobs may be in Slurm at a time; got "
-                "workers: auto"
-            )
+            yield "workers: auto is of one machine: say how many jobs may be in Slurm"
         if self.gpus is not None and self.gpus < 1.0:
             yield (
                 "Slurm gives whole GPUs to a job: say gpus: 1, or leave gpus out and "
                 f"ask for a share in options; got gpus: {self.gpus:g}"
             )
         if self.checkpoints is not None:
-            yield (
-                "the jobs of Slurm resume from their shared run directory, and not "
-                "from checkpoints in an object store: leave out one of the two"
-            )
+            yield "launcher: slurm excludes checkpoints: leave out one of the two"
 
     def _conflicts_of_workers(self) -> Iterator[str]:
         n_given = len(self.environment)
         if n_given and self.workers != n_given:
-            yield (
-                f"environment has variables for {n_given} workers, and workers is "
-                f"{self.workers}"
-            )
+            yield f"environment is for {n_given} workers, and workers is {self.workers}"
         if self.n_gpus is None:
             needs = "needs gpus, those of each worker, such as gpus: 1"
             if self.workers == "auto":
@@ -278,22 +264,20 @@ class Sweep(Strict):
                 f"got {self.max_alive} with {self.workers} workers and resume: "
                 f"{str(self.resume).lower()}"
             )
-        if self.max_failures and not self.resume:
-            yield (
-                "a process that has failed cannot be tried again where it is kept "
-                "alive: leave out max_failures, or have the script resume"
-            )
         if pattern is not None and self.resume and EPOCH not in pattern.groupindex:
             yield (
                 "metric.regex does not find which epoch a number is of, and a script "
                 "that begins anew would not be noticed: add resume: false, which keeps "
                 "scripts alive, or {epoch} where it stands"
             )
-        if self.checkpoints is not None and not self.resume:
-            yield (
-                "checkpoints are for scripts that resume, and with resume: false they "
-                "do not: leave out one of the two"
-            )
+        needs_resume = {
+            "checkpoints": self.checkpoints,
+            "launcher: slurm": self.launcher.slurm,
+            "max_failures": self.max_failures,
+        }
+        for key, value in needs_resume.items():
+            if value and not self.resume:
+                yield f"{key} and resume: false: leave out one of the two"
 
     def n_alive(self, n_workers: int) -> int:
         """Return how many processes may be alive where they are paused."""
@@ -348,7 +332,6 @@ class Sweep(Strict):
         return ParameterSpace(self.parameters)
 
     def _different(self) -> list[dict[str, Any]]:
-        """Return the drawn configurations, or all that there are."""
         space = self.candidate_space
         if self.candidates == "all":
             return all_of(space)

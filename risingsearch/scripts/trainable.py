@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.output import Pace, ReportFile, reports
-from risingsearch.scripts.processes import Script, end_left_over
+from risingsearch.scripts.processes import Script, end_left_over, unusable
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
 from risingsearch.search.processes import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
@@ -279,7 +279,6 @@ class CommandTrainable:
         slot: int,
         reader: Reader,
     ) -> Iterator[Launched]:
-        """Yield the running script of an arm, and its reports."""
         facts = (
             run.arm,
             run.seed,
@@ -346,7 +345,6 @@ class CommandTrainable:
     def _checked(
         self, record: dict[str, Any], reader: Reader, begin: int, epoch: int, last: int
     ) -> dict[str, Any]:
-        """Return a report as ``train`` returns it, or raise a ScriptError."""
         _check_epoch(record.pop(EPOCH, None), begin, epoch, last)
         score = record.pop(reader.metric)
         if not is_number(score):
@@ -422,11 +420,3 @@ _CHECKPOINT = re.compile(r"epoch-(\d{6,15})")
 def checkpoint_name(epoch: int) -> str:
     """Return the name of an arm's checkpoint directory."""
     return f"epoch-{epoch:06d}"
-
-
-def unusable(folder: Path, error: OSError) -> SetupError:
-    """Return the error for a folder that scripts need."""
-    return SetupError(
-        f"{folder} cannot be used ({error}): make room or change the permissions, and "
-        "resume"
-    )

@@ -44,10 +44,7 @@ def read_yaml(path: Path) -> Any:
 def load_yaml(text: str) -> Any:
     """Return the values of a YAML document; ``on``, ``NO`` and dates are text."""
     if found := _OLD.search(text):
-        msg = (
-            f"{found[0]} would have words such as on and NO read as true and false: "
-            "leave the line out"
-        )
+        msg = f"{found[0]} would have words such as on be true: leave it out"
         raise ValueError(msg)
     yaml: Any = YAML(typ="safe", pure=True)
     known, tag = yaml.constructor.yaml_constructors, "tag:yaml.org,2002:"

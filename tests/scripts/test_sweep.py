@@ -195,7 +195,7 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
         ),
         (
             {"resume": False, "max_failures": 1},
-            "leave out max_failures, or have the sc",
+            "max_failures and resume: false: leave out one",
         ),
         ({f"k{i}": "x" * 10**5 for i in range(9)}, "...; and more"),
     ],

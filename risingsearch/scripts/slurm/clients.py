@@ -112,9 +112,8 @@ def _called(program: str, *arguments: str) -> str:
         )
     except OSError as error:
         msg = (
-            f"launcher is slurm, and {program} cannot be started here "
-            f"({error.strerror}): run it where Slurm's commands are, or with launcher: "
-            "local"
+            f"{program} cannot be started here ({error.strerror}): run the sweep where "
+            "Slurm's commands are, or with launcher: local"
         )
         raise SetupError(msg) from error
     output, errors = _answer_of(process, program)

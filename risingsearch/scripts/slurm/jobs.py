@@ -242,7 +242,6 @@ class SlurmJobs:
         return self._listed
 
     def _tell_reasons(self, listed: Listed) -> None:
-        """Tell why jobs of the search are pending."""
         own = (listed.get(each.folder.name) for each in list(self._out))
         pending = [one for one in own if one is not None and one.is_waiting]
         counts = Counter(one.reason for one in pending)

@@ -73,7 +73,6 @@ class AfterSlurm(CommandTrainable):
         return super()._trained(run, n_epochs, home)
 
     def _slice(self, run: ScriptRun, n_epochs: int) -> SlurmSlice:
-        """Return the slice to be trained."""
         return SlurmSlice(
             run.arm,
             self._numbers[run.arm],

@@ -76,7 +76,7 @@ def test_a_mistake_is_named_with_its_place(slurm, message):
     ("changes", "message"),
     [
         ({"launcher": "pbs"}, "launcher: it is local, slurm, or a mapping such as"),
-        ({"resume": False}, "leave out resume: false"),
+        ({"resume": False}, "launcher: slurm and resume: false: leave out one of"),
         ({"workers": "auto", "gpus": 1}, "say how many jobs may be in Slurm"),
         ({"gpus": 0.5}, "Slurm gives whole GPUs to a job"),
     ],
