@@ -86,7 +86,7 @@ class TrialArm:
             If the sampler was given neither ``checkpoint_dir`` nor ``artifact_store``.
         """
         if self._checkpoints is None:
-            msg = "give RisingSampler a checkpoint_dir or artifact_store to save to"
+            msg = "give RisingSampler a checkpoint_dir or an artifact_store to save to"
             raise InvalidParameterError(msg)
         if is_given_up(self._trial.study, self._trial._trial_id):
             msg = "other processes gave this trial up: its arm continues elsewhere"

@@ -78,7 +78,7 @@ def is_given_up(study: Study, trial_id: int) -> bool:
 def check_objective(study: Study) -> None:
     """Raise if a study has more than one objective."""
     if len(study.directions) > 1:
-        msg = f"RisingSampler has one direction; got {len(study.directions)}"
+        msg = f"RisingSampler has one objective; got {len(study.directions)}"
         raise InvalidParameterError(msg)
 
 

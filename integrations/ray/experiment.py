@@ -22,17 +22,15 @@ from risingsearch.errors import (
     SearchFailedError,
 )
 from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
-from risingsearch.integrations.ray.checkpoints import (
+from risingsearch.integrations.ray.journal import (
     NONE,
+    ExperimentJournal,
+    bring_results_up_to_date,
     bring_up_to_date,
     check_goes_on,
     checkpoint_of,
     last_stamp,
     number_of,
-)
-from risingsearch.integrations.ray.journal import (
-    ExperimentJournal,
-    bring_results_up_to_date,
     params_of,
     reported,
     store_log,

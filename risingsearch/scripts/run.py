@@ -23,14 +23,13 @@ from risingsearch.errors import (
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import identity
-from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
 from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.slices import FOLDER as SLURM
 from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
 from risingsearch.scripts.sweep import Sweep, checked_sweep
-from risingsearch.scripts.trainable import CommandTrainable
+from risingsearch.scripts.trainable import ArchivedTrainable, CommandTrainable
 from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult

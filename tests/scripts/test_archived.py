@@ -14,9 +14,9 @@ from risingsearch.errors import (
     ScriptError,
     SetupError,
 )
-from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.run import ARMS, resume_sweep, run_sweep
 from risingsearch.scripts.sweep import checked_sweep
+from risingsearch.scripts.trainable import ArchivedTrainable
 from risingsearch.storage.object_store import ObjectStore
 
 TRAIN = """

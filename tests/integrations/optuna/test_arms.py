@@ -240,5 +240,5 @@ def test_an_arm_that_has_a_value_has_ended(make_study):
 
 
 def test_only_a_study_of_this_sampler_is_asked():
-    with pytest.raises(InvalidParameterError, match="takes a study with sampler=Ris"):
+    with pytest.raises(InvalidParameterError, match="needs a RisingSampler; got"):
         rising.ask(optuna.create_study())

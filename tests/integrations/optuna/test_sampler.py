@@ -440,7 +440,7 @@ def test_a_study_with_two_objectives_is_refused(objective, make_study):
         sampler=rising.RisingSampler(10, 5),
         pruner=rising.RisingPruner(),
     )
-    with pytest.raises(InvalidParameterError, match="one objective; got a study"):
+    with pytest.raises(InvalidParameterError, match="one objective; got 2"):
         study.optimize(objective)
 
 
