@@ -61,8 +61,7 @@ def run_sweep(
     trackers: MakeTrackers = lambda options: [],
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end, or continue it; return result and best checkpoint."""
-    # The directory says what runs, and where: others must not be able to write to it.
-    check_owner(run_dir)
+    check_owner(run_dir)  # it says what runs, and where
     cwd = Path.cwd() if cwd is None else cwd
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
     if begun is None:
