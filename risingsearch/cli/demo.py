@@ -10,7 +10,7 @@ import importlib.util
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar, NamedTuple
@@ -314,11 +314,10 @@ if importlib.util.find_spec("optuna"):
 # -------------------------------------------------------------- the table and picture
 
 
-def run_demo(out: Path, seed: int) -> dict[str, Any]:
+def run_demo(out: Path, seed: int) -> None:
     """Run every search with four seeds, and print and draw the results.
 
     A picture and a report are written to the folder ``out``, which is made if missing.
-    Returned are the rows of the table, a row per run, and the files.
     """
     picture, report = out / "best-by-epochs.png", out / "report.html"
     with writing(picture):  # before anything is trained
@@ -340,11 +339,6 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
         settings = {"max_epochs": MAX_EPOCHS}
         write_report(own, report, title="The search of the demo", settings=settings)
     print(f"Written: {picture}, {report}")
-    return {
-        "table": table,
-        "runs": [asdict(replace(run, result=None)) for run in found],
-        "files": [str(picture), str(report)],
-    }
 
 
 def by_search(found: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
 import textwrap
@@ -104,7 +103,6 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the figures, made if missing (default: the current one)",
     )
     add_seed(demo)
-    add_json(demo, "print JSON; progress goes to stderr")
     add_sweeps(commands)
     add_status(commands)
     add_report_and_export(commands)
@@ -147,11 +145,7 @@ def _list(arguments: argparse.Namespace) -> None:
 def _demo(arguments: argparse.Namespace) -> None:
     from risingsearch.cli.demo import run_demo
 
-    shown = sys.stderr if arguments.json else sys.stdout
-    with contextlib.redirect_stdout(shown):
-        result = run_demo(out=arguments.out, seed=arguments.seed)
-    if arguments.json:
-        print_json(result)
+    run_demo(out=arguments.out, seed=arguments.seed)
 
 
 def _failed(error: RisingSearchError | str, code: int) -> int:

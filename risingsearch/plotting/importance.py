@@ -1,15 +1,9 @@
 """How much each parameter matters: what is lost in prediction without knowing it.
 
-Arms that have trained for different lengths cannot be compared by their last score. So
-any two are compared by their best score in as many epochs as both have trained, and an
-arm is worth the share of all others that it beats. A model predicts this of each arm
-from the parameters of all others, once with and once without a parameter. By how much
-the squared error grows without it, as a share of what there is to predict, is its
-importance, with all that it does together with others. This is leave-one-covariate-out
-importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman, "Distribution-free
-predictive inference for regression", JASA 113, 2018); its interval comes from a
-bootstrap over the arms. A parameter that does not matter has an importance of about 0,
-on either side.
+``docs/report.md`` says what is predicted, and how an importance is to be read. It is
+leave-one-covariate-out importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman,
+"Distribution-free predictive inference for regression", JASA 113, 2018); its interval
+comes from a bootstrap over the arms.
 
 The model is kernel ridge regression with a kernel per parameter and one per pair of
 parameters, so that it is not confused by many that do not matter. The errors of

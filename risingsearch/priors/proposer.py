@@ -48,16 +48,8 @@ class PriorProposer:
     of the earlier searches. Without that, arms lie side by side in a space of few
     parameters, and a best that has moved is not found.
 
-    Each earlier search is trusted as far as it ranks the arms that were opened here:
-    the correlation of its predictions with their normal scores, in which the agreement
-    of the earlier searches with each other counts for two arms. They are weighted by
-    the fourth power of that, and where all together are trusted less than 0.3, nothing
-    is proposed; to be trusted more than the earlier searches trust each other takes
-    more arms. The first arm, and every third, is opened as without earlier searches, so
-    that trust is put to the test, and can come back.
-
-    A policy that learns how much an early score is worth, as the default does, begins
-    half way to what that was worth in the earlier searches.
+    ``docs/earlier-searches.md`` says how far each earlier search is trusted, and when
+    nothing is proposed for lack of it.
 
     Provenance: own rule; the weights by how tasks rank what is seen are in the spirit
     of the ranking-weighted Gaussian process ensemble (Feurer, Letham, Bakshy 2018).

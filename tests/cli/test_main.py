@@ -26,7 +26,6 @@ def demo(monkeypatch):
     def run_demo(out, seed):
         calls.append((out, seed))
         print("training")
-        return {"best_score": 0.9, "left": float("inf"), "files": (str(out),)}
 
     module = SimpleNamespace(run_demo=run_demo, calls=calls)
     monkeypatch.setitem(sys.modules, "risingsearch.cli.demo", module)
@@ -132,16 +131,6 @@ class TestDemo:
         assert main(["demo", "--out", str(tmp_path / "new"), "--seed", "7"]) == 0
         assert demo.calls == [(tmp_path / "new", 7)]
         assert capsys.readouterr().out == "training\n"
-
-    def test_json_leaves_stdout_to_the_result(self, demo, tmp_path, capsys):
-        assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
-        printed = capsys.readouterr()
-        assert json.loads(printed.out) == {
-            "best_score": 0.9,
-            "left": "inf",
-            "files": [str(tmp_path)],
-        }
-        assert printed.err == "training\n"
 
     @pytest.mark.parametrize(
         ("error", "code"),
