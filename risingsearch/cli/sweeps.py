@@ -176,10 +176,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _resume(arguments: argparse.Namespace) -> None:
+    from risingsearch.storage.run_directory import saved_header
+
+    run_dir = arguments.run_dir
+    saved_header(run_dir)  # before a package is missed for it
     from risingsearch.scripts.identity import FILE, last
     from risingsearch.scripts.run import resume_sweep
 
-    run_dir = arguments.run_dir
     last(run_dir)  # raises if it cannot be continued
     print(
         f"risingsearch: {run_dir} continues as {run_dir / FILE} says, with what run "
