@@ -142,10 +142,7 @@ def _copied(callbacks: Any) -> list[Any]:
 
 def _stopped(callback: Any) -> NoReturn:
     name = getattr(callback, "__name__", type(callback).__name__)
-    msg = (
-        f"the callback {name} stops a booster, or changes the number of its rounds, "
-        "which the search decides: take it out of callbacks"
-    )
+    msg = f"the callback {name} stops a booster or changes its rounds: take it out"
     raise InvalidParameterError(msg)
 
 

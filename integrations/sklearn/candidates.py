@@ -51,9 +51,8 @@ def draw_candidates(
     if n_epochs is not None and len(candidates) > n_epochs and not prior:
         msg = (
             f"a budget of {n_epochs} epochs is less than one for each of the "
-            f"{len(candidates)} candidates: raise the budget to {len(candidates)} or "
-            "more, search fewer (n_candidates='auto' fits a space to the budget), or "
-            "say with prior= which are worth one"
+            f"{len(candidates)} candidates: raise it, search fewer "
+            "(n_candidates='auto'), or say with prior= which are worth one"
         )
         raise InvalidParameterError(msg)
     return candidates
@@ -86,9 +85,8 @@ def _is_space(part: Mapping[str, Any]) -> bool:
     name, value = next(iter(single.items()))
     several = next(name for name in part if name not in single)
     msg = (
-        f"in the list param_distributions one dict gives {name!r} a single value and "
-        f"{several!r} several: write {name!r}: [{value!r}] for a space; a "
-        "configuration has single values only, such as a tuple"
+        f"one dict of param_distributions gives {name!r} a single value, {several!r} "
+        f"several: write {name!r}: [{value!r}] for a space"
     )
     raise InvalidParameterError(msg)
 
@@ -168,10 +166,7 @@ def check_trainable(
             error.add_note(f"in the configuration {params}")
             raise
         for counter in params.keys() & set(counters):
-            msg = (
-                f"{counter} counts the epochs, which the search decides: take it out "
-                "of param_distributions and set max_epochs"
-            )
+            msg = f"{counter} counts the epochs: take it out and set max_epochs instead"
             raise InvalidParameterError(msg)
     if without_effect:
         warnings.warn(

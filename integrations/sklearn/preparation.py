@@ -130,10 +130,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     split = routed.splitter["split"]
     splits = frozen_splits(cv.cv, cv.estimator, X, y, split, random)
     if cv.refit == "best" and metric is None and len(splits) > 1:
-        msg = (
-            "refit='best' hands over the one model of a hold-out split, but cv has "
-            f"{len(splits)} splits: use cv=0.25, say, or refit=True"
-        )
+        msg = f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         raise InvalidParameterError(msg)
     resource = None
     if cv.resource is not None:
@@ -207,10 +204,7 @@ def _max_epochs(cv: Any, params: dict[str, Any], folds: Folds) -> Any:
 def _check_unit(budget: Budget) -> None:
     for unit in ("cost", "gpu_hours"):
         if getattr(budget, unit) is not None:
-            msg = (
-                f"an estimator measures no {unit}; got {budget}: give a number of "
-                "epochs, or a time such as '8h'"
-            )
+            msg = f"an estimator measures no {unit}: give epochs or time; got {budget}"
             raise InvalidParameterError(msg)
 
 
@@ -227,11 +221,7 @@ def _check_steps(value: Any, resource: Any) -> None:
     if value == "auto":
         return
     if checked_int("steps_per_epoch", value, 1) > 1 and resource is not None:
-        msg = (
-            f"steps_per_epoch={value} makes epochs longer, but with resource="
-            f"{resource!r} max_epochs decides how much each one has: leave "
-            "steps_per_epoch at 1"
-        )
+        msg = f"steps_per_epoch must be 1 with resource={resource!r}; got {value}"
         raise InvalidParameterError(msg)
 
 
@@ -263,10 +253,7 @@ def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
     """Everything that must be the same to continue in a run directory, as JSON."""
     seed = cv.random_state
     if isinstance(seed, bool) or not isinstance(seed, Integral):
-        msg = (
-            "with a run_dir random_state must be an int, so that calling fit again "
-            f"draws the same candidates and continues; got {seed!r}"
-        )
+        msg = f"with a run_dir random_state must be an int, to continue; got {seed!r}"
         raise InvalidParameterError(msg)
     resource = {} if folds.resource is None else {"resource": folds.resource.name}
     return resource | {

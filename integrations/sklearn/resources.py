@@ -56,9 +56,8 @@ class Resource:
         full = self.settings[-1][self.name]
         if self.name in params or _value_of(self.name, estimator) != full:
             msg = (
-                f"{self.name} is the resource, and the search decides how much of it "
-                "is used: take it out of param_distributions, and give the estimator "
-                "the value of a full training"
+                f"{self.name} is the resource: take it out of param_distributions, and "
+                "give the estimator the value of a full training"
             )
             raise InvalidParameterError(msg)
 
@@ -75,9 +74,8 @@ def training_rows(
     few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
     if few < n_classes:
         msg = (
-            f"max_epochs={max_epochs} is too many for resource='n_samples': every "
-            "epoch has more rows than the one before and all classes, and the "
-            f"smallest fold has {full} training rows and {n_classes} classes"
+            f"max_epochs={max_epochs} is too many for resource='n_samples': the "
+            f"smallest fold has {full} training rows of {n_classes} classes"
         )
         raise InvalidParameterError(msg)
     rows = []
@@ -94,10 +92,7 @@ def parameter_values(
     """``resource="max_iter"``, say: a share of the value that the estimator has."""
     full = _value_of(name, estimator)
     if full < max_epochs:
-        msg = (
-            f"max_epochs={max_epochs} is more than {name}={full}, of which every "
-            f"epoch has a larger share: set max_epochs lower or {name} higher"
-        )
+        msg = f"max_epochs={max_epochs} is more than {name}={full}: set it lower"
         raise InvalidParameterError(msg)
     values = halved(full, max_epochs, 1)
     totals = [n_splits * value for value in values]

@@ -82,10 +82,7 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
         return None
     if callable(scoring):
         return refit
-    msg = (
-        f"refit={refit!r} names a metric, but there is one only: use True, 'best', "
-        "False or a callable"
-    )
+    msg = f"refit={refit!r} names a metric, but there is only one: use True, say"
     raise InvalidParameterError(msg)
 
 

@@ -293,10 +293,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             If what is added is in another unit than the budget.
         """
         if not hasattr(self, "_search"):
-            msg = (
-                "continue_search needs the models in memory: call fit first; a pickled "
-                "or cloned search does not keep them"
-            )
+            msg = "continue_search needs the models, which copies lack: call fit first"
             raise NotFittedError(msg)
         self._search.stop_when(self.patience, self.target_score)
         if timeout is not None and extra_budget is None:
@@ -403,10 +400,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if callable(self.refit):
             self.best_index_ = self._select_best_index(self.refit, "", self.cv_results_)
             if not result.arms[self.best_index_].best_epoch:
-                msg = (
-                    f"the refit callable chose candidate {self.best_index_}, which "
-                    "has no score"
-                )
+                msg = f"refit chose candidate {self.best_index_}, which has no score"
                 raise InvalidParameterError(msg)
         else:
             self.best_index_ = int(result.best_arm or 0)

@@ -28,10 +28,7 @@ def proposer_of(
     if own == "auto":
         own = _auto_proposer(given, candidates)
     elif own is not None and not hasattr(own, "propose"):
-        msg = (
-            f"proposer must be 'auto', None or an object with a method propose; got "
-            f"{own!r}"
-        )
+        msg = f"proposer must be 'auto', None or have a method propose; got {own!r}"
         raise InvalidParameterError(msg)
     if given["prior"]:
         return PriorProposer.between(candidates, given["prior"], own)
@@ -83,10 +80,7 @@ def checked_candidates(
         if not isinstance(params, Mapping) or not all(
             isinstance(name, str) for name in params
         ):
-            msg = (
-                "candidates are the parameters of each arm, as dicts with text as "
-                f"keys; got {shown(params)}"
-            )
+            msg = f"candidates are dicts with text as keys; got {shown(params)}"
             raise InvalidParameterError(msg)
         checked.append(dict(params))
     if not checked:
@@ -123,10 +117,7 @@ def checked_enqueue(enqueue: Any) -> list[Any]:
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
     given = list(enqueue) if several else [None]
     if not all(isinstance(one, known) for one in given):
-        msg = (
-            "enqueue is a list of configurations, each a dict of parameters; got "
-            f"{shown(enqueue)}"
-        )
+        msg = f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
         raise InvalidParameterError(msg)
     return given
 
@@ -137,10 +128,7 @@ def _check_parameters(
     unknown = [name for name in one if not any(name in each for each in candidates)]
     if unknown:
         known = sorted({name for each in candidates for name in each})
-        msg = (
-            f"enqueue names {unknown[0]!r}, which no candidate has: its parameters are "
-            f"among {', '.join(known)}"
-        )
+        msg = f"enqueue names {unknown[0]!r}; candidates have {', '.join(known)}"
         raise InvalidParameterError(msg)
 
 

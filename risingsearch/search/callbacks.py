@@ -81,10 +81,7 @@ def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
         if not isinstance(one, Callback) and (
             isinstance(one, type) or not callable(one)
         ):
-            msg = (
-                "each of the callbacks must be a risingsearch.Callback or a function "
-                f"of an epoch; got {one!r}"
-            )
+            msg = f"callbacks are Callbacks or functions of an epoch; got {one!r}"
             raise InvalidParameterError(msg)
     return tuple(one if isinstance(one, Callback) else _Function(one) for one in given)
 

@@ -367,10 +367,7 @@ class Loop:
             try:
                 return scheduler.start(arm)
             except InvalidParameterError:
-                msg = (
-                    f"arm {arm} is not tried again: it has had its max_epochs, or the "
-                    "budget has no epoch left for it"
-                )
+                msg = f"arm {arm} is not tried again: max_epochs or the budget is spent"
                 warnings.warn(msg, RuntimeWarning, stacklevel=2)
         return None
 
@@ -455,8 +452,7 @@ class Loop:
         arms = ", ".join(str(job.arm) for job in self._futures.values())
         msg = (
             f"{self.why_late}, and the scripts of these arms seem to hang: {arms}; "
-            "they are ended, and start again when the search is resumed (with "
-            "epoch_timeout such an arm fails)"
+            "they are ended, and start again on resume (with epoch_timeout they fail)"
         )
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
         self._abandon()
@@ -549,10 +545,7 @@ class Loop:
         self._abandon()
         advice = ""
         if isinstance(error, concurrent.futures.BrokenExecutor):
-            advice = (
-                "its workers cannot be replaced: give n_jobs without an executor, or a "
-                "new executor to RisingSearch.resume; "
-            )
+            advice = "its workers cannot be replaced: give n_jobs without an executor; "
         if isinstance(error, (pickle.PicklingError, TypeError, AttributeError)):
             advice = "the trainable and what train returns must be picklable; "
         msg = (

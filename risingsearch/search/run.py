@@ -137,18 +137,14 @@ class Run(NamedTuple):
         """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
         if unknown := sorted(settings.keys() - set(known)):
-            msg = (
-                f"the journal has {unknown[0]!r} among the arguments of its search, "
-                "which this release does not save: use the release that wrote it"
-            )
+            msg = f"{unknown[0]!r} is unknown: use the release that saved the search"
             raise RunDirError(msg)
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
             if isinstance(value, dict) and OBJECT in value:
                 if given.get(name) is None and unpickle:
                     msg = (
-                        f"the search was made with an object as {name}, a "
-                        f"{value[OBJECT]}: give {name} to RisingSearch.resume"
+                        f"give {name} to RisingSearch.resume: it was a {value[OBJECT]}"
                     )
                     raise InvalidParameterError(msg)
                 arguments[name] = given.get(name)
@@ -221,9 +217,8 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
     workers = workers_of(executor, n_jobs=n_jobs)
     if given["epoch_timeout"] is not None and not workers.isolates_jobs:
         msg = (
-            "epoch_timeout ends the process in which an epoch takes longer, so it "
-            "needs worker processes of the search: give n_jobs, at least 2, without an "
-            "executor, or a GpuPool as executor"
+            "epoch_timeout needs worker processes of the search: give n_jobs, at least "
+            "2, without an executor, or a GpuPool as executor"
         )
         raise InvalidParameterError(msg)
     given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
@@ -253,10 +248,7 @@ def _check_metric(metric: Any) -> None:
 
 def _check_kept(run_dir: Any, checkpoints: Any) -> None:
     if checkpoints is not None and run_dir is None:
-        msg = (
-            "checkpoints are those of a run_dir, whose journal names them: give both, "
-            "or neither"
-        )
+        msg = "checkpoints need a run_dir, whose journal names them: give both, or none"
         raise InvalidParameterError(msg)
 
 

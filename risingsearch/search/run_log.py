@@ -115,8 +115,7 @@ class RunLog:
         with directory.held(), no_collection():
             if run is None and holds_search(directory.path):
                 msg = (
-                    f"another process has just begun a search in {directory.path}: "
-                    "make this one again, and it continues there"
+                    f"a search began in {directory.path} just now: make this one again"
                 )
                 raise RunDirError(msg)
             saved = directory.open(header, run and run.saved)
@@ -165,10 +164,7 @@ class RunLog:
     def held(self) -> Iterator[None]:
         """Keep other threads out, and other processes out of the directory."""
         if not self._thread.acquire(blocking=False):
-            msg = (
-                "another thread runs this search: wait for its end, or make a search "
-                "for each thread"
-            )
+            msg = "another thread runs this search: wait for it, or make one for each"
             raise InvalidParameterError(msg)
         try:
             with self.directory.held() if self.directory else contextlib.nullcontext():
@@ -511,9 +507,5 @@ def _check_same(
                     "run_dir: give each its own, or set_params(run_dir=None)"
                 )
         if name.startswith("budget"):
-            msg += (
-                "; to add budget, give the one that it was begun with (without a "
-                "budget it is the timeout) and call extend, or continue_search of "
-                "RisingSearchCV"
-            )
+            msg += "; to add budget, give the same and call extend or continue_search"
         raise RunDirError(msg)

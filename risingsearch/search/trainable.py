@@ -523,8 +523,7 @@ def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
     if not is_cost(metrics.get(COST)):
         msg = (
             "the budget is a cost, so train must return a mapping with 'score' and "
-            "'cost', what the epoch has cost, a number of at least 0 and at most "
-            f"{LARGEST_COST:g}; got {shown(result)}"
+            f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
         )
         raise InvalidParameterError(msg)
 

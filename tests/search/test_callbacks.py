@@ -176,7 +176,7 @@ def test_what_is_no_list_of_callbacks(given):
 
 @pytest.mark.parametrize("given", ["mlflow", Listener])
 def test_what_is_no_callback(given):
-    with pytest.raises(InvalidParameterError, match=r"Callback or a function .*; got"):
+    with pytest.raises(InvalidParameterError, match=r"Callbacks or functions .*; got"):
         a_search(given)
 
 

@@ -288,7 +288,9 @@ class TestRefusals:
             by_rows(SVC(), resource=resource).fit(X, Y)
 
     def test_an_epoch_that_trains_anew_has_no_steps(self):
-        with pytest.raises(InvalidParameterError, match="leave steps_per_epoch at 1"):
+        with pytest.raises(
+            InvalidParameterError, match="steps_per_epoch must be 1 with"
+        ):
             by_rows(steps_per_epoch=2).fit(X, Y)
 
     def test_the_budget_has_to_pay_for_a_first_epoch(self):

@@ -91,7 +91,7 @@ class TestSingleMetric:
 
     @pytest.mark.parametrize("scoring", [None, "accuracy"])
     def test_refit_cannot_name_a_metric(self, scoring):
-        with pytest.raises(InvalidParameterError, match="there is one only"):
+        with pytest.raises(InvalidParameterError, match="there is only one"):
             rising(SGDClassifier(), scoring=scoring, refit="accuracy").fit(X, Y)
 
     def test_nor_where_a_callable_gives_one(self, seen):
