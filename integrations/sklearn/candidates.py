@@ -20,11 +20,7 @@ from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
 
-IN_TIME = 500
-"""Configurations drawn where the budget or the policy does not say how many.
-
-The policy opens as many as there is time for; those that it never opens cost nothing.
-"""
+IN_TIME = 500  # are drawn under a budget in time; those never opened cost nothing
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 

@@ -14,14 +14,10 @@ from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.paths import checked_path
 from risingsearch.search.run import Run
 
-FIXED = 0.2
-"""Largest share of an epoch for what does not train: calls, binning, scores."""
-DECISIONS = 10
-"""Epochs of a full training, at least, so that there are decisions to make."""
-SHORTEST = 100
-"""Epochs that the budget pays for, at least."""
-MEASURED = 0.1
-"""Seconds of training that tell what a step takes."""
+FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores
+DECISIONS = 10  # epochs of a full training, at least, to have some to make
+SHORTEST = 100  # epochs that the budget pays for, at least
+MEASURED = 0.1  # seconds of training that tell what a step takes
 
 
 def steps_within(

@@ -23,8 +23,7 @@ from risingsearch.errors import NotTrainableError
 
 Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
 HIST_GRADIENT_BOOSTING = HistGradientBoostingClassifier, HistGradientBoostingRegressor
-PASSES = 100
-"""Passes over the rows of a full training."""
+PASSES = 100  # over the rows, of a full training
 
 
 class EpochMethod(NamedTuple):

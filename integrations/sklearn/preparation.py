@@ -14,11 +14,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags, indexable
-from sklearn.utils.validation import (
-    _check_method_params,
-    _num_samples,
-    column_or_1d,
-)
+from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
@@ -39,11 +35,10 @@ from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_sp
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.scheduling.options import DEFAULTS
-from risingsearch.scheduling.policy_choice import (
-    recommended_candidates,
-)
+from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued
 
+# arguments of other searches, and what RisingSearchCV has instead
 INSTEAD = {
     "param_grid": "param_distributions, which takes the same dict, or a list",
     "search_spaces": "param_distributions",
@@ -56,11 +51,9 @@ INSTEAD = {
     "seed": "random_state",
     "pre_dispatch": "n_jobs alone, jobs are sent as processes become free",
 }
-"""Arguments of other searches, and what ``RisingSearchCV`` has instead."""
+# options that are not handed on to RisingSearch as they are, and all that are
 OTHERS = ("max_epochs", "n_candidates", "seed", "error_score", "enqueue")
-"""Options that are not handed on to ``RisingSearch`` as they are."""
 SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
-"""Arguments that ``RisingSearch`` has, too, with the same meaning."""
 
 
 class _ForeignArgumentError(InvalidParameterError, TypeError):
@@ -86,17 +79,17 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     _check_steps(cv.steps_per_epoch, cv.resource)
     random = check_random_state(cv.random_state)
     folds = _folds(cv, X, y, params, random)
-    candidates, first = _candidates(cv, random, folds.resource)
-    folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     budget = budget_within(cv.budget, cv.timeout)
+    _check_unit(budget)
+    candidates, first = _candidates(cv, random, folds.resource, budget)
+    folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
-        _check_unit(budget)
         folds.steps_per_epoch = steps_within(folds, candidates[0], budget, cv.run_dir)
     return SearchRun(
         folds,
         candidates,
-        max_epochs=_max_epochs(cv, candidates[0], folds),
+        max_epochs=_max_epochs(cv, candidates[0], folds, budget),
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
         error_score=_error_score(cv.error_score),
@@ -134,15 +127,9 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         raise InvalidParameterError(msg)
     resource = None
     if cv.resource is not None:
-        resource = resource_of(
-            cv.resource,
-            cv.estimator,
-            X,
-            y,
-            splits,
-            max_epochs=cv.max_epochs,
-            seed=int(random.randint(2**31 - 1)),
-        )
+        seed = int(random.randint(2**31 - 1))
+        given = cv.resource, cv.max_epochs, seed
+        resource = resource_of(*given, cv.estimator, X, y, splits)
     folds = Folds(
         estimator=clone(cv.estimator),
         X=X,
@@ -164,13 +151,12 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
 
 
 def _candidates(
-    cv: Any, random: Any, resource: Resource | None
+    cv: Any, random: Any, resource: Resource | None, budget: Budget
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """All candidates, and the numbers of those that come first."""
     enqueue = checked_enqueue(cv.enqueue)
     min_epochs = checked_int("min_epochs", cv.min_epochs, 1)
-    budget = budget_within(cv.budget, cv.timeout)
-    max_epochs, most = cv.max_epochs, Budget.of(budget).epochs
+    max_epochs, most = cv.max_epochs, budget.epochs
     if resource is not None:  # the first epoch of a candidate costs less than one
         max_epochs, most = resource.max_epochs, None
     recommended = recommended_candidates(
@@ -190,10 +176,8 @@ def _candidates(
     return candidates, first
 
 
-def _max_epochs(cv: Any, params: dict[str, Any], folds: Folds) -> Any:
+def _max_epochs(cv: Any, params: Any, folds: Folds, budget: Budget) -> Any:
     """``max_epochs``; if it is None under a budget in time, that of a full training."""
-    budget = budget_within(cv.budget, cv.timeout)
-    _check_unit(budget)
     if folds.resource is not None:
         return folds.resource.max_epochs
     if cv.max_epochs is not None or budget.epochs is not None:

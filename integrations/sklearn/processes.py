@@ -27,8 +27,7 @@ from risingsearch.search.trainable import Outcome, Task
 from risingsearch.search.workers import Pool
 
 OWN = f"risingsearch-{platform.node()}"
-IDLE_SECONDS = 300
-"""Seconds after which a process without a job ends, as joblib's do."""
+IDLE_SECONDS = 300  # after which a process without a job ends, as joblib's do
 _SENT: dict[str, Any] = {}
 _IDLE: list[tuple[Any, ProcessPoolExecutor]] = []
 

@@ -131,12 +131,9 @@ def nested_order(strata: Any, random: np.random.Generator) -> Any:
 
 
 def resource_of(
-    name: Any, estimator: Any, X: Any, y: Any, splits: Sequence[Any], **given: Any
-) -> Resource | None:
-    """Return the resource for ``resource``, ``max_epochs`` and a ``seed``."""
-    if name is None:
-        return None
-    seed, max_epochs = given["seed"], given["max_epochs"]
+    name: Any, max_epochs: Any, seed: int, estimator: Any, X: Any, y: Any, splits: Any
+) -> Resource:
+    """Return the resource that is given by ``resource`` and ``max_epochs``."""
     n = EPOCHS if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
     if name == N_SAMPLES:
         return training_rows(splits, _strata(estimator, X, y), n, seed)

@@ -14,10 +14,8 @@ from risingsearch.policies import policy_info
 from risingsearch.scheduling.policy_choice import registered_name
 
 Range = tuple[float, float]
-RANGE = "reward_range"
-"""The parameter of a policy that says between which ends the rewards lie."""
-FIRST = "*"
-"""In place of the metric that schedules: the first of those that a callable returns."""
+RANGE = "reward_range"  # the parameter of a policy with the ends of the rewards
+FIRST = "*"  # the metric that schedules is the first of those that a callable returns
 SHARES = (
     *("accuracy_score", "average_precision_score", "balanced_accuracy_score"),
     *("completeness_score", "f1_score", "fowlkes_mallows_score", "homogeneity_score"),

@@ -14,12 +14,9 @@ from typing import Any
 
 import numpy as np
 
-LISTED = 1_000
-"""Whole numbers of Optuna that are listed, and so drawn once each; more are not."""
-TRIES = 100
-"""Draws for a configuration that is new, until none is looked for any more."""
-_WHOLE = "a whole configuration"
-"""The only parameter of a space whose configurations are drawn as they are."""
+LISTED = 1_000  # whole numbers of Optuna, at most, that are drawn once each
+TRIES = 100  # draws for a configuration that is new
+_WHOLE = "a whole configuration"  # the only parameter of a space of ConfigSpace
 
 
 def as_sampled(space: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_memory
 from risingsearch.contents import digest
 from risingsearch.errors import InvalidParameterError
 
-LIMIT = 2**30
-"""Bytes of rows that are kept in a process, over all folds of a search."""
+LIMIT = 2**30  # bytes of rows that a process keeps, over all folds of a search
 
 
 class RowCache:

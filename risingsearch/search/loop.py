@@ -38,18 +38,12 @@ from risingsearch.search.trainable import (
 
 logger = logging.getLogger("risingsearch")
 
-SIGNAL_DELAY = 1.0
-"""Maximum delay, in seconds, before signals are handled while jobs are in training."""
-SHORTEST, LONGEST = 5.0, 600.0
-"""Seconds that jobs in training are waited for once the time is over."""
-
+SIGNAL_DELAY = 1.0  # seconds, at most, until signals are handled during training
+SHORTEST, LONGEST = 5.0, 600.0  # seconds for jobs in training once the time is over
+# Failed arms, without any score, that end a run. If half of all cannot be trained, so
+# many fail in a row in one search of a thousand. Causes are not compared: one mistake
+# has many messages, and they name the arm's own values.
 ENOUGH = 10
-"""Number of failed arms, without any score, that end a run.
-
-If half of all configurations cannot be trained, so many fail in a row in one search
-of a thousand. Their causes are not compared: one mistake has many messages, and they
-name the arm's own values.
-"""
 
 
 class FirstFailures:
@@ -203,7 +197,8 @@ class Loop:
         self._workers = workers
         self._in_process = in_process
         self._seed_of = seed_of
-        self._progress = self._progress_line() if progress else None
+        note = getattr(log.trainable, "progress_note", str)
+        self._progress = ProgressLine(log.scheduler, note) if progress else None
         self._epoch_timeout = math.inf if epoch_timeout is None else epoch_timeout
         self._begun: dict[int, float] = {}  # by job, when it was submitted last
         self._lasted: dict[int, float] = {}  # until its process died
@@ -211,10 +206,6 @@ class Loop:
         self._longest = 0.0  # seconds of a job in this run
         self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
-
-    def _progress_line(self) -> ProgressLine:
-        note = getattr(self._log.trainable, "progress_note", str)
-        return ProgressLine(self._scheduler, note)
 
     def run(self) -> None:
         """Train until the scheduler is done, or the loop is stopped."""
@@ -360,9 +351,8 @@ class Loop:
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""
         scheduler = self._scheduler
-        while self.to_retry and len(scheduler.in_flight) < (
-            scheduler.n_jobs or math.inf
-        ):
+        most = scheduler.n_jobs or math.inf
+        while self.to_retry and len(scheduler.in_flight) < most:
             arm = self.to_retry.pop(0)
             try:
                 return scheduler.start(arm)
@@ -426,9 +416,7 @@ class Loop:
         if self._news.empty():
             self._news.put(None)
 
-    def _next_done(
-        self,
-    ) -> concurrent.futures.Future[Outcome] | None:
+    def _next_done(self) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job in order; None if another may start before."""
         room = self._room()
         while not (done := [future for future in self._futures if future.done()]):

@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
 """Format of tqdm's bar, which shows no total once more than that was spent."""
-WIDTH, HEIGHT = 80, 24
-"""Size of a terminal that does not report its own."""
-MINUTE = 60.0
-"""Seconds between two lines in a log, if a tenth of the budget is not spent before."""
-N_JOBS = 5
-"""Jobs whose start was measured before there is any advice."""
-WORTH_SAYING, FEWEST_SECONDS = 1 / 3, 5.0
-"""Share of the time of jobs that their starts take, and the least sum of seconds."""
+WIDTH, HEIGHT = 80, 24  # of a terminal that does not report its size
+MINUTE = 60.0  # between two lines in a log, unless a tenth of the budget is spent
+N_JOBS = 5  # whose start was measured before there is any advice
+WORTH_SAYING, FEWEST_SECONDS = 1 / 3, 5.0  # of starts: the share, and the least sum
 
 
 class ProgressLine:

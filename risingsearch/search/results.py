@@ -17,8 +17,7 @@ from risingsearch.errors import (
 )
 from risingsearch.search.trainable import Trainable, restore
 
-UNFINISHED = "stopped before its end"
-"""The ``stop_reason`` of a search that has budget left."""
+UNFINISHED = "stopped before its end"  # why a search has stopped with budget left
 
 
 class History(list[dict[str, Any]]):

@@ -47,9 +47,8 @@ from risingsearch.storage.run_directory import (
     understood,
 )
 
-FEWEST_EVENTS = 500
-EVENTS_SHARE = 25
-"""The scheduler's state is saved after so many events, or one in so many of all."""
+# the scheduler's state is saved after so many events, or one in so many of all
+FEWEST_EVENTS, EVENTS_SHARE = 500, 25
 
 _DIGEST = re.compile("'[0-9a-f]{32}'")
 
