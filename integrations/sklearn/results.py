@@ -119,13 +119,8 @@ def warn_of_failures(result: SearchResult) -> None:
             FitFailedWarning,
             stacklevel=level,
         )
-    not_finite = sorted(
-        {
-            row["arm"]
-            for row in result.history
-            if not math.isfinite(row["score"]) and "failure" not in row
-        }
-    )
+    lost = (row for row in result.history if not math.isfinite(row["score"]))
+    not_finite = sorted({row["arm"] for row in lost if "failure" not in row})
     if not_finite:
         warnings.warn(
             f"one or more of the test scores are not finite, for candidates "

@@ -342,7 +342,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     # ----------------------------------------------------------------------- results
 
     def _train(self, tasks: FitTasks) -> None:
-        with self._search.told(None if self.refit is False else self._save_best):
+        save_best = None if self.refit is False else self._save_best
+        with self._search._callbacks.telling(save_best):
             self._train_and_refit(tasks)
         tasks.done()
 

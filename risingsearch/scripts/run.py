@@ -92,7 +92,7 @@ def run_sweep(
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if begun is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
-    with search.held(), _ended(executor, trainable), interrupted_by_termination():
+    with search._log.held(), _ended(executor, trainable), interrupted_by_termination():
         trainable.end_left_over()
         if begun is not None:
             identity.warn_of_changes(run_dir, before, sweep, cwd)

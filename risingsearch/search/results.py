@@ -75,14 +75,10 @@ class SearchResult:
 
     Parameters
     ----------
-    best_params : dict
-        Parameters of the arm with the best score.
-    best_score : float
-        That score, in the user's direction.
-    best_epoch : int
-        The arm's epoch that reached it, from 1.
-    best_arm : int
-        Its number: the position among the candidates.
+    best_arm, best_params : int or None, dict
+        The arm with the best score, by its position among the candidates.
+    best_score, best_epoch : float, int
+        That score, in the user's direction, and the arm's epoch, from 1.
     history : History
         One row per charged epoch, in the order in which the policy was told: ``arm``,
         ``epoch``, ``score``, ``seconds``, ``round``, ``job``, ``reason``, the parts of
@@ -92,10 +88,9 @@ class SearchResult:
         The parameters of every arm.
     arms : list of Arm
         The status of every arm, and the reason for it.
-    n_epochs : int
-        Epochs charged.
-    n_calls : int
-        Calls of ``train`` made; fewer where a failure has cost the rest of its job.
+    n_epochs, n_calls : int
+        Epochs charged, and calls of ``train`` made; fewer where a failure has cost the
+        rest of its job.
     stop_reason : str
         Why the search ended.
     direction : {"maximize", "minimize"}
@@ -107,20 +102,16 @@ class SearchResult:
         directory, in one sentence; None where this is all.
     trust_in_prior : dict
         How far each earlier search is trusted in the end, by its name, from 0 to 1.
-    metric : str
-        What the score is called.
-    other_metrics : list of str
-        The columns of ``history`` with the numbers that ``train`` returned besides it.
-    budget : Budget, optional
-        What the search may spend, with all that was added.
-    spent : float
-        What of it is spent, in its unit.
+    metric, other_metrics : str, list of str
+        What the score is called, and the columns of ``history`` with the numbers that
+        ``train`` returned besides it.
+    budget, spent : Budget, float
+        What the search may spend, with all that was added, and what of it is spent.
     begun : str, optional
         Date and time when the search was made, as in ISO 8601.
-    wall_seconds : float
-        Wall-clock seconds in which it ran, until the last job came back.
-    training_seconds : float
-        Seconds of training, summed over all workers, those of failed epochs included.
+    wall_seconds, training_seconds : float
+        Wall-clock seconds in which it ran, until the last job came back, and those of
+        training, summed over all workers, those of failed epochs included.
     max_epochs : int, optional
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float

@@ -197,8 +197,7 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
     if isinstance(error_score, str) and error_score != "raise":
         msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
         raise InvalidParameterError(msg)
-    _check_metric(given["metric"])
-    _check_kept(given["run_dir"], given["checkpoints"])
+    _check_names(given["metric"], given["run_dir"], given["checkpoints"])
     limits = {name: given[name] for name in ("timeout", "epoch_timeout")}
     timeout = SearchOptions(**limits).timeout
     given["timeout_of_run"] = None if given["budget"] is None else timeout
@@ -240,13 +239,11 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
     return workers, options
 
 
-def _check_metric(metric: Any) -> None:
+def _check_names(metric: Any, run_dir: Any, checkpoints: Any) -> None:
     if metric is not None and (not isinstance(metric, str) or not metric):
         msg = f"metric must be the name of the score, as text; got {metric!r}"
         raise InvalidParameterError(msg)
 
-
-def _check_kept(run_dir: Any, checkpoints: Any) -> None:
     if checkpoints is not None and run_dir is None:
         msg = "checkpoints need a run_dir, whose journal names them: give both, or none"
         raise InvalidParameterError(msg)

@@ -6,7 +6,6 @@ import concurrent.futures
 import inspect
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -387,19 +386,6 @@ class RisingSearch:
         if gave_up or self.scheduler.best_arm is None:
             raise self._log.all_failed(self._loop.first_job, early=gave_up)
         return self.result()
-
-    def held(self) -> AbstractContextManager[None]:
-        """Keep other processes out of ``run_dir`` in a ``with`` block, as ``run``."""
-        return self._log.held()
-
-    def told(
-        self, save_best: Callable[[Path], object] | None
-    ) -> AbstractContextManager[None]:
-        """Tell callbacks that the search ends when a ``with`` block does, not before.
-
-        ``save_best`` writes the best model into the folder that it is called with.
-        """
-        return self._callbacks.telling(save_best)
 
     def stop(self) -> None:
         """End the search once the jobs in flight are back."""

@@ -243,14 +243,10 @@ class Outcome(NamedTuple):
 class Workers(ABC):
     """Where a search has its jobs trained."""
 
-    gpus: float | None = None
-    """GPUs of each worker, if it is given some."""
-    is_own = False
-    """Whether the workers belong to the search, not to its caller."""
-    shares_process = False
-    """Whether jobs run in this process, so that one can kill the search."""
-    isolates_jobs = False
-    """Whether a worker process that dies takes one job with it, and is replaced."""
+    gpus: float | None = None  # of each worker, if it is given some
+    is_own = False  # they belong to the search, not to its caller
+    shares_process = False  # jobs run in this process, so that one can kill the search
+    isolates_jobs = False  # one that dies takes one job with it, and is replaced
 
     def __init__(self, *, is_elastic: bool = False) -> None:
         self.is_elastic = is_elastic

@@ -191,7 +191,7 @@ class TestDamage:
 
 class TestRefused:
     def test_a_url_without_a_directory(self):
-        with pytest.raises(InvalidParameterError, match="give both, or neither"):
+        with pytest.raises(InvalidParameterError, match="give both, or none"):
             RisingSearch(Rising(), CANDIDATES, budget=3, checkpoints=URL)
 
     def test_a_bucket_that_is_not_there_before_anything_is_trained(self, s3, folder):

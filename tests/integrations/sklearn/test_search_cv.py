@@ -243,7 +243,7 @@ class TestRefit:
         assert search.best_estimator_.quality == search.best_params_["quality"]
 
     def test_best_needs_a_single_split(self):
-        with pytest.raises(InvalidParameterError, match="but cv has 3 splits"):
+        with pytest.raises(InvalidParameterError, match="cv has 3"):
             rising(SGDClassifier(), SPACE, cv=3, refit="best").fit(X, Y)
 
     def test_callable_chooses_the_row(self, calls):
