@@ -90,11 +90,6 @@ def amount(text: str, sign: str = "") -> float | Budget:
     raise argparse.ArgumentTypeError(msg)
 
 
-def increase(text: str) -> float | Budget:
-    """Return an amount that is added, which has a plus sign."""
-    return amount(text, "+")
-
-
 class Increase(NamedTuple):
     """A budget that is given as what is added to it."""
 
@@ -103,7 +98,7 @@ class Increase(NamedTuple):
 
 def budget_or_increase(text: str) -> float | Budget | Increase:
     """Return a budget, or with a plus sign what is added to one."""
-    return Increase(increase(text)) if text.startswith("+") else amount(text)
+    return Increase(amount(text, "+")) if text.startswith("+") else amount(text)
 
 
 @contextlib.contextmanager

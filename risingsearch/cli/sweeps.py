@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from risingsearch.cli.options import (
     amount,
     budget_or_increase,
     check_file,
-    increase,
 )
 from risingsearch.cli.printing import print_facts
 from risingsearch.cli.status import facts_of
@@ -62,7 +62,7 @@ def add_sweeps(commands: Any) -> None:
     )
     resume.add_argument(
         "--budget",
-        type=increase,
+        type=partial(amount, sign="+"),
         metavar="+N",
         help="add so much, in the unit of the budget or as +8h, +8wall-h or +20gpu-h",
     )

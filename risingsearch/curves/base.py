@@ -5,21 +5,7 @@ interpreted, by the rules of ``risingsearch.policies.base``. Arms and pulls are 
 the policy; ``n`` counts an arm's own pulls, ``t`` the rounds, both from 1. *Rested*
 arms look at ``n`` (a training run moves when it trains), *restless* ones at ``t``.
 
-``n_arms : int``
-    A property or a field, as is ``reference : str``.
-``mean(self, arm, n, t) -> float``
-    The expected reward of the arm's ``n``-th pull, were it made at round ``t``.
-``draw(self, mean, arm, n, t, rng) -> float``
-    The reward of that pull.
-``optimal(self, rounds) -> (len(rounds),) float64``
-    The sum of means, over each number of rounds, of the policy that knows everything.
-    Never compiled. What it is compared with is the environment's ``reference``:
-    ``"best-arm"`` (the best single arm: optimal where means never fall), ``"greedy"``
-    (the best next mean: optimal where they never rise), ``"allocation"`` (the best
-    numbers of pulls, for any curves), ``"dynamic"`` (the best mean of every
-    round), or ``"static"`` (a constant per round).
-
-Optional, with what stands in for them:
+``Environment`` says what it has. Optional, with what stands in for them:
 
 ``pulls : (n_arms,) int64``
     Pulls each arm can give (no limit).
@@ -56,14 +42,20 @@ class Environment(Protocol):
 
     @property
     def n_arms(self) -> int:
-        """Number of arms."""
+        """Number of arms; a field or a property."""
 
     @property
     def reference(self) -> str:
-        """Name of the kind of optimum that ``optimal`` returns."""
+        """Policy that ``optimal`` is the sum of; a field or a property.
+
+        ``"best-arm"`` (the best single arm: optimal where means never fall),
+        ``"greedy"`` (the best next mean: optimal where they never rise),
+        ``"allocation"`` (the best numbers of pulls, for any curves), ``"dynamic"`` (the
+        best mean of every round), or ``"static"`` (a constant per round).
+        """
 
     def mean(self, arm: int, n: int, t: int) -> float:
-        """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
+        """Return the mean reward of an arm's ``n``-th pull, were it at round ``t``."""
 
     def draw(
         self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
@@ -71,7 +63,7 @@ class Environment(Protocol):
         """Return the reward of a pull whose mean is ``mean``."""
 
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the sum of means of the best policy, per number of rounds."""
+        """Return the sum of means of the best policy, per number; never compiled."""
 
 
 def fresh(environment: Any) -> Any:

@@ -29,9 +29,7 @@ def write_comparison(
 ) -> Path:
     """Write one HTML file about several searches, side by side.
 
-    It holds what each has found, what that took, in which parameters the best arms
-    differ, and the best scores so far over each other, wherever the metric and its
-    direction are the same; then the curves and best arms of every search.
+    ``docs/report.md`` says what it holds.
 
     Parameters
     ----------

@@ -75,12 +75,8 @@ def write_report(
 ) -> Path:
     """Write one HTML file about a search: where its epochs went, what they bought.
 
-    It holds a summary, the search space, the best score against epochs and hours, what
-    full training would have cost, how much each parameter matters, all arms in parallel
-    coordinates, the allocation of the epochs, all learning curves with the ends that
-    the policy expected and those of the other metrics, a table of all arms and the
-    failures. It can be mailed and opened anywhere. The same
-    result gives the same bytes.
+    ``docs/report.md`` says what it holds. It can be mailed and opened anywhere. The
+    same result gives the same bytes.
 
     Parameters
     ----------

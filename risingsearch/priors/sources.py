@@ -91,8 +91,6 @@ def earlier_searches(
     InvalidParameterError
         If the source is none of these, is damaged, or nothing can be learnt from it; if
         its direction is not known, or is another than ``direction``.
-    InvalidParameterError
-        If ``direction`` is neither of the two.
     MissingDependencyError
         If a file needs pandas or pyarrow, or a storage URL Optuna.
 
