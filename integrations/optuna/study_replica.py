@@ -349,7 +349,9 @@ class StudyReplica:
             return None
         arm = self._arm.get(job.arm)
         if arm is None:
-            n_epochs = job.n_epochs if self.asks else self._all_epochs
+            # All epochs of an arm, for objectives that do not resume so far.
+            every = min(self._max_epochs, self.left)
+            n_epochs = job.n_epochs if self.asks else every
             attrs = {N_EPOCHS: n_epochs}
             return create_trial(state=TrialState.WAITING, user_attrs=attrs)
         last = self.newest[arm]
@@ -399,12 +401,8 @@ class StudyReplica:
             return 0
         self._free.remove(index)
         self._assign(index, number)
-        return self._open_arm(number, None if self.asks else self._all_epochs, most)
-
-    @property
-    def _all_epochs(self) -> int:
-        """All epochs of an arm, for objectives that do not resume so far."""
-        return min(self._max_epochs, self.left)
+        wanted = None if self.asks else min(self._max_epochs, self.left)
+        return self._open_arm(number, wanted, most)
 
     def _open_arm(self, number: int, wanted: int | None, most: int) -> int:
         """Start the arm that a trial opens, and return its epochs."""

@@ -206,9 +206,8 @@ class ExperimentJournal:
                 line.trial = None
             elif not trial.is_saving:
                 msg = (
-                    f"trial {trial.trial_id} has no checkpoint of its last epoch, so "
-                    "it would train it again: give tune.report a checkpoint each time "
-                    "(a class needs save_checkpoint and load_checkpoint)"
+                    f"trial {trial.trial_id} has no checkpoint of its last epoch: "
+                    "give tune.report a checkpoint (a class needs save_checkpoint)"
                 )
                 raise RunDirError(msg)
         self._write()
@@ -336,8 +335,7 @@ def check_goes_on(
     if now <= before or (one_by_one and counts[-1] == before and now != before + 1):
         msg = (
             f"trial {trial.trial_id} resumed after {time_attr} {before} and reports "
-            f"{time_attr} {now}: it has not loaded its checkpoint, see "
-            "tune.get_checkpoint or load_checkpoint; if it counts otherwise, give "
-            "time_attr a name that it does not report"
+            f"{time_attr} {now}: load its checkpoint, see tune.get_checkpoint; if it "
+            "counts otherwise, give time_attr a name that it does not report"
         )
         raise RunDirError(msg)

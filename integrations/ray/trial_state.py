@@ -91,13 +91,7 @@ class TrialState:
         self.epochs = saved["epochs"]
 
     def report(self, metrics: Mapping[str, Any]) -> None:
-        """Report an epoch, with its number as ``epoch`` and all states as checkpoint.
-
-        Parameters
-        ----------
-        metrics : mapping
-            As for ``tune.report``.
-        """
+        """Report metrics as ``tune.report`` does, with the epoch and all states."""
         import torch
 
         self.epochs += 1

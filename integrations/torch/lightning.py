@@ -151,9 +151,8 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         self._callbacks = list(given) if isinstance(given, list | tuple) else [given]
         if any(isinstance(one, ModelCheckpoint) for one in self._callbacks):
             msg = (
-                "ModelCheckpoint among the callbacks would mix the files of all arms: "
-                "leave it out; the search keeps every arm by its monitor, and "
-                "best_model(result.best_state()) returns the best"
+                "ModelCheckpoint would mix the files of all arms: leave it out; the "
+                "search keeps every arm, best_model(result.best_state()) the best"
             )
             raise InvalidParameterError(msg)
         if trainer_options.get("logger"):
@@ -198,9 +197,8 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
             if trainer.check_val_every_n_epoch != 1:
                 n = trainer.check_val_every_n_epoch
                 advice = (
-                    f"with check_val_every_n_epoch={n} not every epoch has a "
-                    "validation, which is its score: leave it out, and let an epoch "
-                    "be longer with Batches"
+                    f"with check_val_every_n_epoch={n} not every epoch has a score: "
+                    "leave it out, and let an epoch be longer with Batches"
                 )
             self._check_monitored(metrics, "the module has logged", advice)
             trainer.save_checkpoint(path)

@@ -69,9 +69,6 @@ class TorchTrainable:
     again; if their tensors, values or random generators change, that is an error.
     Checkpoints are read with ``torch.load(weights_only=True)``.
 
-    The global random states belong to the process: use processes, not threads, to train
-    several runs at a time.
-
     Examples
     --------
     >>> import torch

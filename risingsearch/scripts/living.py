@@ -75,13 +75,11 @@ class LivingTrainable(CommandTrainable):
             living = self._alive.pop(run.arm, None)
             if living is None and run.epoch > 0:
                 if run.arm not in self._evicted:
-                    warnings.warn(
-                        f"arm {run.arm} trains no further: its process has ended, as "
-                        "with an interrupted sweep, and its progress of epochs 1 to "
-                        f"{run.epoch} is lost",
-                        RuntimeWarning,
-                        stacklevel=2,
+                    msg = (
+                        f"arm {run.arm} trains no further: its process has ended, and "
+                        f"its progress of epochs 1 to {run.epoch} is lost"
                     )
+                    warnings.warn(msg, RuntimeWarning, stacklevel=2)
                 return None
             over = self._least() if len(self._alive) >= self._max_alive else []
             living = living or _Living()

@@ -34,6 +34,7 @@ from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.search.trainable import COST
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     URL,
@@ -155,7 +156,7 @@ def _trainable(
     same: dict[str, Any] = {  # also in the jobs of Slurm, as JSON
         "metric": sweep.model_dump()["metric"],
         "report_file": sweep.report_file,
-        "cost": sweep.cost_key,
+        "cost": None if sweep.budget.cost is None else sweep.cost or COST,
         "timeout": sweep.epoch_timeout,
         "cwd": str(cwd.absolute()),
     }

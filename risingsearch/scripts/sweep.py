@@ -67,7 +67,6 @@ from risingsearch.search.gpus import (
     is_divisible,
     placed,
 )
-from risingsearch.search.trainable import COST
 from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
@@ -261,14 +260,12 @@ class Sweep(Strict):
         if self.max_alive is not None and (self.resume or self.max_alive < least):
             yield (
                 "max_alive is at least the number of workers, and needs resume: false; "
-                f"got {self.max_alive} with {self.workers} workers and resume: "
-                f"{str(self.resume).lower()}"
+                f"got {self.max_alive} with {self.workers} workers"
             )
         if pattern is not None and self.resume and EPOCH not in pattern.groupindex:
             yield (
-                "metric.regex does not find which epoch a number is of, and a script "
-                "that begins anew would not be noticed: add resume: false, which keeps "
-                "scripts alive, or {epoch} where it stands"
+                "metric.regex does not find which epoch a number is of: add resume: "
+                "false, which keeps scripts alive, or {epoch} where it stands"
             )
         needs_resume = {
             "checkpoints": self.checkpoints,
@@ -302,11 +299,6 @@ class Sweep(Strict):
         slurm = self.launcher.slurm
         gpus = None if self.gpus is None else int(self.gpus)
         return [] if slurm is None else slurm.arguments(gpus)
-
-    @property
-    def cost_key(self) -> str | None:
-        """Where a line of a script has the cost of the epoch, if it needs one."""
-        return None if self.budget.cost is None else self.cost or COST
 
     def with_budget(self, amount: float | Budget) -> Sweep:
         """Return the sweep with another budget; a number has the unit of this one."""

@@ -216,12 +216,11 @@ class CommandTrainable:
         found = [0, *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch)]
         if found[-1] < run.epoch:
             missing = self.home(run.arm) / checkpoint_name(run.epoch)
-            warnings.warn(
+            msg = (
                 f"{missing} is missing: arm {run.arm} trains again from epoch "
-                f"{found[-1]} to {run.epoch}, which is not charged",
-                RuntimeWarning,
-                stacklevel=2,
+                f"{found[-1]} to {run.epoch}, which is not charged"
             )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
         return found[-1]
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
@@ -371,9 +370,8 @@ def _taken_cost(key: str, record: dict[str, Any]) -> float:
     cost = record.pop(key, None)
     if not is_cost(cost):
         msg = (
-            f"the script reports {shown(cost)} as {key!r}: the budget is a cost, and "
-            "every epoch says with its score what it has cost, a number of at least 0 "
-            f"and at most {LARGEST_COST:g}"
+            f"the script reports {shown(cost)} as {key!r}: each epoch says with its "
+            f"score what it has cost, at least 0 and at most {LARGEST_COST:g}"
         )
         raise ScriptError(msg)
     return float(cost)

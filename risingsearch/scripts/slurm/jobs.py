@@ -298,9 +298,8 @@ def _leave_running(out: Iterable[_Awaited]) -> None:
             running.append(each.job_id)
     if running:
         print(
-            "risingsearch: jobs of Slurm that have begun train their slices to the "
-            "end, and the next run records them; to end them as well: scancel "
-            f"{' '.join(sorted(running))}",
+            "risingsearch: jobs of Slurm that have begun are recorded by the next run; "
+            f"to end them as well: scancel {' '.join(sorted(running))}",
             file=sys.stderr,
         )
 

@@ -63,13 +63,11 @@ class AfterSlurm(CommandTrainable):
             if outcome and outcome.error is None and self._is_there(submitted, outcome):
                 return self._taken(run, submitted, outcome)
             submitted.close()
-            warnings.warn(
-                f"arm {run.arm} trains epochs {part.epoch + 1} to {part.to_epoch} "
-                "here; the job of Slurm that was to train them is waited for no more: "
-                f"scancel --jobname={submitted.folder.name} ends it",
-                RuntimeWarning,
-                stacklevel=2,
+            msg = (
+                f"arm {run.arm} trains from epoch {part.epoch + 1} on here: "
+                f"scancel --jobname={submitted.folder.name} ends its job of Slurm"
             )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
         return super()._trained(run, n_epochs, home)
 
     def _slice(self, run: ScriptRun, n_epochs: int) -> SlurmSlice:
@@ -149,12 +147,11 @@ class SlurmTrainable(AfterSlurm):
                 if failure is not None:
                     count_seconds(end.seconds)
                     self._fail(part.arm, submitted, failure)
-                warnings.warn(
+                msg = (
                     f"{end.message}; arm {part.arm} trains epochs {part.epoch + 1} to "
-                    f"{part.to_epoch} again, which is not charged",
-                    RuntimeWarning,
-                    stacklevel=2,
+                    f"{part.to_epoch} again, which is not charged"
                 )
+                warnings.warn(msg, RuntimeWarning, stacklevel=2)
             submitted.close()
 
     def progress_note(self) -> str:
