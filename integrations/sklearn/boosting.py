@@ -21,7 +21,7 @@ _ENV = ("model", "params", "iteration", "end_iteration", "evaluation_result_list
 
 
 class Rounds:
-    """What the fits of one booster hand on: seeds, and the state of its callbacks."""
+    """State that the fits of one booster hand on: of its seeds and its callbacks."""
 
     def __init__(self) -> None:
         self._callbacks: list[Any] = []  # of lightgbm, copied for this booster

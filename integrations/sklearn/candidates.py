@@ -129,7 +129,7 @@ def _how_many(
 
 
 def _what_matters(params: Mapping[str, Any]) -> frozenset[Any]:
-    """Return what can matter to training: of a number, its type and whether it is 0."""
+    """Return the facts that can matter: of a number, its type and whether it is 0."""
     return frozenset(
         (name, type(value), bool(value) if isinstance(value, Real) else id(value))
         for name, value in params.items()

@@ -143,7 +143,7 @@ def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
 
 
 def _innermost(estimator: Any) -> tuple[str, Any]:
-    """Return what trains in the end, and the prefix of its parameters."""
+    """Return the innermost model, and the prefix of its parameters."""
     prefix = ""
     while True:
         name, inner = "estimator", params_of(estimator).get("estimator")

@@ -71,9 +71,7 @@ def header_of(
     return header
 
 
-def checked_candidates(
-    candidates: Iterable[Mapping[str, Any]],
-) -> list[dict[str, Any]]:
+def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return copies of the candidates; raise if one is invalid."""
     checked = []
     for params in candidates:

@@ -85,8 +85,11 @@ class RunReader:
             return None
         self._replayed = replayed = self._read()
         search, result = replayed.search, replayed.result()
-        training = _training(search.scheduler) if is_running else []
         scheduler = search.scheduler
+        training = [
+            Training(job.arm, job.from_epoch + 1, *scheduler.why(job)[1:3])
+            for job in (scheduler.in_flight if is_running else ())
+        ]
         return RunStatus(
             result,
             is_running,
@@ -127,11 +130,3 @@ def _has_just_begun(path: Path) -> bool:
     except OSError:  # not there, no folder, or not for this user
         return False
     return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE}))
-
-
-def _training(scheduler: Scheduler) -> list[Training]:
-    """Return the jobs that have started and not come back, with their reasons."""
-    return [
-        Training(job.arm, job.from_epoch + 1, *scheduler.why(job)[1:3])
-        for job in scheduler.in_flight
-    ]

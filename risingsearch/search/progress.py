@@ -88,7 +88,9 @@ class ProgressLine:
     def show(self) -> None:
         """Bring the line up to date, or print another one, if it is time to."""
         now = time.monotonic()
-        if now < self._due and not self._is_next_tenth():
+        tenfold, total = 10 * self._scheduler.spent, self._scheduler.budget
+        is_next_tenth = tenfold // total > 10 * self._spent_then // total
+        if now < self._due and not (self._line is None and is_next_tenth):
             return
         if self._line is None:
             self._print(now)
@@ -97,13 +99,6 @@ class ProgressLine:
         # With very many arms drawing takes a while: spend little of the search on it.
         done = time.monotonic()
         self._due = done + max(self._line.mininterval, 50 * (done - now))
-
-    def _is_next_tenth(self) -> bool:
-        """Return whether a line in a log is due for what was spent since the last."""
-        if self._line is not None:
-            return False
-        tenfold, total = 10 * self._scheduler.spent, self._scheduler.budget
-        return tenfold // total > 10 * self._spent_then // total
 
     def _print(self, now: float) -> None:
         """Print a line that stays."""

@@ -9,12 +9,7 @@ from typing import Any
 
 from risingsearch.arms import COLUMNS, OPENED_BY_PRIOR, Arm, Report, as_frame
 from risingsearch.budget import Budget
-from risingsearch.errors import (
-    RunDirError,
-    SearchFailedError,
-    SetupError,
-    unknown_name,
-)
+from risingsearch.errors import RunDirError, SearchFailedError, SetupError, unknown_name
 from risingsearch.search.trainable import Trainable, restore
 
 UNFINISHED = "stopped before its end"  # why a search has stopped with budget left

@@ -14,11 +14,7 @@ from typing import Any, NamedTuple
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_flag
 from risingsearch.contents import OBJECT, named
-from risingsearch.errors import (
-    InvalidParameterError,
-    RisingSearchError,
-    RunDirError,
-)
+from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
 from risingsearch.json_values import AS_TEXT, SHOWN, from_json, plain
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
@@ -38,21 +34,12 @@ from risingsearch.storage.run_directory import (
 )
 
 STOP_RULES = ("patience", "target_score")
+# arguments that are not compared when a search is resumed
 PER_PROCESS = (
-    "self",
-    "trainable",
-    "executor",
-    "callbacks",
-    "progress",
-    "timeout",
-    "epoch_timeout",
-    "run_dir",
-    "max_checkpoint_bytes",
-    "checkpoints",
-    "metric",
+    *("self", "trainable", "executor", "callbacks", "progress", "metric"),
+    *("timeout", "epoch_timeout", "run_dir", "max_checkpoint_bytes", "checkpoints"),
     *STOP_RULES,
 )
-"""Arguments that are not compared when a search is resumed."""
 _NOT_SCHEDULED = (
     *("callbacks", "prior", "timeout", "epoch_timeout", "run_dir"),
     *STOP_RULES,

@@ -26,14 +26,7 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json, from_json, plain
-from risingsearch.scheduling.replay import (
-    RESULTS,
-    Event,
-    apply,
-    replay,
-    started,
-    told,
-)
+from risingsearch.scheduling.replay import RESULTS, Event, apply, replay, started, told
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
@@ -86,9 +79,7 @@ class RunLog:
         self.candidates = candidates
         self.scheduler = scheduler
         self.retained = RetainedCheckpoints(
-            MemoryStore(),
-            scheduler.sign,
-            at_hand=getattr(trainable, "at_hand", None),
+            MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
         )
         self.directory: RunDirectory | None = None
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured

@@ -32,11 +32,7 @@ from risingsearch.search.trainable import (
 )
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.storage.files import check_owner
-from risingsearch.storage.run_directory import (
-    RunDirectory,
-    no_collection,
-    understood,
-)
+from risingsearch.storage.run_directory import RunDirectory, no_collection, understood
 
 
 class RisingSearch:

@@ -86,12 +86,8 @@ class Functions:
 
     Parameters
     ----------
-    start : callable
-        ``start(params, seed) -> state``.
-    train : callable
-        ``train(state) -> score``, one epoch more.
-    save, load : callable, optional
-        ``save(state, path)`` and ``load(path) -> state``.
+    start, train, save, load : callable
+        The methods of a ``Trainable``; ``save`` and ``load`` are optional.
     gpus : float, default 1.0
         How many GPUs a job uses, for a budget in GPU-hours.
 
