@@ -36,7 +36,6 @@ from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search import run_log
 from risingsearch.search.run import EarlierError
 from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import Functions
 
 
 class TestGoingOn:
@@ -186,22 +185,6 @@ class TestGoingOn:
         for one in (search, expected):
             one.extend(6)
         assert facts(search.run()) == facts(expected.run())
-
-    def test_states_go_through_the_hooks_of_the_trainable(self, tmp_path, folder):
-        rising = Rising()
-
-        def save(state, path):
-            Path(path).write_text(json.dumps(state))
-
-        def load(path):
-            return json.loads(Path(path).read_text())
-
-        hooked = Functions(rising.start, rising.train, save, load)
-        expected = whole(tmp_path)
-        crashed(folder, hooked)
-        result = RisingSearch.resume(folder, hooked).run()
-        assert facts(result) == facts(expected)
-        assert result.best_state() == expected.best_state()
 
 
 class Listing(NamedTuple):
