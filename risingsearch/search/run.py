@@ -124,7 +124,10 @@ class Run(NamedTuple):
         """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
         if unknown := sorted(settings.keys() - set(known)):
-            msg = f"{unknown[0]!r} is unknown: use the release that saved the search"
+            msg = (
+                f"{unknown[0]!r} among the arguments of the search is unknown: "
+                "use the release that wrote it"
+            )
             raise RunDirError(msg)
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
