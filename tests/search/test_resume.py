@@ -440,7 +440,7 @@ class TestArguments:
         assert not folder.exists()
 
     def test_there_has_to_be_a_search_to_resume(self, tmp_path, folder):
-        with pytest.raises(RunDirError, match="holds no search"):
+        with pytest.raises(RunDirError, match="does not exist: name the run directory"):
             RisingSearch.resume(folder, Rising())
         assert not folder.exists()
 
