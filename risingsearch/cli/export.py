@@ -96,10 +96,7 @@ def _export(arguments: argparse.Namespace) -> None:
     elif out is None:
         _write(rows, sys.stdout, arguments.format)
     else:
-        with (
-            writing(out),
-            out.open("w", newline="", errors="backslashreplace") as file,
-        ):
+        with writing(out), out.open("w", newline="", errors="backslashreplace") as file:
             _write(rows, file, arguments.format)
 
 

@@ -185,13 +185,7 @@ def compared_page(runs: Sequence[LiveRun], version: str) -> str:
 
 def note_page(title: str, content: str, version: str) -> str:
     """Return a page with this content, which is HTML."""
-    return own_page(
-        "note.html",
-        title,
-        "",
-        version=version,
-        content=content,
-    )
+    return own_page("note.html", title, "", version=version, content=content)
 
 
 async def _with_headers(

@@ -26,10 +26,7 @@ from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.status import add_status
 from risingsearch.cli.sweeps import add_sweeps
 from risingsearch.cli.watch import add_watch
-from risingsearch.errors import (
-    RisingSearchError,
-    SearchFailedError,
-)
+from risingsearch.errors import RisingSearchError, SearchFailedError
 
 DONE = 0
 BAD_INPUT = 2

@@ -59,9 +59,7 @@ def allocation(
 
 
 def upper_sums(
-    starts: NDArray[np.float64],
-    slopes: NDArray[np.float64],
-    lengths: NDArray[np.int64],
+    starts: NDArray[np.float64], slopes: NDArray[np.float64], lengths: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return, per row, the sum of the highest of several lines over whole rounds.
 

@@ -41,10 +41,7 @@ class CurveTable(NamedTuple):
 
     @classmethod
     def create(
-        cls,
-        means: ArrayLike,
-        noise: NoiseLike = 0.0,
-        reference: str = "allocation",
+        cls, means: ArrayLike, noise: NoiseLike = 0.0, reference: str = "allocation"
     ) -> CurveTable:
         """Return the environment.
 

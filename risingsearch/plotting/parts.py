@@ -34,12 +34,7 @@ def embedded(data: Any) -> str:
 
 
 def own_page(
-    name: str,
-    title: str,
-    program: str,
-    *,
-    version: str | None = None,
-    **content: str,
+    name: str, title: str, program: str, *, version: str | None = None, **content: str
 ) -> str:
     """Return a page whose own policy allows its style and program, and nothing else.
 

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import sign_of
 from risingsearch.plotting.figures import score_limits
-from risingsearch.plotting.importance import (
-    FEWEST_ARMS,
-    LEVEL,
-    Importance,
-    Importances,
-)
+from risingsearch.plotting.importance import FEWEST_ARMS, LEVEL, Importance, Importances
 from risingsearch.plotting.parts import part
 from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
 

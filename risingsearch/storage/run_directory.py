@@ -30,11 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import (
-    RisingSearchError,
-    RunDirError,
-    SetupError,
-)
+from risingsearch.errors import RisingSearchError, RunDirError, SetupError
 from risingsearch.storage import lock
 from risingsearch.storage.checkpoints import Folder, Store
 from risingsearch.storage.files import (
