@@ -1,7 +1,7 @@
 """The policy contract, on one page.
 
 A policy is a ``NamedTuple`` of numbers and numpy arrays with two or three plain methods
-and a factory. No decorator, no inheritance, no hidden state, no numba:
+and a factory. No decorator, no base class, no hidden state, no numba:
 
 ``create(n_arms, horizon, max_pulls=None, *, ...) -> policy``
     The policy before its first round, a class method. Every policy has the three

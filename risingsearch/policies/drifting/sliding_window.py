@@ -7,7 +7,7 @@ and the sum of what the ring holds, so that ``update`` costs the same for any wi
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -18,19 +18,53 @@ from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_bel
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 
-def windowed_arrays(
-    n_arms: int, horizon: int, max_pulls: int | None, window: int
-) -> tuple[Bools, Ints, Floats, Ints, Ints, Floats, Ints, Ints, Floats]:
-    """Return the arrays of a policy with an empty window, up to ``window_total``."""
-    window = checked_int("window", window, 1)
-    return (
-        *arm_arrays(n_arms, horizon, max_pulls),
-        np.zeros(window, dtype=np.int64),
-        np.zeros(window),
-        np.zeros(1, dtype=np.int64),
-        np.zeros(n_arms, dtype=np.int64),
-        np.zeros(n_arms),
-    )
+class Windowed(NamedTuple):
+    """What the four are made of; a subclass selects and explains."""
+
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    window_arms: Ints  # (window,)
+    window_rewards: Floats  # (window,); of SW-TS 1 for a success
+    taken: Ints  # (1,), rewards so far
+    window_pulls: Ints  # (n_arms,), those in the window
+    window_total: Floats  # (n_arms,), their sum
+    low: float
+    high: float
+    weight: float  # xi, c or precision
+    forced_pulls: int
+
+    @classmethod
+    def empty(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None,
+        window: int,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        weight: float = 0.0,
+        forced_pulls: int = 0,
+    ) -> Self:
+        """Return a policy with an empty window."""
+        window = checked_int("window", window, 1)
+        low, high = checked_finite_range("reward_range", reward_range)
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            window_arms=np.zeros(window, dtype=np.int64),
+            window_rewards=np.zeros(window),
+            taken=np.zeros(1, dtype=np.int64),
+            window_pulls=np.zeros(n_arms, dtype=np.int64),
+            window_total=np.zeros(n_arms),
+            low=low,
+            high=high,
+            weight=weight,
+            forced_pulls=forced_pulls,
+        )
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the window on by this reward."""
+        slide(self, arm, reward)
 
 
 def slide(policy: Windowed, arm: int, reward: float) -> None:
@@ -61,7 +95,7 @@ def rounds_seen(policy: Windowed, t: int) -> int:
     return max(1, min(t - 1, len(policy.window_arms)))
 
 
-class SWUCB(NamedTuple):
+class SWUCB(Windowed):
     r"""SW-UCB: the usual confidence bound, from the last ``window`` rewards alone.
 
     For arms whose means change abruptly, at unknown times. An arm that is not
@@ -91,18 +125,6 @@ class SWUCB(NamedTuple):
     [0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    window_arms: Ints  # (window,)
-    window_rewards: Floats  # (window,)
-    taken: Ints  # (1,), rewards so far
-    window_pulls: Ints  # (n_arms,), those in the window
-    window_total: Floats  # (n_arms,), their sum
-    xi: float
-    width: float  # B
-
     @classmethod
     def create(
         cls,
@@ -123,46 +145,39 @@ class SWUCB(NamedTuple):
         xi : float, default 1.5
             Exploration factor of the bonus, at least 0.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
             window = max(n_arms, int(2.0 * math.sqrt(horizon * math.log(horizon))))
-        return cls(
-            *windowed_arrays(n_arms, horizon, max_pulls, window),
-            xi=checked_float("xi", xi, 0.0, open_low=False),
-            width=high - low,
-        )
+        xi = checked_float("xi", xi, 0.0, open_low=False)
+        return cls.empty(n_arms, horizon, max_pulls, window, reward_range, xi)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index; one outside the window comes first."""
-        padding = self.xi * math.log(rounds_seen(self, t))
+        padding = self.weight * math.log(rounds_seen(self, t))
+        width = self.high - self.low
         arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
                 index = math.inf
                 if n > 0:
-                    bonus = self.width * math.sqrt(padding / n)
+                    bonus = width * math.sqrt(padding / n)
                     index = self.window_total[i] / n + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Move the window on by this reward."""
-        slide(self, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent mean and bonus at the coming round."""
         n = self.window_pulls[arm]
         if n == 0:
             return {"recent_mean": 0.0, "bonus": math.inf}
-        padding = self.xi * math.log(rounds_seen(self, int(self.taken[0]) + 1))
+        padding = self.weight * math.log(rounds_seen(self, int(self.taken[0]) + 1))
         return {
             "recent_mean": self.window_total[arm] / n,
-            "bonus": self.width * math.sqrt(padding / n),
+            "bonus": (self.high - self.low) * math.sqrt(padding / n),
         }
 
 
-class SWKLUCB(NamedTuple):
+class SWKLUCB(Windowed):
     r"""SW-KL-UCB: SW-UCB with the tighter bound for rewards in [0, 1].
 
     For abrupt changes too, and sharper than SW-UCB where means are close to 0 or 1.
@@ -194,19 +209,6 @@ class SWKLUCB(NamedTuple):
     ({'recent_mean': 0.50, 'bonus': 0.47}, {'recent_mean': 0.90, 'bonus': 0.099})
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    window_arms: Ints  # (window,)
-    window_rewards: Floats  # (window,), in [0, 1]
-    taken: Ints  # (1,), rewards so far
-    window_pulls: Ints  # (n_arms,), those in the window
-    window_total: Floats  # (n_arms,), their sum
-    c: float
-    low: float
-    high: float
-
     @classmethod
     def create(
         cls,
@@ -227,19 +229,14 @@ class SWKLUCB(NamedTuple):
         c : float, default 0.0
             Weight of ``ln ln u``, at least 0; 3 in theory, 0 in practice.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
             window = max(n_arms, 252)
-        return cls(
-            *windowed_arrays(n_arms, horizon, max_pulls, window),
-            c=checked_float("c", c, 0.0, open_low=False),
-            low=low,
-            high=high,
-        )
+        c = checked_float("c", c, 0.0, open_low=False)
+        return cls.empty(n_arms, horizon, max_pulls, window, reward_range, c)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest bound; one outside the window comes first."""
-        exploration = kl_exploration(self.c, rounds_seen(self, t))
+        exploration = kl_exploration(self.weight, rounds_seen(self, t))
         arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
@@ -265,7 +262,7 @@ class SWKLUCB(NamedTuple):
             return {"recent_mean": 0.0, "bonus": math.inf}
         mean = window_mean(self, arm)
         t = int(self.taken[0]) + 1
-        level = kl_exploration(self.c, rounds_seen(self, t)) / n
+        level = kl_exploration(self.weight, rounds_seen(self, t)) / n
         return {"recent_mean": mean, "bonus": kl_upper(mean, level) - mean}
 
 
@@ -275,7 +272,7 @@ def window_mean(policy: SWKLUCB, arm: int) -> float:
     return min(1.0, max(0.0, mean))
 
 
-class SWTS(NamedTuple):
+class SWTS(Windowed):
     r"""SW-TS: Thompson sampling that remembers only the last ``window`` rewards.
 
     For abrupt or slow changes of rewards in [0, 1]; no confidence width to tune.
@@ -306,18 +303,6 @@ class SWTS(NamedTuple):
     ({'posterior_mean': 0.60}, {'posterior_mean': 0.50})
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    window_arms: Ints  # (window,)
-    window_rewards: Floats  # (window,), 1 for a success
-    taken: Ints  # (1,), rewards so far
-    window_pulls: Ints  # (n_arms,), those in the window
-    window_total: Floats  # (n_arms,), successes among them
-    low: float
-    high: float
-
     @classmethod
     def create(
         cls,
@@ -335,12 +320,9 @@ class SWTS(NamedTuple):
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
             window = math.ceil(math.sqrt(horizon))
-        return cls(
-            *windowed_arrays(n_arms, horizon, max_pulls, window), low=low, high=high
-        )
+        return cls.empty(n_arms, horizon, max_pulls, window, reward_range)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of the highest draw."""
@@ -363,7 +345,7 @@ class SWTS(NamedTuple):
         return {"posterior_mean": mean}
 
 
-class ETSWGTS(NamedTuple):
+class ETSWGTS(Windowed):
     r"""ET-SWGTS: a round-robin phase, then Gaussian Thompson sampling with a window.
 
     Made for arms that rise: the forced pulls bring every arm some way up its curve, the
@@ -395,18 +377,6 @@ class ETSWGTS(NamedTuple):
     [0, 1, 2, 0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    window_arms: Ints  # (window,)
-    window_rewards: Floats  # (window,)
-    taken: Ints  # (1,), rewards so far
-    window_pulls: Ints  # (n_arms,), those in the window
-    window_total: Floats  # (n_arms,), their sum
-    forced_pulls: int
-    precision: float
-
     @classmethod
     def create(
         cls,
@@ -429,10 +399,13 @@ class ETSWGTS(NamedTuple):
         precision : float, default 1.0
             ``gamma``, above 0; in theory at most ``min(1, 1 / (4 sigma^2))``.
         """
-        return cls(
-            *windowed_arrays(n_arms, horizon, max_pulls, window),
+        return cls.empty(
+            n_arms,
+            horizon,
+            max_pulls,
+            window,
+            weight=checked_float("precision", precision, 0.0, open_low=True),
             forced_pulls=checked_int("forced_pulls", forced_pulls, 0),
-            precision=checked_float("precision", precision, 0.0, open_low=True),
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:
@@ -446,14 +419,10 @@ class ETSWGTS(NamedTuple):
                 n = self.window_pulls[i]
                 theta = math.inf
                 if n > 0:
-                    spread = math.sqrt(1.0 / (self.precision * n))
+                    spread = math.sqrt(1.0 / (self.weight * n))
                     theta = self.window_total[i] / n + spread * rng.standard_normal()
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Move the window on by this reward."""
-        slide(self, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and standard deviation of the arm's next draw."""
@@ -462,8 +431,5 @@ class ETSWGTS(NamedTuple):
             return {"recent_mean": 0.0, "spread": math.inf}
         return {
             "recent_mean": self.window_total[arm] / n,
-            "spread": math.sqrt(1.0 / (self.precision * n)),
+            "spread": math.sqrt(1.0 / (self.weight * n)),
         }
-
-
-Windowed: TypeAlias = SWUCB | SWKLUCB | SWTS | ETSWGTS

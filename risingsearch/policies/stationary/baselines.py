@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -10,7 +10,25 @@ from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import NO_LIMIT, arm_arrays, least_pulled, uniform_arm
 
 
-class UniformRandom(NamedTuple):
+class Counts(NamedTuple):
+    """A policy that keeps nothing but the pulls; a subclass selects."""
+
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+
+    @classmethod
+    def create(cls, n_arms: int, horizon: int, max_pulls: int | None = None) -> Self:
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
+        return cls(*arm_arrays(n_arms, horizon, max_pulls))
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Count the pull."""
+        self.pulls[arm] += 1
+
+
+class UniformRandom(Counts):
     """A uniformly random arm at every round: the floor that any policy must beat.
 
     Good for nothing else; every arm gets about the same number of pulls.
@@ -24,28 +42,12 @@ class UniformRandom(NamedTuple):
     [1, 0, 0, 0, 2]
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-
-    @classmethod
-    def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None
-    ) -> UniformRandom:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
-        return cls(*arm_arrays(n_arms, horizon, max_pulls))
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an available arm, each with the same probability."""
         return uniform_arm(self.available, rng)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Count the pull."""
-        self.pulls[arm] += 1
 
-
-class RoundRobin(NamedTuple):
+class RoundRobin(Counts):
     """Every arm in turn: the least pulled, the lowest index first.
 
     Good for recording curves, and as a baseline that gives all arms the same.
@@ -58,22 +60,6 @@ class RoundRobin(NamedTuple):
     [0, 1, 2, 0, 1]
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-
-    @classmethod
-    def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None
-    ) -> RoundRobin:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
-        return cls(*arm_arrays(n_arms, horizon, max_pulls))
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the available arm with fewest pulls."""
         return least_pulled(self.available, self.pulls, NO_LIMIT)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Count the pull."""
-        self.pulls[arm] += 1
