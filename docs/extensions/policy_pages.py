@@ -49,7 +49,7 @@ From its docstring
 {option}
 .. automethod:: {cls}.{factory}
 
-Source: {paper} ({provenance}).
+Source: {paper} ({provenance}). :doc:`/policies` says what it is good for.
 """
 INDEX = """\
 Policies

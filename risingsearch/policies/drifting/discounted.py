@@ -45,9 +45,6 @@ def checked_discount(discount: float) -> float:
 class DUCB(NamedTuple):
     r"""D-UCB: the usual confidence bound, from rewards that fade with their age.
 
-    For arms whose means drift, or change at unknown times. The evidence on an arm
-    that is not pulled fades, its bound grows, and it is pulled again.
-
     A reward that came ``k`` rewards ago, whichever arms those were of, counts
     :math:`\gamma^k`, with :math:`\gamma` = ``discount``. With :math:`n` and :math:`S`
     the arm's pulls and rewards counted like that, and :math:`B` the width of

@@ -18,9 +18,6 @@ LARGEST_LOG_WEIGHT = 100.0
 class Rexp3(NamedTuple):
     r"""Rexp3: EXP3, begun afresh after every batch of rounds.
 
-    For rewards in [0, 1] that change in any way at all, as long as their means do not
-    move by much more than ``variation`` in total.
-
     With :math:`K` arms, :math:`T` rounds and :math:`V` = ``variation``, a batch has
 
     .. math:: \Delta = \Big\lceil (K \ln K)^{1/3} (T / V)^{2/3} \Big\rceil

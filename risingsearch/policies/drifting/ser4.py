@@ -16,9 +16,6 @@ from risingsearch.policies.shared.rewards import unit_reward
 class SER4(NamedTuple):
     r"""SER4: successive elimination in random order, restarted at random.
 
-    For rewards in [0, 1] whose best arm changes a few times: between two changes it
-    settles on one arm, and a restart lets it find the next.
-
     All arms take part at first. A sweep pulls each arm that takes part once, in random
     order. After the :math:`\tau`-th sweep every arm :math:`i` leaves for which, with
     :math:`m` the means since the last restart,

@@ -98,9 +98,6 @@ def rounds_seen(policy: Windowed, t: int) -> int:
 class SWUCB(Windowed):
     r"""SW-UCB: the usual confidence bound, from the last ``window`` rewards alone.
 
-    For arms whose means change abruptly, at unknown times. An arm that is not
-    pulled for a whole window has nothing left to count, and is pulled again.
-
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
     :math:`S` their sum and :math:`B` the width of ``reward_range``, the index is
 
@@ -179,8 +176,6 @@ class SWUCB(Windowed):
 
 class SWKLUCB(Windowed):
     r"""SW-KL-UCB: SW-UCB with the tighter bound for rewards in [0, 1].
-
-    For abrupt changes too, and sharper than SW-UCB where means are close to 0 or 1.
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
     :math:`m` their mean and :math:`u = \min(t - 1, \tau)`, the index is
@@ -275,8 +270,6 @@ def window_mean(policy: SWKLUCB, arm: int) -> float:
 class SWTS(Windowed):
     r"""SW-TS: Thompson sampling that remembers only the last ``window`` rewards.
 
-    For abrupt or slow changes of rewards in [0, 1]; no confidence width to tune.
-
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
     :math:`S` of them successes, it draws
 
@@ -347,9 +340,6 @@ class SWTS(Windowed):
 
 class ETSWGTS(Windowed):
     r"""ET-SWGTS: a round-robin phase, then Gaussian Thompson sampling with a window.
-
-    Made for arms that rise: the forced pulls bring every arm some way up its curve, the
-    window forgets how it began.
 
     Every arm is pulled :math:`\Gamma` = ``forced_pulls`` times, round-robin. Then, with
     :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,

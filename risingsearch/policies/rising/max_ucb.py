@@ -15,9 +15,6 @@ from risingsearch.policies.base import WAIT, arm_arrays, leader
 class MaxUCB(NamedTuple):
     r"""MaxUCB: the highest reward so far, and a bonus that fades fast.
 
-    Good for finding one high reward where every pull is a new draw, for example another
-    configuration of the same model family; rewards of any scale.
-
     Every arm is pulled once first, round-robin. Then, with :math:`N` pulls of the arm
     and :math:`m` the highest of its rewards, the index is
 

@@ -23,9 +23,6 @@ from risingsearch.policies.shared.rewards import (
 class REdAE(NamedTuple):
     r"""R-ed-AE: drop the arms whose line to the horizon pays less for certain.
 
-    Good for arms that rise in straight lines, in little noise: the radius below must
-    fall under the gaps between the arms before the pulls are spent.
-
     The arms in the race are pulled round-robin. When each has :math:`2M` pulls, with
     :math:`S_1` and :math:`S_2` the sums of its first and second ``M`` rewards,
 

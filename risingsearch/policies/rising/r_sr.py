@@ -21,9 +21,6 @@ from risingsearch.policies.shared.rewards import (
 class RSR(NamedTuple):
     r"""R-SR: successive rejects, by the average of each arm's newest rewards.
 
-    Good for finding the arm that is best at the end of a fixed budget without any
-    parameter to tune: the noise need not be known.
-
     With ``K`` arms and ``T`` rounds there are ``K - 1`` phases. In phase ``j`` every
     arm left is brought to
 

@@ -16,9 +16,6 @@ from risingsearch.policies.shared.rewards import unit_reward
 class RisingBandits(NamedTuple):
     r"""Rising bandits for CASH: drop an arm whose best hope another has reached.
 
-    Good for choosing between a few arms whose best reward so far is concave, such as
-    model families in tuning; decisive, without a model of the noise.
-
     The arms in the race are pulled in sweeps. With :math:`y(N)` the arm's best reward
     so far, after each sweep, at round ``t``,
 

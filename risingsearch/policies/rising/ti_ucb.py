@@ -18,9 +18,6 @@ INITIAL_PULLS = 2
 class TIUCB(NamedTuple):
     r"""TI-UCB: the next reward by a line, refitted where an arm stops rising.
 
-    Good for arms that rise about linearly, level off and stay there, with rewards in a
-    known range. It projects one pull ahead, not to the horizon.
-
     Every arm is pulled twice first, round-robin. Then, with :math:`N` pulls of the
     arm, the index is what the least-squares line through its rewards number ``s`` to
     ``N`` says for reward ``N + 1``, brought into the range of the rewards, plus

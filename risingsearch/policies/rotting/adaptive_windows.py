@@ -7,7 +7,7 @@ rotting bandits, and a baseline for learning curves, which rise.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +21,61 @@ from risingsearch.policies.shared.rewards import (
 )
 
 
-class FEWA(NamedTuple):
+class AdaptiveWindows(NamedTuple):
+    """What both are made of; a subclass selects."""
+
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    length: Ints  # (n_windows,), of the windows; the last is never full
+    spread: Floats  # (n_windows,), 1 / sqrt(length)
+    mean: Floats  # (n_arms, n_windows)
+    pending: Floats  # (n_arms, n_windows), sum that becomes the next mean
+    filled: Ints  # (n_arms, n_windows), rewards in pending
+    n_full: Ints  # (n_arms,), windows that have a mean
+    alpha: float
+    sigma: float  # NaN: estimated
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
+    kept: Ints  # (n_arms,), of FEWA room for the arms that pass; else zero
+    tightest: Ints  # (n_arms,), of RAW-UCB: last window of the lowest bound
+
+    @classmethod
+    def empty(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None,
+        alpha: float,
+        sigma: float | None,
+        growth: float,
+    ) -> Self:
+        """Return a policy without rewards."""
+        length = window_lengths(growth, horizon if max_pulls is None else max_pulls)
+        shape = (n_arms, len(length))
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            length=length,
+            spread=1.0 / np.sqrt(length),
+            mean=np.zeros(shape),
+            pending=np.zeros(shape),
+            filled=np.zeros(shape, dtype=np.int64),
+            n_full=np.zeros(n_arms, dtype=np.int64),
+            alpha=checked_float("alpha", alpha, 0.0, open_low=True),
+            sigma=checked_sigma(sigma),
+            last_two=np.zeros((n_arms, 2)),
+            residual=np.zeros(2),
+            kept=np.zeros(n_arms, dtype=np.int64),
+            tightest=np.zeros(n_arms, dtype=np.int64),
+        )
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Add the reward to all windows of the arm."""
+        extend_windows(self, arm, reward)
+
+
+class FEWA(AdaptiveWindows):
     r"""FEWA: drop arms by the means of longer and longer windows of recent rewards.
 
     For rewards that fall with the pulls of their arm, in any way; it needs neither how
@@ -56,22 +110,6 @@ class FEWA(NamedTuple):
     [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    length: Ints  # (n_windows,), of the windows; the last is never full
-    spread: Floats  # (n_windows,), 1 / sqrt(length)
-    mean: Floats  # (n_arms, n_windows)
-    pending: Floats  # (n_arms, n_windows), sum that becomes the next mean
-    filled: Ints  # (n_arms, n_windows), rewards in pending
-    n_full: Ints  # (n_arms,), windows that have a mean
-    alpha: float
-    sigma: float  # NaN: estimated
-    last_two: Floats  # (n_arms, 2)
-    residual: Floats  # (2,), sum of squared second differences, count
-    kept: Ints  # (n_arms,), room for the arms that pass; zero outside of select
-
     @classmethod
     def create(
         cls,
@@ -92,14 +130,7 @@ class FEWA(NamedTuple):
         growth : float, default 2.0
             Of one window over the next, from 1 (exact) to 2 (fastest).
         """
-        return cls(
-            *window_arrays(n_arms, horizon, max_pulls, growth),
-            alpha=checked_float("alpha", alpha, 0.0, open_low=True),
-            sigma=checked_sigma(sigma),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
-            kept=np.zeros(n_arms, dtype=np.int64),
-        )
+        return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the first arm that has passed all filters up to its longest window."""
@@ -119,10 +150,6 @@ class FEWA(NamedTuple):
         for i in range(len(self.kept)):
             self.kept[i] = 0
         return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Add the reward to all windows of the arm."""
-        extend_windows(self, arm, reward)
 
 
 def keep_best(
@@ -150,7 +177,7 @@ def keep_best(
     return n_left, shortest
 
 
-class RAWUCB(NamedTuple):
+class RAWUCB(AdaptiveWindows):
     r"""RAW-UCB: the tightest of the upper bounds from windows of every length.
 
     For rewards that fall with the pulls of their arm or with time, in any way; it needs
@@ -178,22 +205,6 @@ class RAWUCB(NamedTuple):
     [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     """
 
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    length: Ints  # (n_windows,), of the windows; the last is never full
-    spread: Floats  # (n_windows,), 1 / sqrt(length)
-    mean: Floats  # (n_arms, n_windows)
-    pending: Floats  # (n_arms, n_windows), sum that becomes the next mean
-    filled: Ints  # (n_arms, n_windows), rewards in pending
-    n_full: Ints  # (n_arms,), windows that have a mean
-    alpha: float
-    sigma: float  # NaN: estimated
-    last_two: Floats  # (n_arms, 2)
-    residual: Floats  # (2,), sum of squared second differences, count
-    tightest: Ints  # (n_arms,), window of the lowest bound at the last update
-
     @classmethod
     def create(
         cls,
@@ -214,14 +225,7 @@ class RAWUCB(NamedTuple):
         growth : float, default 1.1
             As of ``FEWA``.
         """
-        return cls(
-            *window_arrays(n_arms, horizon, max_pulls, growth),
-            alpha=checked_float("alpha", alpha, 0.0, open_low=True),
-            sigma=checked_sigma(sigma),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
-            tightest=np.zeros(n_arms, dtype=np.int64),
-        )
+        return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index, after one pull of each.
@@ -291,27 +295,10 @@ def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
     return tightest
 
 
-def confidence_width(policy: FEWA | RAWUCB, t: int) -> float:
+def confidence_width(policy: AdaptiveWindows, t: int) -> float:
     """Return ``sigma * sqrt(2 alpha ln t)``, how far one reward may be off its mean."""
     sigma = noise_scale(policy.sigma, policy.residual)
     return sigma * math.sqrt(2.0 * policy.alpha * math.log(t))
-
-
-def window_arrays(
-    n_arms: int, horizon: int, max_pulls: int | None, growth: float
-) -> tuple[Bools, Ints, Floats, Ints, Ints, Floats, Floats, Floats, Ints, Ints]:
-    """Return the arrays of a policy without rewards, up to ``n_full``."""
-    length = window_lengths(growth, horizon if max_pulls is None else max_pulls)
-    shape = (n_arms, len(length))
-    return (
-        *arm_arrays(n_arms, horizon, max_pulls),
-        length,
-        1.0 / np.sqrt(length),
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(n_arms, dtype=np.int64),
-    )
 
 
 def window_lengths(growth: float, max_pulls: int) -> Ints:
@@ -323,7 +310,7 @@ def window_lengths(growth: float, max_pulls: int) -> Ints:
     return np.array(lengths, dtype=np.int64)
 
 
-def extend_windows(policy: FEWA | RAWUCB, arm: int, reward: float) -> None:
+def extend_windows(policy: AdaptiveWindows, arm: int, reward: float) -> None:
     """Record a reward in the pending sums of an arm, and average those now full."""
     # A sum that is full starts again from the pending sum of the next shorter window,
     # whose rewards are the latest. The longest sum has all rewards so far.

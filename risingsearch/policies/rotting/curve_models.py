@@ -18,35 +18,9 @@ EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 def plateau_models(
     n_pulls: int, exponents: Iterable[float] = EXPONENTS, plateau: int = 100
 ) -> Floats:
-    r"""Return the falling plateaus of the rotting benchmark, one model a row.
-
-    Under the exponent :math:`\theta` pull :math:`j = 1, 2, \ldots` has the mean
-    :math:`(\lfloor j / p \rfloor + 1)^{-\theta}`, with plateaus of :math:`p` pulls (the
-    first one is a pull shorter).
-
-    Parameters
-    ----------
-    n_pulls : int
-        Pulls of each model, at least 1.
-    exponents : iterable of float, default (0.1, 0.15, ..., 0.4)
-        The exponent of each model; by default the paper's.
-    plateau : int, default 100
-        Pulls between two steps, at least 1.
-
-    Returns
-    -------
-    ndarray of float, (n_models, n_pulls)
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5.
-
-    Examples
-    --------
-    >>> plateau_models(5, exponents=[0.5, 1.0], plateau=2).round(2)
-    array([[1.  , 0.71, 0.71, 0.58, 0.58],
-           [1.  , 0.5 , 0.5 , 0.33, 0.33]])
-    """
+    """Return the falling plateaus of the rotting benchmark, (n_models, n_pulls)."""
+    # Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5. The first plateau
+    # is a pull shorter than the others.
     n_pulls = checked_int("n_pulls", n_pulls, 1)
     plateau = checked_int("plateau", plateau, 1)
     powers = [

@@ -31,8 +31,6 @@ class Counts(NamedTuple):
 class UniformRandom(Counts):
     """A uniformly random arm at every round: the floor that any policy must beat.
 
-    Good for nothing else; every arm gets about the same number of pulls.
-
     Examples
     --------
     >>> import numpy as np
@@ -49,8 +47,6 @@ class UniformRandom(Counts):
 
 class RoundRobin(Counts):
     """Every arm in turn: the least pulled, the lowest index first.
-
-    Good for recording curves, and as a baseline that gives all arms the same.
 
     Examples
     --------

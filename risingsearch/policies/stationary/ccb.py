@@ -16,8 +16,6 @@ from risingsearch.policies.shared.rewards import record_mean
 class CCB(NamedTuple):
     r"""CCB: a bonus of the fourth root of T / N that shrinks in steps.
 
-    A strong baseline where many arms have similar means and the horizon is known.
-
     With :math:`m` the mean of the arm's :math:`N` rewards, :math:`B` the width of
     ``reward_range`` and :math:`\Delta` a gap that starts at 1, the index is
 

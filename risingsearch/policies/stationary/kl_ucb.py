@@ -17,9 +17,6 @@ from risingsearch.policies.shared.rewards import record_mean, unit_reward
 class KLUCB(NamedTuple):
     r"""KL-UCB: the highest mean that an arm's rewards in [0, 1] do not contradict.
 
-    The sharpest of the confidence bounds for rewards in [0, 1] that do not change,
-    above all where means are close to 0 or 1.
-
     With :math:`m` the mean of the arm's :math:`N` rewards, the index is
 
     .. math:: \max\{q \in [m, 1]: N\,\mathrm{kl}(m, q) \le \ln t + c \ln \ln t\}

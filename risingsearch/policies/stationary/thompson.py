@@ -16,8 +16,6 @@ from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_re
 class ThompsonBeta(NamedTuple):
     r"""Thompson sampling with Beta posteriors, for rewards in [0, 1].
 
-    For arms that do not change and whose noise is unknown; nothing to tune.
-
     With :math:`S` successes and :math:`F` failures of the arm it draws
     :math:`\theta \sim \mathrm{Beta}(S + 1, F + 1)`, the posterior of a uniform prior,
     and pulls the arm of the highest draw. A reward between 0 and 1 becomes a success
@@ -110,10 +108,6 @@ class ThompsonBeta(NamedTuple):
 
 class ThompsonGaussian(NamedTuple):
     r"""Thompson sampling with Gaussian posteriors, for noise of known size.
-
-    For arms that do not change and rewards on any scale, if the size of the noise is
-    known at least roughly: too large a ``sigma`` explores for long, too small a one
-    stops exploring early.
 
     With :math:`m` the mean of the arm's :math:`N` rewards it draws
 

@@ -16,9 +16,6 @@ from risingsearch.policies.shared.rewards import record_mean
 class UCB1(NamedTuple):
     r"""UCB1: the mean of an arm, and a bonus that shrinks with its pulls.
 
-    The reference for arms that do not change, and a cautious one: with rewards of low
-    noise it explores far longer than needed; a smaller ``c`` helps.
-
     With :math:`m` the mean of the arm's :math:`N` rewards and :math:`B` the width of
     ``reward_range``, the index is
 
@@ -66,7 +63,7 @@ class UCB1(NamedTuple):
         Parameters
         ----------
         c : float, default 2.0
-            Weight of the bonus, at least 0; 0 is greedy.
+            Weight of the bonus, at least 0, which is greedy; less suits low noise.
         denominator : {"n", "n+1"}, default "n"
             What divides the bonus.
         """

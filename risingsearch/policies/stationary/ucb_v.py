@@ -17,8 +17,6 @@ from risingsearch.policies.stationary.ucb1 import extra_pulls
 class UCBV(NamedTuple):
     r"""UCB-V: UCB1 with a bonus that follows the variance of the arm.
 
-    For arms of different noise: one with little of it is judged after few pulls.
-
     With :math:`m` and :math:`V` the mean and the variance of the arm's :math:`N`
     rewards, and :math:`B` the width of ``reward_range``, the index is
 
