@@ -37,7 +37,7 @@ from risingsearch.policies.rising.r_sr import RSR
 from risingsearch.policies.rising.rising_bandits_cash import RisingBandits
 from risingsearch.policies.rising.ti_ucb import TIUCB
 from risingsearch.policies.rotting.adaptive_windows import FEWA, RAWUCB
-from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim
+from risingsearch.policies.rotting.cto import DCTOUCB
 from risingsearch.policies.rotting.swa import SWA
 from risingsearch.policies.stationary.baselines import RoundRobin, UniformRandom
 from risingsearch.policies.stationary.ccb import CCB
@@ -79,11 +79,9 @@ class PolicyInfo(NamedTuple):
     adaptive : bool
         True if it leaves nothing of a budget unspent while an arm can still train.
     plans_rounds : bool
-        True if it plans the whole horizon in rounds before it starts, so that it needs
-        a budget in epochs.
+        True if it plans all its rounds ahead, and so needs a budget in epochs.
     needs : tuple of str
-        Parameters that a live search must give, because only simulated rewards fit
-        their defaults; empty for most policies.
+        Parameters that a live search must give: their defaults fit simulations only.
     summary : str
         The first line of its documentation.
     """
@@ -103,7 +101,7 @@ class _Entry(NamedTuple):
     provenance: str
     paper: str
     traits: tuple[str, ...] = ()
-    factory: str = "create"
+    factory: str = "create"  # one of several, where a class has variants
     rule: str = "recommended_arms"
 
 
@@ -117,7 +115,11 @@ _ENTRIES = {
     ),
     "ccb": _Entry(CCB, PAPER, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3"),
     "cto-sim": _Entry(
-        CTOSim, PAPER, "Levine et al. 2017, NIPS, Algorithm 2", (MODELS,)
+        DCTOUCB,
+        PAPER,
+        "Levine et al. 2017, NIPS, Algorithm 2",
+        (MODELS,),
+        factory="create_cto_sim",
     ),
     "cure-ucb": _Entry(CureUCB, PAPER, "Song et al., arXiv 2602.10727"),
     "d-cto-sim-ucb": _Entry(
@@ -289,11 +291,6 @@ def make_policy(
     **parameters
         The policy's own, see ``list_policies``.
 
-    Returns
-    -------
-    Policy
-        Ready for ``select`` at round 1.
-
     Raises
     ------
     InvalidParameterError
@@ -364,9 +361,8 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     Returns
     -------
     int
-        At least as many as it takes to use the budget up, and no more than it has
-        rounds. Policies without such a rule get a quarter of the rounds, or a
-        quarter of its 50ths of ``max_pulls`` where curves are longer than 50.
+        From what it takes to use the budget up, to its rounds. Without a rule it is a
+        quarter of the rounds, or of the 50ths of ``max_pulls`` where those are longer.
 
     Raises
     ------

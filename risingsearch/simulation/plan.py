@@ -14,7 +14,6 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
-from copy import deepcopy
 from functools import partial
 from threading import get_ident
 from typing import Any, NamedTuple
@@ -44,29 +43,19 @@ class Player:
     """A policy to be played, given with its parameters as ``simulate`` takes them."""
 
     def __init__(self, given: Any, params: Mapping[str, Any] | None = None) -> None:
-        self._ready_made = hasattr(given, "select") and not isinstance(given, type)
-        own = _checked_params("policy", params, self._ready_made)
-        if self._ready_made:
-            self._make: Callable[..., Any] = lambda *_: deepcopy(given)
-            return
-        make: Any = getattr(given, "create", given)
+        make = given
         if isinstance(given, str):
             make = partial(make_policy, resolve_policy(given))
+        elif isinstance(given, type):
+            make = getattr(given, "create", given)
+        own = _checked_params("policy", params)
         self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", own)
 
     def policy(self, environment: Any, horizon: int) -> Any:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
-        most = int(limits.max())
-        policy = self._make(environment.n_arms, horizon, most)
+        policy = self._make(environment.n_arms, horizon, int(limits.max()))
         _check_policy(policy, environment.n_arms)
-        if self._ready_made and most > int(policy.pulls_left.max()):
-            msg = (
-                f"this {type(policy).__name__} was made for "
-                f"{int(policy.pulls_left.max())} pulls of an arm, the environment "
-                f"allows {most}: make it with max_pulls={most}"
-            )
-            raise PolicyError(msg)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits
         if isinstance(getattr(policy, "horizon", None), np.ndarray):
@@ -90,7 +79,10 @@ class Plan:
         )
         self._loops: dict[tuple[type, type], Callable[..., None]] = {}
         self._ready_made = hasattr(environment, "optimal")
-        own = _checked_params("environment", environment_params, self._ready_made)
+        own = _checked_params("environment", environment_params)
+        if self._ready_made and own:
+            msg = f"a ready-made environment takes no parameters; got {own}"
+            raise InvalidParameterError(msg)
         if self._ready_made:
             self._sample: Callable[..., Any] = lambda rng, horizon: environment
         elif isinstance(environment, str):
@@ -248,14 +240,9 @@ def _optimal(environment: Any, checkpoints: NDArray[np.int64]) -> NDArray[np.flo
     return best
 
 
-def _checked_params(
-    kind: str, params: Mapping[str, Any] | None, ready_made: bool
-) -> dict[str, Any]:
+def _checked_params(kind: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     if params is not None and not isinstance(params, Mapping):
         msg = f"{kind}_params must map names to values; got {params!r}"
-        raise InvalidParameterError(msg)
-    if params and ready_made:
-        msg = f"a ready-made {kind} takes no parameters; got {dict(params)}"
         raise InvalidParameterError(msg)
     return dict(params or {})
 
@@ -265,9 +252,10 @@ def _with_params(
 ) -> Callable[..., Any]:
     """Return the factory with its parameters, or raise why it cannot be called so."""
     if not callable(make):
+        also = ", or one ready-made" * (kind == "environment")
         msg = (
-            f"{kind} must be a registered name, a function of ({takes}) that makes "
-            f"one, or one ready-made; got {reprlib.repr(make)}"
+            f"{kind} must be a registered name or a function of ({takes}) that makes "
+            f"one{also}; got {reprlib.repr(make)}"
         )
         raise InvalidParameterError(msg)
     try:

@@ -119,10 +119,9 @@ def simulate(
 
     Parameters
     ----------
-    policy : str, callable or policy
+    policy : str or callable
         A registered name; a class with ``create`` or any ``(n_arms, horizon, max_pulls,
-        **params) -> policy``; or a policy ready for its first round, which is copied
-        for every run.
+        **params) -> policy``.
     environment : str, callable or environment
         A registered name; a generator ``(rng, horizon, **params) -> environment``,
         called for every run; or an environment, the same for all runs.

@@ -33,13 +33,6 @@ from risingsearch.policies.base import (
 _HORIZON = 48
 _MAX_PULLS = 14
 _SUMS = ("sum", "mean", "prod", "cumsum", "dot", "std", "var")
-_FLAWS: dict[str, Any] = {
-    "divide": "warn",
-    "invalid": "warn",
-    "over": "ignore",
-    "under": "ignore",
-}
-"""How numpy reports a flawed calculation while a policy is checked."""
 
 
 def check_policy(
@@ -107,7 +100,10 @@ def check_policy(
         subject = _Subject(build, size, adaptive is not False)
         for rule, check in _RULES.items():
             try:
-                with warnings.catch_warnings(), np.errstate(**_FLAWS):
+                with (
+                    warnings.catch_warnings(),
+                    np.errstate(all="warn", over="ignore", under="ignore"),
+                ):
                     warnings.simplefilter("error")
                     check(subject)
             except AssertionError as error:

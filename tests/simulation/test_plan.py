@@ -76,13 +76,3 @@ def test_classes_may_differ_from_run_to_run():
     assert n_arms.min() < 4 < n_arms.max()
     np.testing.assert_array_equal(compiled.regret, interpreted.regret)
     np.testing.assert_array_equal(compiled.pulls, interpreted.pulls)
-
-
-def test_a_ready_made_policy_is_told_the_horizon():
-    policy = make_policy("cure-ucb", 2, 500, sigma=0.1)
-    arms = LinearThenFlat.create([0.001, 0.1], [1.0, 0.3], 0.1)
-    ready = simulate(policy, arms, 60, trace=True, compiled=False)
-    named = simulate(
-        "cure-ucb", arms, 60, trace=True, compiled=False, policy_params={"sigma": 0.1}
-    )
-    np.testing.assert_array_equal(ready.arms, named.arms)

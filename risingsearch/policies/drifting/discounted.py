@@ -99,7 +99,7 @@ class DUCB(NamedTuple):
         Parameters
         ----------
         discount : float, optional
-            ``gamma``, above 0 and at most 1; by default ``1 - 1 / (4 sqrt(T))``.
+            ``gamma``, above 0, at most 1; by default ``1 - 1 / (4 sqrt(T))``.
         xi : float, default 0.5
             Exploration factor of the bonus, at least 0.
         """
@@ -230,7 +230,7 @@ class FDSWTS(NamedTuple):
         combine : {"min", "max", "mean"}, default "min"
             What is made of the two draws, ``f``: careful, bold, or in between.
         discount : float, default 0.9
-            ``gamma``, above 0 and at most 1.
+            A reward's weight after a round, ``gamma``, above 0 and at most 1.
         window : int or None, default 30
             Rewards of an arm's second pair, at least 1; None for no second pair.
         """

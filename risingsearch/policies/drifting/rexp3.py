@@ -81,7 +81,7 @@ class Rexp3(NamedTuple):
         Parameters
         ----------
         variation : float, optional
-            ``V``, what all means move by in all, above 0; by default ``n_arms``.
+            What the means move by in all, ``V``, above 0; by default ``n_arms``.
         batch_rule : {"besbes", "printed"}, default "besbes"
             The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
         """

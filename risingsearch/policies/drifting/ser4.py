@@ -84,7 +84,7 @@ class SER4(NamedTuple):
         eps : float, optional
             Differences that do not matter, at least 0; by default ``1 / (K T)``.
         switches : float, default 1.0
-            ``N``, how often the best arm changes, at least 0; 0 for no restart.
+            Expected changes of the best arm, ``N``, at least 0; 0 for no restart.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon

@@ -138,7 +138,7 @@ class SWUCB(Windowed):
         Parameters
         ----------
         window : int, optional
-            ``tau``, at least 1; by default ``max(n_arms, 2 sqrt(T ln T))``.
+            Rewards that count, at least 1; by default ``max(n_arms, 2 sqrt(T ln T))``.
         xi : float, default 1.5
             Exploration factor of the bonus, at least 0.
         """
@@ -220,7 +220,7 @@ class SWKLUCB(Windowed):
         Parameters
         ----------
         window : int, optional
-            ``tau``, at least 1; by default ``max(n_arms, 252)``.
+            Rewards that count, at least 1; by default ``max(n_arms, 252)``.
         c : float, default 0.0
             Weight of ``ln ln u``, at least 0; 3 in theory, 0 in practice.
         """
@@ -383,11 +383,11 @@ class ETSWGTS(Windowed):
         Parameters
         ----------
         window : int, default 1000
-            ``tau``, at least 1; fewer than ``n_arms`` make it round-robin.
+            Rewards that count, at least 1; below ``n_arms`` it is round-robin.
         forced_pulls : int, default 10
             Pulls of every arm before the first draw, ``Gamma``, at least 0.
         precision : float, default 1.0
-            ``gamma``, above 0; in theory at most ``min(1, 1 / (4 sigma^2))``.
+            Of a pull, above 0; in theory at most ``min(1, 1 / (4 sigma^2))``.
         """
         return cls.empty(
             n_arms,

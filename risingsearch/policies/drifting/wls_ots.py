@@ -17,9 +17,8 @@ LEAST_DEVIATION = 1e-6
 class WLSOptimisticTS(NamedTuple):
     r"""WLS + optimistic TS: every arm's recent trend, drawn to the present round.
 
-    For arms that drift in time whether they are pulled or not. An arm with a falling
-    line is never pulled again, however long ago that was: where means jump, it gets
-    stuck.
+    An arm with a falling line is never pulled again, however long ago that was: where
+    means jump, it gets stuck.
 
     An arm keeps the rounds and rewards :math:`(t_j, x_j)` of its last ``window`` pulls.
     At round :math:`t` they have the weights :math:`w_j = \lambda^{t - t_j}`
@@ -93,7 +92,7 @@ class WLSOptimisticTS(NamedTuple):
         window : int, default 50
             Rewards of an arm that count, at least 2.
         reward_range : (float, float), default (0.0, 1.0)
-            Of arms with a single reward; others are taken as they are.
+            Of an arm's second draw; rewards outside are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         size = (n_arms, checked_int("window", window, 2))

@@ -1,8 +1,4 @@
-"""R-ed-UCB and R-UCBE: rising arms, projected to the current round or the horizon.
-
-The recent slope of an arm is taken from prefix sums ``P`` and ``Q``, so that ``update``
-costs the same for any window.
-"""
+"""R-ed-UCB and R-UCBE: rising arms, projected to the current round or the horizon."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ from risingsearch.policies.shared.rewards import (
 
 
 class REdUCB(NamedTuple):
-    r"""R-ed-UCB: what an arm would pay now, had it been pulled all the time.
+    r"""R-ed-UCB and R-UCBE: what an arm would pay, now or at the end, if always pulled.
 
     Good for rising curves when the number of rounds is not known. CURE-UCB improves on
     it: this one extrapolates to the current round instead of the horizon, and so finds
@@ -45,11 +41,7 @@ class REdUCB(NamedTuple):
     the public code of the same authors, which weighs and refreshes differently.
 
     R-UCBE is good for finding one arm that is best at the end of a fixed budget. It has
-    the horizon ``T`` for the round, and a constant level of exploration ``A``:
-
-    .. math:: \frac{1}{h}\Big(a + T\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
-              + \sigma\,(T - N + h - 1)\sqrt{\frac{A}{h^3}}
-
+    the horizon ``T`` for ``t``, and a constant ``A`` for :math:`10 \ln(1/\delta_t)`.
     Every arm is pulled first until its window :math:`\lfloor \epsilon N \rfloor` holds
     a reward, round-robin. At the end the paper recommends the arm of the highest first
     term, which ``explain`` gives as ``final_reward``. The best ``A`` depends on gaps

@@ -32,8 +32,7 @@ class TIUCB(NamedTuple):
     This is a reconstruction: the idea and the defaults of ``delta``, ``omega`` and
     ``gamma`` are those of the papers, the rest follows an implementation by others.
     Our readings: the line runs over the arm's own pulls and is read off at its next
-    one; the two windows share no reward; ``N`` in the bonus counts all pulls. Rewards
-    are taken as they are, also outside their range; only the prediction is clipped.
+    one; the two windows share no reward; ``N`` in the bonus counts all pulls.
 
     References
     ----------

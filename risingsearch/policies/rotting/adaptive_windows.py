@@ -1,7 +1,6 @@
 """Rewards that fall, at an unknown pace: windows of many lengths.
 
-Short windows see that an arm has worn out, long ones tell small differences. Made for
-rotting bandits, and a baseline for learning curves, which rise.
+Short windows see that an arm has worn out, long ones tell small differences.
 """
 
 from __future__ import annotations
@@ -126,9 +125,9 @@ class FEWA(AdaptiveWindows):
         Parameters
         ----------
         alpha : float, default 0.06
-            Of the confidence ``t ** -alpha``, above 0; 4 in theory.
+            Exponent of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 2.0
-            Of one window over the next, from 1 (exact) to 2 (fastest).
+            Of each window over the one before, from 1 (exact) to 2 (fastest).
         """
         return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
@@ -221,7 +220,7 @@ class RAWUCB(AdaptiveWindows):
         Parameters
         ----------
         alpha : float, default 1.4
-            Of the confidence ``t ** -alpha``, above 0; 4 in theory.
+            Exponent of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 1.1
             As of ``FEWA``.
         """

@@ -1,8 +1,4 @@
-"""Closest to origin (CTO): which of some known curves an arm follows.
-
-The policies are given a finite family of models, with the mean of pull 1, 2, ... under
-each, and find out which one fits every arm.
-"""
+"""Closest to origin (CTO): which of some known curves an arm follows."""
 
 from __future__ import annotations
 
@@ -14,106 +10,13 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import (
-    WAIT,
-    arm_arrays,
-    best_available,
-    leader,
-    least_pulled,
-)
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.rotting.curve_models import model_arrays
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
 
-class CTOSim(NamedTuple):
-    r"""CTO-SIM: fit a known curve to every arm, pull the highest next reward.
-
-    For curves that are one of a few known models :math:`m(\cdot; \theta)` each
-    (``models``), with nothing added: rising, falling, any. After :math:`N` rewards of
-    sum :math:`P`, the model of an arm is
-
-    .. math:: \hat\theta = \arg\min_\theta
-              \Big| P - \sum_{j=1}^{N} m(j; \theta) \Big|
-
-    and the arm with the highest :math:`m(N + 1; \hat\theta)` is pulled, after one pull
-    of every arm (Algorithm 2). The first model wins ties, which the paper leaves open;
-    of equal arms the one with fewer pulls, as in the paper, then the lower index, where
-    the paper draws lots.
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
-
-    Examples
-    --------
-    Arm 1 follows the first model, arm 0 the second: one reward of each shows it.
-
-    >>> from risingsearch.policies.base import play_alone
-    >>> models = [[0.9, 0.8, 0.7, 0.6], [0.7, 0.5, 0.3, 0.1]]
-    >>> policy = CTOSim.create(n_arms=2, horizon=6, max_pulls=4, models=models)
-    >>> play_alone(policy, lambda arm, n, t: models[1 - arm][n - 1], 6)
-    [0, 1, 1, 1, 1, 0]
-    """
-
-    available: Bools  # (n_arms,)
-    pulls_left: Ints  # (n_arms,)
-    horizon: Floats  # (n_arms,)
-    pulls: Ints  # (n_arms,)
-    models: Floats  # (max_pulls, n_models), the mean of every pull
-    model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
-    total: Floats  # (n_arms,), P
-    model: Ints  # (n_arms,), the one that fits
-    forecast: Floats  # (n_arms,), what it says of the next pull
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        models: Any = None,
-    ) -> CTOSim:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
-
-        Parameters
-        ----------
-        models : array-like of float, (n_models, n_pulls), optional
-            The mean of every pull; by default the paper's, ``plateau_models``.
-        """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            *model_arrays(models, limit),
-            total=np.zeros(n_arms),
-            model=np.zeros(n_arms, dtype=np.int64),
-            forecast=np.zeros(n_arms),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of the highest next reward, after one pull of each."""
-        arm = least_pulled(self.available, self.pulls, 1)
-        if arm != WAIT:
-            return arm
-        return best_available(self.available, self.forecast, self.pulls)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Add the reward to the arm's sum and fit its model anew."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.total[arm] += reward
-        model = closest_sum(self.model_sums[n], self.total[arm])
-        self.model[arm] = model
-        if n < len(self.models):
-            self.forecast[arm] = self.models[n, model]
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the forecast of the arm's model for its next pull."""
-        return {"forecast": self.forecast[arm]}
-
-
 class DCTOUCB(NamedTuple):
-    r"""D-CTO-UCB: explore, fit a known curve plus a constant once, then be optimistic.
+    r"""D-CTO-UCB, D-CTO-SIM-UCB and CTO-SIM: which of some known curves an arm follows.
 
     For curves that are one of a few known models :math:`m(\cdot; \theta)` each
     (``models``), plus an unknown constant. Every arm is pulled
@@ -130,9 +33,8 @@ class DCTOUCB(NamedTuple):
               + \sigma \sqrt{\frac{8 \ln t}{N}}
 
     (Algorithm 3). :math:`m` is the smallest even number from which on the models can be
-    told apart with probability :math:`1 - \delta`: all :math:`n \ge m` and all pairs
-    of models, with :math:`D` the difference of their :math:`Z`, keep
-    :math:`n \sigma^2 / D_n^2 \le 1 / (8 \ln(2 K / \delta))`.
+    told apart with probability :math:`1 - \delta`: :math:`n \sigma^2 / D_n^2 \le 1 /
+    (8 \ln(2 K / \delta))` for all pairs, whose :math:`Z` differ by :math:`D`.
 
     That bound is severe. On the paper's benchmark it exceeds two million pulls an arm;
     where ``m`` arms' worth of pulls exceed the horizon, this is round-robin to the end.
@@ -140,6 +42,11 @@ class DCTOUCB(NamedTuple):
     also D-CTO-UCB-SIM): it fits the model of an arm anew after every pull. The paper
     does not say how it begins: here every arm is pulled once. The first model wins
     ties.
+
+    CTO-SIM (Algorithm 2) is for curves with nothing added: after one pull of each, the
+    arm of the highest :math:`m(N + 1; \hat\theta)`, with :math:`Z = P_N`. Of equal arms
+    it pulls the one with fewer pulls, as in the paper, then the lower index, where the
+    paper draws lots.
 
     References
     ----------
@@ -160,6 +67,14 @@ class DCTOUCB(NamedTuple):
     >>> policy = DCTOUCB.create_sim(2, 9, 5, models=models, sigma=0.01)
     >>> play_alone(policy, reward, 7)
     [0, 1, 1, 0, 0, 0, 0]
+
+    Without constants arm 1 follows the first model, arm 0 the second: one reward of
+    each shows it.
+
+    >>> models = [[0.9, 0.8, 0.7, 0.6], [0.7, 0.5, 0.3, 0.1]]
+    >>> policy = DCTOUCB.create_cto_sim(2, 6, 4, models=models)
+    >>> play_alone(policy, lambda arm, n, t: models[1 - arm][n - 1], 6)
+    [0, 1, 1, 1, 1, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -170,6 +85,7 @@ class DCTOUCB(NamedTuple):
     model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
     explore_pulls: int  # m
     refit: bool  # after every pull
+    shifted: bool  # a constant is added to the curves
     sigma: float
     P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
     model: Ints  # (n_arms,), the one that fits
@@ -195,7 +111,7 @@ class DCTOUCB(NamedTuple):
         models : array-like of float, (n_models, n_pulls), optional
             The mean of every pull, up to a constant; by default the paper's.
         sigma : float, default 0.5
-            Noise, at least 0; 0.5 covers any rewards in [0, 1].
+            Standard deviation of the noise, at least 0; 0.5 covers rewards in [0, 1].
         delta : float, default 0.1
             Probability that some arm's model is found wrongly, above 0 and at most 1.
         explore_pulls : int, optional
@@ -213,6 +129,7 @@ class DCTOUCB(NamedTuple):
             model_sums,
             explore_pulls=checked_int("explore_pulls", explore_pulls, 2),
             refit=False,
+            shifted=True,
             sigma=sigma,
             P=prefix_sums(n_arms, horizon, max_pulls),
             model=np.zeros(n_arms, dtype=np.int64),
@@ -235,6 +152,19 @@ class DCTOUCB(NamedTuple):
             n_arms, horizon, max_pulls, models=models, sigma=sigma, explore_pulls=2
         )
         return policy._replace(explore_pulls=1, refit=True)
+
+    @classmethod
+    def create_cto_sim(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        models: Any = None,
+    ) -> DCTOUCB:
+        """Return CTO-SIM, with the parameter of ``create``."""
+        policy = cls.create_sim(n_arms, horizon, max_pulls, models=models, sigma=0.0)
+        return policy._replace(shifted=False)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm to explore while there is one, then the highest index."""
@@ -260,6 +190,8 @@ class DCTOUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return offset, forecast and bonus; the first two are 0 while exploring."""
+        if not self.shifted:
+            return {"forecast": self.forecast[arm]}
         t, n = int(self.pulls.sum()) + 1, int(self.pulls[arm])
         return {
             "offset": self.offset[arm],
@@ -269,13 +201,18 @@ class DCTOUCB(NamedTuple):
 
 
 def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
-    """Fit the arm's model by the difference of its halves; the first wins ties."""
+    """Fit the arm's model to its sum, or its halves' difference; the first of a tie."""
     half = n // 2
-    Z = 2.0 * policy.P[arm, half] - policy.P[arm, n]
+    Z = policy.P[arm, n]
+    if policy.shifted:
+        Z = 2.0 * policy.P[arm, half] - Z
     first_half, model_sums = policy.model_sums[half], policy.model_sums[n]
     smallest = math.inf
     for k in range(len(model_sums)):
-        distance = abs(Z - (2.0 * first_half[k] - model_sums[k]))
+        expected = model_sums[k]
+        if policy.shifted:
+            expected = 2.0 * first_half[k] - expected
+        distance = abs(Z - expected)
         if distance < smallest:
             smallest = distance
             policy.model[arm] = k
@@ -284,21 +221,10 @@ def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
 def apply_model(policy: DCTOUCB, arm: int, n: int) -> None:
     """Refresh the arm's distance from its model, and the model's next reward."""
     model = policy.model[arm]
-    policy.offset[arm] = (policy.P[arm, n] - policy.model_sums[n, model]) / n
+    if policy.shifted:
+        policy.offset[arm] = (policy.P[arm, n] - policy.model_sums[n, model]) / n
     if n < len(policy.models):
         policy.forecast[arm] = policy.models[n, model]
-
-
-def closest_sum(model_sums: Floats, total: float) -> int:
-    """Return the model whose sum is the closest; the first one wins ties."""
-    closest = 0
-    smallest = math.inf
-    for k in range(len(model_sums)):
-        distance = abs(total - model_sums[k])
-        if distance < smallest:
-            smallest = distance
-            closest = k
-    return closest
 
 
 def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:

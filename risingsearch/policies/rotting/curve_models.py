@@ -19,8 +19,8 @@ def plateau_models(
     n_pulls: int, exponents: Iterable[float] = EXPONENTS, plateau: int = 100
 ) -> Floats:
     """Return the falling plateaus of the rotting benchmark, (n_models, n_pulls)."""
-    # Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5. The first plateau
-    # is a pull shorter than the others.
+    # Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5. The first one is
+    # a pull shorter than the others.
     n_pulls = checked_int("n_pulls", n_pulls, 1)
     plateau = checked_int("plateau", plateau, 1)
     powers = [

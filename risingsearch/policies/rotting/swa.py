@@ -1,7 +1,4 @@
-"""SWA and wSWA: the mean of an arm's recent rewards, for rewards that wear out.
-
-Learning curves rise, and for them these are baselines.
-"""
+"""SWA and wSWA: the mean of an arm's recent rewards, for rewards that wear out."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64
 
 
 class SWA(NamedTuple):
-    r"""SWA: the highest mean of the last M rewards, after M pulls of every arm.
+    r"""SWA and wSWA: the highest mean of the last M rewards, after M pulls of each arm.
 
     For rewards that fall with the pulls of their arm (rested rotting), in any way, when
     the number of rounds :math:`T` is known. With
@@ -94,7 +91,7 @@ class SWA(NamedTuple):
         alpha : float, default 0.2
             Scales the window, above 0; in theory ``(2 * highest mean) ** (-2 / 3)``.
         sigma : float, default 0.5
-            Noise, at least 0; 0.5 covers any rewards in [0, 1].
+            Standard deviation of the noise, at least 0; 0.5 covers rewards in [0, 1].
         """
         policy = cls.create_wswa(n_arms, horizon, max_pulls, alpha=alpha, sigma=sigma)
         window = swa_window(float(alpha), float(sigma), n_arms, horizon)

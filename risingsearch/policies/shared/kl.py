@@ -20,16 +20,11 @@ def bernoulli_kl(p: float, q: float) -> float:
 
 
 def kl_upper(mean: float, level: float) -> float:
-    """Return the largest ``q`` in [mean, 1] with ``bernoulli_kl(mean, q) <= level``.
-
-    Two steps of Halley's method from above leave an error below 1e-9. Both bounds they
-    start from follow from the divergence: Bernstein's, which is tight for small levels,
-    and the one without the term ``ln q``, which is tight where ``q`` comes close to 1.
-
-    The mean, from 0 to 1, is clipped to [1e-9, 1 - 1e-9], where logarithms are finite,
-    and returned where ``level`` is not above 0. A bound of 1 stands for all above
-    1 - 1e-10.
-    """
+    """Return the largest ``q`` in [mean, 1] with ``bernoulli_kl(mean, q) <= level``."""
+    # Two steps of Halley's method from above leave an error below 1e-9. They start from
+    # Bernstein's bound, which is tight for small levels, or the one without the term
+    # ``ln q``, which is tight where ``q`` comes close to 1. A bound of 1 stands for all
+    # above 1 - 1e-10.
     if level <= 0.0:
         return mean
     p = min(max(mean, CLIP), 1.0 - CLIP)

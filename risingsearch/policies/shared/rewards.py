@@ -150,10 +150,8 @@ def screening_pulls(max_pulls: int) -> int:
 def is_claimed(
     available: Bools, pulls_left: Ints, pulls: Ints, horizon: Floats
 ) -> bool:
-    """Return whether the arms in flight could use up all that is left of the horizon.
-
-    Training another would take from them, and they were the better choices.
-    """
+    """Return whether the arms in flight could use up what is left of the horizon."""
+    # Training another would take from them, and they were the better choices.
     claimed = 0
     for i in range(len(pulls)):
         if not available[i]:

@@ -16,12 +16,9 @@ from risingsearch.policies.shared.rewards import VARIANCES, record_moments
 class RavenUCB(NamedTuple):
     r"""RAVEN-UCB: a bonus that fades with time, and one that follows the variance.
 
-    For many arms and a long horizon: it commits early, and explores arms longer whose
-    rewards vary. ``alpha0`` is in units of the reward; the defaults are the paper's for
-    means between 0.3 and 0.8.
-
-    With :math:`m` and :math:`S^2` the mean and the variance of the arm's :math:`N`
-    rewards, the index is (Algorithm 1)
+    ``alpha0`` is in units of the reward; the defaults are the paper's for means between
+    0.3 and 0.8. With :math:`m` and :math:`S^2` the mean and the variance of the arm's
+    :math:`N` rewards, the index is (Algorithm 1)
 
     .. math:: m + \frac{\alpha_0}{\ln(t + \epsilon)} \sqrt{\frac{\ln(t + 1)}{N + 1}}
               + \beta_0 \sqrt{\frac{S^2}{N + 1} + \epsilon}

@@ -157,7 +157,7 @@ class ThompsonGaussian(NamedTuple):
         Parameters
         ----------
         sigma : float, default 0.5
-            Noise, at least 0 (greedy); 0.5 covers any rewards in [0, 1].
+            Deviation of the noise, at least 0 (greedy); 0.5 covers rewards in [0, 1].
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

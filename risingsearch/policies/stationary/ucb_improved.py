@@ -19,8 +19,7 @@ NEVER = np.iinfo(np.int64).max
 class ImprovedUCB(NamedTuple):
     r"""UCB-Improved: elimination in stages of ever finer resolution.
 
-    Good for arms that do not change; a classic to compare with. With many arms or a
-    short budget it is close to round-robin.
+    With many arms or a short budget it is close to round-robin.
 
     A stage has a resolution :math:`\Delta`, at first 1, and ends when every arm in the
     race has
@@ -33,10 +32,9 @@ class ImprovedUCB(NamedTuple):
     :math:`T \Delta^2 < e`. Under a budget in seconds ``T`` is the longest of the arms'
     horizons.
 
-    ``order="round-robin"`` brings the arms to their pulls in turn and is the original
-    (Auer and Ortner fix the number of pulls, not their order). ``order="random"`` pulls
-    every arm once, then a uniformly random one of the race, as the code of Fang et al.
-    does under the name UCB-Imp.
+    Auer and Ortner fix the number of pulls, not their order, which is in turn, or with
+    ``order="random"``, after one pull of each, uniformly random, as in the UCB-Imp of
+    Fang et al.
 
     References
     ----------

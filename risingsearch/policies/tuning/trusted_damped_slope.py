@@ -287,10 +287,7 @@ def first_rung(max_pulls: int, shortest_look: int) -> int:
 
 def rung_start(rung: int, r1: int) -> int:
     """Return the pulls at which a rung, from 0, begins: ``r1`` times a power of 2."""
-    n = r1
-    for _ in range(rung):
-        n *= 2
-    return n
+    return r1 << rung
 
 
 def rung_of(n: int, r1: int) -> int:

@@ -48,7 +48,9 @@ class _VectorizedSlope:
         arm = self._arm_to_look_at()
         if arm != WAIT:
             return arm
-        if _is_claimed(policy):
+        claimed = int(policy.pulls_left[~policy.available].sum())
+        left = policy.horizon.max(initial=0.0) - int(policy.pulls.sum())
+        if claimed and claimed >= left:
             return WAIT
         arm = self._control(t)
         if arm != WAIT:
@@ -168,12 +170,6 @@ class _VectorizedSlope:
             total += (n - 2.0) * r
             every = later
         return total / pairs
-
-
-def _is_claimed(policy: TrustedDampedSlope) -> bool:
-    claimed = int(policy.pulls_left[~policy.available].sum())
-    left = policy.horizon.max(initial=0.0) - int(policy.pulls.sum())
-    return bool(claimed and claimed >= left)
 
 
 def _highest_end(policy: TrustedDampedSlope, t: int, among: Bools | None = None) -> int:

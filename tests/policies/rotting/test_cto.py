@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from risingsearch.policies import explain
-from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim
+from risingsearch.policies.rotting.cto import DCTOUCB
 from risingsearch.policies.rotting.curve_models import plateau_models
 
 
@@ -65,13 +65,13 @@ def test_cto_run_equals_direct_sums(n_arms, max_pulls, play, play_direct, by_ind
     for seed in range(2):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.1)
-            policy = CTOSim.create(n_arms, 120, max_pulls, models=models)
+            policy = DCTOUCB.create_cto_sim(n_arms, 120, max_pulls, models=models)
             direct = play_direct(by_index(cto_index, models=models), rewards, 120)
             assert play(policy, rewards, 120) == direct
 
 
 def test_cto_takes_the_first_of_models_that_fit_alike():
-    policy = CTOSim.create(2, 10, models=[[0.5] * 10, [0.5] * 5 + [0.9] * 5])
+    policy = DCTOUCB.create_cto_sim(2, 10, models=[[0.5] * 10, [0.5] * 5 + [0.9] * 5])
     policy.update(1, 0, 0.5, np.random.default_rng(0))
     assert policy.model[0] == 0
 

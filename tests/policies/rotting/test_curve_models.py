@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim
+from risingsearch.policies.rotting.cto import DCTOUCB
 from risingsearch.policies.rotting.curve_models import plateau_models
 
 
@@ -24,7 +24,7 @@ def test_plateau_models_are_those_of_the_paper():
     assert models[6, 29_999] == pytest.approx(301**-0.4)
 
 
-CREATE = [CTOSim.create, DCTOUCB.create, DCTOUCB.create_sim]
+CREATE = [DCTOUCB.create_cto_sim, DCTOUCB.create, DCTOUCB.create_sim]
 
 
 @pytest.mark.parametrize("create", CREATE)
