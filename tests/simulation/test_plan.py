@@ -9,7 +9,6 @@ import pytest
 
 from risingsearch.curves import make_environment
 from risingsearch.curves.rested import LinearThenFlat
-from risingsearch.policies import make_policy
 from risingsearch.simulation import simulate
 
 FOR_EVER = 2**53
