@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import optuna
 
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
+from risingsearch.integrations.optuna.storages import Checkpoints
 from risingsearch.integrations.optuna.trials import (
     ARM,
     CHECKPOINT,

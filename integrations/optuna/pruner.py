@@ -37,8 +37,7 @@ class RisingPruner(BasePruner):
     n_startup_trials : int, default 5
         Trials that complete before any is stopped, at least 0.
     n_warmup_steps : int, default 0
-        Steps of a trial before it may be stopped, at least 0; it is never stopped
-        before its fourth report, when it begins to have a slope.
+        Steps before a trial may be stopped, at least 0; never before its fourth report.
 
     Raises
     ------

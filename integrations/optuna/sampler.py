@@ -25,10 +25,9 @@ from risingsearch.arms import EpochFacts
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
-from risingsearch.integrations.optuna.sqlite_lock import BEGUN, claim
+from risingsearch.integrations.optuna.storages import BEGUN, checkpoints_in, claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.integrations.optuna.trials import (
     ARM,
@@ -514,8 +513,6 @@ def _opens(trial: FrozenTrial) -> bool:
 
 def _checked(base: Any) -> BaseSampler:
     if not isinstance(base, BaseSampler):
-        msg = (
-            f"base must be a sampler of Optuna, such as TPESampler(); got {shown(base)}"
-        )
+        msg = f"base must be a sampler of Optuna, such as TPESampler; got {shown(base)}"
         raise InvalidParameterError(msg)
     return base

@@ -18,8 +18,7 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     score : float
         The validation score; NaN if it has none.
     epoch : int
-        The epoch of the whole training, from 1: the first one after
-        ``RISINGSEARCH_FROM_EPOCH`` is one more than that.
+        The epoch of the whole training: first ``RISINGSEARCH_FROM_EPOCH`` + 1.
     **metrics : float
         What else the history should hold.
 

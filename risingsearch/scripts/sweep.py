@@ -229,10 +229,7 @@ class Sweep(Strict):
         if self.workers == "auto":
             yield "workers: auto is of one machine: say how many jobs may be in Slurm"
         if self.gpus is not None and self.gpus < 1.0:
-            yield (
-                "Slurm gives whole GPUs to a job: say gpus: 1, or leave gpus out and "
-                f"ask for a share in options; got gpus: {self.gpus:g}"
-            )
+            yield f"Slurm gives whole GPUs to a job: say gpus: 1; got {self.gpus:g}"
         if self.checkpoints is not None:
             yield "launcher: slurm excludes checkpoints: leave out one of the two"
 
@@ -249,10 +246,7 @@ class Sweep(Strict):
             return
         named = {name for variables in self.environment for name in variables}
         if both := sorted(named & {*MASKS}):
-            yield (
-                f"gpus gives each worker its own, and environment names {both[0]} too: "
-                "leave out one of them"
-            )
+            yield f"gpus and environment both give {both[0]}: leave out one of them"
 
     def _conflicts_of_scripts(self) -> Iterator[str]:
         pattern = self.metric.pattern if isinstance(self.metric, PlainMetric) else None
