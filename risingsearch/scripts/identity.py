@@ -95,7 +95,7 @@ def last(run_dir: Path) -> Identity:
         saved: Identity = json.loads(read_digested(path))
     except (OSError, ValueError) as error:
         msg = (
-            f"{path}, the sweep of the last run, cannot be read ({error}): call "
+            f"{path}, its last sweep, cannot be read ({error}): continue with "
             f"risingsearch run SWEEP.yaml --run-dir {run_dir}, which writes it anew"
         )
         raise RunDirError(msg) from error
