@@ -497,5 +497,8 @@ def _check_same(
                     "run_dir: give each its own, or set_params(run_dir=None)"
                 )
         if name.startswith("budget"):
-            msg += "; to add budget, give the same and call extend or continue_search"
+            msg += (
+                "; to add budget, give the same, or the same timeout, and call extend, "
+                "or continue_search of RisingSearchCV"
+            )
         raise RunDirError(msg)

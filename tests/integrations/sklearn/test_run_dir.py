@@ -100,7 +100,7 @@ def test_continue_search_is_kept_too(tmp_path):
     [
         ({"budget": 41}, "with budget=40, and it was opened with budget=41"),
         ({"random_state": 1}, "with random_state=0, and it was opened with random_st"),
-        ({"budget": 41}, "to add budget, give the same and call extend or"),
+        ({"budget": 41}, "continue_search of RisingSearchCV"),
         ({"scoring": "f1"}, "with scoring=SGDClassifier.score, and it was"),
         ({"cv": 0.4}, "holds a search with another cv: give the same"),
         (
