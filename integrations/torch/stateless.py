@@ -38,11 +38,9 @@ _LONG = 100  # items of a list of rows, among which no generator is looked for
 
 
 def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
-    """Return the marks of all objects that have no state, by name.
-
-    What objects with a state hold is theirs, but for the generators of a module and of
-    a loader's data set. An iterator is a ``SetupError``.
-    """
+    """Return the marks of all objects that have no state, by name."""
+    # What objects with a state hold is theirs, but for the generators of a module and
+    # of a loader's data set.
     known: set[int] = set()
     stateless: dict[str, list[Any]] = {}
     for name, held in objects.items():

@@ -38,10 +38,7 @@ _CONTINUES = re.compile(r"[eE][-+]?\d|[._]?\d|['\u2019\u00a0\u202f]\d{3}(?!\d)")
 
 
 class JsonLines:
-    """Reads lines of JSON that have the metric; it recalls the keys of the others.
-
-    Text may stand before the JSON of a report, such as a progress bar.
-    """
+    """Reads JSON with the metric, if need be behind other text; recalls other keys."""
 
     reads_errors = False
 
@@ -95,11 +92,7 @@ def _records(text: str) -> Iterator[dict[str, Any]]:
 
 
 class PlainLines:
-    """Reads the number that a pattern finds in a line, wherever it is printed.
-
-    A match is the epoch after the last, unless the group ``epoch`` says which. Numbers
-    are read whole, also where the group of the pattern matches a part of them.
-    """
+    """Reads the number that a pattern finds in a line, whole, wherever it stands."""
 
     reads_errors = True  # where logging goes
     metric = SCORE
@@ -217,10 +210,8 @@ def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
 
 
 def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
-    """Return the pattern with any numbers for its groups, if it says where they are.
-
-    They may follow more blanks, for alignment, and a sign that cannot be read.
-    """
+    """Return the pattern with any numbers for its groups, if it says where they are."""
+    # They may follow more blanks, for alignment, and a sign that cannot be read.
     source, n_groups, end = pattern.pattern, 0, 0
     wanted = {pattern.groupindex.get(name, 1): name for name in (EPOCH, SCORE)}
     opened: list[tuple[int, int]] = []
