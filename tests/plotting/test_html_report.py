@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import re
-import tomllib
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -218,11 +217,6 @@ class TestContents:
         assert page_of(result).searched["fails"] == "None"
         page = page_of(result, space={"top": "uniform, low 0 | 1"})
         assert page.searched["top"] == "uniform, low 0 | 1"
-
-    def test_the_metric_goes_by_its_name(self, page_of):
-        page = page_of(search(CANDIDATES, metric="accuracy").run())
-        assert "Best accuracy" in "".join(page.of("p"))
-        assert page.data["metric"] == "accuracy"
 
     def test_other_metrics_can_be_drawn(self, page_of):
         result = search(CANDIDATES, trained=with_loss).run()
@@ -507,17 +501,6 @@ class TestFile:
     def test_a_folder_that_is_missing_is_an_error(self, result, tmp_path):
         with pytest.raises(FileNotFoundError):
             write_report(result, tmp_path / "missing" / "report.html")
-
-    def test_the_parts_of_the_page_are_installed(self):
-        pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
-        package_data = pyproject["tool"]["setuptools"]["package-data"]
-        assert "plotting/page/*" in package_data["risingsearch"]
-        folder = ROOT / "risingsearch" / "plotting" / "page"
-        names = {path.name for path in folder.iterdir()}
-        pages = {"head.html", "page.html", "comparison.html", "note.html"}
-        assert names == {
-            *PROGRAM, *pages, "importance.html", "page.css", "live.js"
-        }  # fmt: skip
 
 
 class TestAccessibility:

@@ -38,13 +38,6 @@ class NumpyFunction(EpsilonGreedy):
         self.mean[arm] = np.exp(reward)
 
 
-class SumOfArray(RoundRobin):
-    def select(self, t, rng):
-        if self.available.sum() == 0:
-            return WAIT
-        return RoundRobin.select(self, t, rng)
-
-
 class OwnMethod(RoundRobin):
     def select(self, t, rng):
         return self.first()
@@ -87,12 +80,6 @@ class WritesMask(RoundRobin):
 class GlobalRandom(RoundRobin):
     def select(self, t, rng):
         random.random()
-        return least_pulled(self.available, self.pulls, 1000)
-
-
-class GlobalNumpyRandom(RoundRobin):
-    def select(self, t, rng):
-        np.random.rand()  # noqa: NPY002, it is what is broken
         return least_pulled(self.available, self.pulls, 1000)
 
 
@@ -216,14 +203,12 @@ class ListOfAsks(NamedTuple):
         (PullsAreFloats, "a policy is a NamedTuple", "pulls must be an array"),
         (PowerInHelper, "what is compiled", "a power; .* in squared"),
         (NumpyFunction, "what is compiled", r"np\.exp; use the math module"),
-        (SumOfArray, "what is compiled", r"a call of sum\(\); write a loop"),
         (OwnMethod, "what is compiled", r"self\.first\(\); call a plain function"),
         (AnyArm, "select only reads, chooses av", "select returned 0 at round"),
         (WaitsForNothing, "select only reads", "WAIT at round 6 with nothing in fl"),
         (EmptySlice, "select only reads", r"slice_length\(0\) is 0 at round 1"),
         (WritesMask, "select only reads", "update changed array available"),
         (GlobalRandom, "randomness comes from", "state of random or of np.random"),
-        (GlobalNumpyRandom, "randomness comes from", "state of random or of np.random"),
         (ForgetsToCount, "pulls counts", r"pulls is \[0\] after \[14\] rewards"),
         (HiddenTieBreak, "with constant rewards", "in one run and"),
         (HiddenMemory, "the same seed", "in one run and"),

@@ -21,7 +21,6 @@ from risingsearch.errors import (
     SearchFailedError,
     SetupError,
 )
-from risingsearch.integrations.dask.workers import _usable_threads
 
 
 @pytest.fixture(scope="module")
@@ -364,26 +363,3 @@ class TestExecutors:
             executor=client.get_executor(workers=[address]),
         ).run()
         assert len(list(learner.folder.iterdir())) == 1
-
-    @pytest.mark.parametrize(
-        ("options", "n_threads"),
-        [
-            ({}, 4),
-            ({"workers": ["tcp://a:1"]}, 4),
-            ({"workers": ["the first"]}, 4),
-            ({"workers": ["tcp://b:1"]}, 0),
-            ({"resources": {"GPU": 2}}, 1),
-            ({"resources": {"TPU": 1}}, 0),
-        ],
-    )
-    def test_their_options_say_how_many_jobs_a_worker_trains(self, options, n_threads):
-        worker = {
-            "host": "a",
-            "name": "the first",
-            "nthreads": 4,
-            "resources": {"GPU": 2},
-            "status": "running",
-        }
-        assert _usable_threads("tcp://a:1", worker, options) == n_threads
-        paused = worker | {"status": "paused"}
-        assert _usable_threads("tcp://a:1", paused, options) == 0

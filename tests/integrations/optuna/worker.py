@@ -1,9 +1,9 @@
 """One of several processes that search together.
 
-``python worker.py STORAGE STUDY SEED FOLDER [STOP]``: each epoch trained is a line in a
-file. An earlier search in the file PRIOR in the folder is learnt from. With STOP the
-process has one thread and suspends itself: "in a slice", or "before
-one", when Optuna has made its trial and nothing was decided for it.
+``python worker.py STORAGE STUDY SEED FOLDER PATIENCE [STOP]``: each epoch trained is a
+line in a file. An earlier search in the file PRIOR in the folder is learnt from. With
+STOP the process has one thread and suspends itself: "in a slice", or "before one", when
+Optuna has made its trial and nothing was decided for it.
 """
 
 import os
@@ -18,7 +18,7 @@ import optuna
 import risingsearch.integrations.optuna as rising
 from risingsearch.priors import earlier_searches
 
-BUDGET, MAX_EPOCHS, PATIENCE = 80, 20, 4.0
+BUDGET, MAX_EPOCHS = 80, 20
 STOP_AT = 8  # epochs, or trials
 PRIOR = "prior.csv"
 
@@ -50,7 +50,7 @@ def suspend_once():
         os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def main(place, name, seed, folder, stop=""):
+def main(place, name, seed, folder, patience, stop=""):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
     with (Path(folder) / f"{seed}.trained").open("a", buffering=1) as file:
@@ -80,7 +80,7 @@ def main(place, name, seed, folder, stop=""):
         read = {"score": "score", "direction": "maximize"}
         options = {
             "seed": int(seed),
-            "give_up_after": PATIENCE,
+            "give_up_after": float(patience),
             "prior": earlier_searches(prior, **read) if prior.exists() else None,
             "checkpoint_dir": folder,
         }
