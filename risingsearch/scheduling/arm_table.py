@@ -76,15 +76,9 @@ class Result(NamedTuple):
 class ArmTable:
     """Arms with their epochs, scores and history, and the jobs that train them.
 
-    Rewards are scores with the sign of the direction: higher is better. A failed epoch
-    and a score that is not finite count as ``error_score``; by default as the worst
-    score so far, or 0 before the first.
-
-    An arm that is opened trains for ``min_epochs`` before it is judged, and none is
-    opened that the budget cannot train so long. The arms ``enqueued`` come first.
-
-    If ``deterministic``, the result of a job is held until it is applied in the order
-    of the decisions; else it is applied at once.
+    Rewards are scores with the sign of the direction: higher is better. If
+    ``deterministic``, results are held until they are applied in the order of the
+    decisions; else they are applied at once.
     """
 
     def __init__(self, given: SchedulerOptions, max_epochs: int) -> None:

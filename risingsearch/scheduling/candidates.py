@@ -23,15 +23,12 @@ def encode(
 ) -> NDArray[np.float64] | None:
     """Return a row of features per configuration, about 0 to 1 in each column.
 
-    A number becomes its place in its distribution, where one is given: in the logarithm
-    if that says so (Optuna's ``log``), by the cumulative probability where there is one
-    (scipy's ``cdf``, which spreads a log-uniform parameter evenly). Without a
-    distribution it becomes its rank among the configurations, which needs no scale.
-    Everything else is a category, with a column of 0 and the root of 1/2 per value, so
-    that two categories are as far apart as the ends of a number. A parameter that some
-    configurations do not have (a conditional one) gets a column more for that, and one
-    half as its number. A category with more than 100 values, or with hardly any value
-    twice, is left out. None comes back if nothing tells the configurations apart.
+    A number becomes its place in its distribution (in the logarithm if that says so, or
+    by its ``cdf``), without one its rank among the configurations. Anything else is a
+    category, with a column of 0 and the root of 1/2 per value, so that two are as far
+    apart as the ends of a number; one of over 100 values, or of hardly any twice, is
+    left out. A parameter that some lack gets a column more, and one half as its number.
+    None comes back if nothing tells the configurations apart.
     """
     names = dict.fromkeys(name for params in candidates for name in params)
     columns = [

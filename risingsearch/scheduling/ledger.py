@@ -26,17 +26,12 @@ _FACTS = ("total", "lost", "now", "n_workers")
 class Ledger:
     """Account of a budget: jobs are reserved when they start, and charged at their end.
 
-    A budget in epochs is exact: it is never exceeded, since an epoch costs one, or its
-    share in ``epoch_costs``. In any other unit the cost of an epoch is known only after
-    it was paid: it is expected to be the average of the arm's own epochs, or of all
-    arms while the arm has none, times the epoch's share in ``epoch_costs``. A job
-    starts only while its expected cost fits, so that the budget is overrun by no more
-    than the error of that expectation. The cost of failures is spent and changes no
-    expectation.
-
-    Wall-clock time passes whether a worker trains or not. There is no clock here: it
-    stands where the last job came back. No job starts that is expected to end too
-    late; nothing is reserved.
+    A budget in epochs is exact: an epoch costs one, or its share in ``epoch_costs``. In
+    another unit an epoch is expected to cost the average of the arm's epochs, or of all
+    arms while it has none, times its share. A job starts only while that fits, so the
+    budget is overrun by no more than the error of the expectation, which failures, paid
+    too, do not change. Wall-clock time stands where the last job came back; nothing of
+    it is reserved, and no job starts that is expected to end too late.
     """
 
     def __init__(
@@ -128,12 +123,9 @@ class Ledger:
         return most if self.is_wall_clock else np.where(busy, left, most)
 
     def horizon(self, rounds: int) -> NDArray[np.float64]:
-        """Return the last round of each arm if it alone trained from now on.
-
-        In epochs that cost the same, that is the budget. Under wall-clock time all
-        workers train. If epochs differ in cost, the middle one counts: arms
-        train many of the first, cheap epochs and few of the last.
-        """
+        """Return the last round of each arm if it alone trained from now on."""
+        # If epochs differ in cost, the middle one counts: arms train many of the first,
+        # cheap epochs and few of the last. Under wall-clock time all workers train.
         n_arms = len(self.paid)
         if self.is_plain:
             return np.full(n_arms, float(self.total))

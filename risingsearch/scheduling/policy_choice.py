@@ -47,11 +47,8 @@ def choose_policy(
 ) -> PolicyChoice:
     """Return the policy that a name stands for in a search.
 
-    Every name but ``"auto"`` stands for itself. ``"auto"`` is ``trusted-damped-slope``,
-    with more candidates than the budget opens if configurations can be proposed.
-
-    A policy that plans its first looks at arms takes ``min_epochs`` as their length, or
-    ``epochs_per_job`` where that is more: no first job is shorter than either.
+    Every name but ``"auto"`` stands for itself. A policy that plans its first looks
+    takes ``min_epochs`` as their length, or ``epochs_per_job`` where that is more.
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
     """

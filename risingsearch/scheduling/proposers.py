@@ -67,10 +67,8 @@ class GaussianProcessProposer:
     the scale of the score nor a diverged run matters. An end that is far away, or that
     few epochs speak for, counts as noisier. Lengths and noise are fitted by a short
     random climb on the marginal likelihood. Of 100 random unopened arms, the one with
-    the highest mean plus half a standard deviation is proposed.
-
-    ``features`` has a row per arm, about 0 to 1 in each column, as made by
-    ``candidates.encode``.
+    the highest mean plus half a standard deviation is proposed. ``features`` are those
+    of ``candidates.encode``.
     """
 
     def __init__(self, features: ArrayLike) -> None:

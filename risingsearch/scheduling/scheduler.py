@@ -25,8 +25,7 @@ from risingsearch.scheduling.proposers import Opened, Proposer
 class Scheduler:
     """Decide which arm gets the next epochs, within a budget.
 
-    A budget in epochs is exact; one in time or any cost can be overrun if jobs
-    in flight cost more than expected.
+    A budget in epochs is exact; another is overrun if jobs cost more than expected.
 
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
     jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
@@ -50,8 +49,8 @@ class Scheduler:
         Epochs one arm can use at most. By default the whole budget; a budget that is
         not in epochs needs it.
     policy_params : dict, optional
-        Parameters of the policy, such as ``reward_range=(lowest, highest)`` for the
-        scores possible (both negated if lower scores are better).
+        Parameters of the policy, such as ``reward_range=(lowest, highest)`` of scores
+        (both negated if lower is better).
     epochs_per_job : int, optional
         Epochs of a job, at least 1. By default the policy decides. The default policy
         opens fewer arms if that makes its first jobs longer.
@@ -63,35 +62,28 @@ class Scheduler:
         Whether several jobs in flight give the same run in any order of finishing:
         decision ``k`` sees exactly the results of decisions ``1 .. k - n_jobs`` (and of
         the next ones, one by one, if nothing can start without them). By default
-        results are applied in the order told, so no worker waits for a slower one.
-        Under a budget in measured time, runs differ all the same.
+        results are applied in the order told. Measured times differ all the same.
     n_jobs : int, optional
         Jobs in flight at most, at least 1. No limit by default; 1 if ``deterministic``.
     error_score : float, optional
-        The score that a failed epoch, which is charged, or a score that is not finite
-        counts as. By default the worst score seen so far; what fails before the first
-        score counts as that one, once it is known, and as 0 until then.
+        The score of a failed epoch, or of one that is not finite. By default the worst
+        so far; before the first score that one, once it is known, and 0 until then.
     max_failures : int, default 0
-        Failures after which an arm is still retried; one more retires it.
+        Failures after which an arm is still retried.
     opening_order : sequence of int, optional
-        All arms, in the order in which they are to be opened; by default the order of
-        their numbers. When to open one is the policy's decision.
+        All arms in the order in which they open; by default that of their numbers.
     proposer : Proposer, optional
-        Picks the arm, where the policy opens one and lets it be proposed; see
-        ``risingsearch.scheduling.proposers``. By default the next in the opening order.
-        With ``policy="auto"`` it is asked if there are more arms than the budget opens.
+        Picks the arm that the policy opens; see ``risingsearch.scheduling.proposers``.
+        By default the next in the opening order. With ``policy="auto"`` it is asked if
+        there are more arms than the budget opens.
     epoch_costs : sequence of float, optional
-        Costs of the epochs of an arm one after the other, if they are not alike:
-        one number above 0 for each of ``max_epochs``. A budget in epochs is charged
-        them, and never exceeded; under another an epoch is expected to cost in
-        proportion.
+        Costs of the epochs of an arm, one number above 0 for each of ``max_epochs``. A
+        budget in epochs is charged them; another expects them in proportion.
     min_epochs : int, default 1
-        Epochs before an arm is judged, at least 1 and at most ``max_epochs``: the first
-        job of an arm is at least as long, also if ``epochs_per_job`` is smaller, and no
-        arm is opened that the rest of the budget cannot train so long.
+        Epochs before an arm is judged, from 1 to ``max_epochs``: its first job is at
+        least as long, and none is opened that the budget cannot train so long.
     enqueue : sequence of int, optional
-        Arms that are opened first, in this order, before the policy or the proposer
-        opens another and before the search runs out of patience.
+        Arms that are opened first, in this order.
 
     Raises
     ------
