@@ -26,7 +26,6 @@ class Scheduler:
     """Decide which arm gets the next epochs, within a budget.
 
     A budget in epochs is exact; another is overrun if jobs cost more than expected.
-
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
     jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
     A scheduler is for one thread at a time (``RisingSearch`` takes care of threads).
