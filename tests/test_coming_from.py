@@ -27,11 +27,11 @@ SCRIPTS = {  # small arguments, and between what the score lies that is printed 
     "ray_function.py": ("--num-samples=1", 0.05, 1.0),
     "dask_hyperband.py": ("", 0.4, 1.0),
 }
-CASES = [(name, *case) for name, case in SCRIPTS.items()]
-ORIGINALS = [  # Ray starts slowly
-    pytest.param(*case, marks=[pytest.mark.slow] * case[0].startswith("ray"))
-    for case in CASES
-]
+
+
+def cases(*slow):
+    marks = {name: [pytest.mark.slow] for name in slow}  # Ray starts slowly
+    return [pytest.param(n, *SCRIPTS[n], marks=marks.get(n, [])) for n in SCRIPTS]
 
 
 def n_changed(there, here):
@@ -96,7 +96,9 @@ def last_score(printed):
     return float(re.findall(r"[ (]([0-9.e+-]+)\)?$", printed, re.MULTILINE)[-1])
 
 
-@pytest.mark.parametrize(("name", "arguments", "low", "high"), ORIGINALS)
+@pytest.mark.parametrize(
+    ("name", "arguments", "low", "high"), cases("ray_asha.py", "ray_function.py")
+)
 @pytest.mark.filterwarnings("ignore")  # what a script would say on the screen
 def test_a_script_runs_as_it_was(name, arguments, low, high, run):
     if name == "dask_hyperband.py":
@@ -106,7 +108,7 @@ def test_a_script_runs_as_it_was(name, arguments, low, high, run):
     assert low <= last_score(printed) <= high
 
 
-@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
+@pytest.mark.parametrize(("name", "arguments", "low", "high"), cases("ray_asha.py"))
 @pytest.mark.filterwarnings("ignore")
 def test_a_script_runs_with_this_search(name, arguments, low, high, run):
     printed = run(HERE / name, arguments)

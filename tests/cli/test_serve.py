@@ -157,7 +157,7 @@ def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
     journal.write_bytes(whole)
     assert client.get("version").json()["words"].startswith("finished")
     shutil.rmtree(run_dir)
-    assert "holds no search" in client.get("version").json()["words"]
+    assert "does not exist" in client.get("version").json()["words"]
 
 
 @pytest.mark.parametrize(

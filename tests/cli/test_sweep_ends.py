@@ -169,7 +169,7 @@ def test_what_a_run_goes_on_with_is_written_anew(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 0
     Path("runs", "sweep", "sweep.json").write_text("x")
     assert main(["resume", "runs/sweep"]) == 2
-    assert "sweep.json, the sweep of the last run, cannot" in capsys.readouterr().err
+    assert "sweep.json, its last sweep, cannot be read" in capsys.readouterr().err
     assert main(["run", "sweep.yaml"]) == 0
     assert main(["resume", "runs/sweep"]) == 0
 

@@ -183,7 +183,7 @@ class TestCommand:
         assert main(["watch", str(tmp_path)]) == 0
         printed = capsys.readouterr().out
         assert "stopped" in printed
-        assert "RisingSearch.resume" in printed
+        assert "run the program that began it again" in printed
 
     @pytest.mark.parametrize("options", [[], ["--once"], ["--json"]])
     def test_what_is_no_run_is_bad_input_in_one_sentence(

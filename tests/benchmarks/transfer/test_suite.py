@@ -36,6 +36,7 @@ def test_misleading_searches_rank_the_runs_the_other_way_round(families):
     assert np.array_equal(np.argsort(plain.scores), np.argsort(-negated.scores))
 
 
+@pytest.mark.slow
 def test_the_suite_shows_every_method_and_bar(families, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(suite, "load_families", lambda data_dir: families)
     suite.run(tmp_path, scale="quick", seed=0, jobs=1)
