@@ -152,7 +152,8 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         if any(isinstance(one, ModelCheckpoint) for one in self._callbacks):
             msg = (
                 "ModelCheckpoint would mix the files of all arms: leave it out; the "
-                "search keeps every arm, best_model(result.best_state()) the best"
+                "search keeps every arm; the best by monitor is "
+                "best_model(result.best_state())"
             )
             raise InvalidParameterError(msg)
         if trainer_options.get("logger"):
