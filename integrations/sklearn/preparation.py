@@ -85,7 +85,7 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
-        folds.steps_per_epoch = steps_within(folds, candidates[0], budget, cv.run_dir)
+        folds.steps_per_epoch = steps_within(folds, budget, cv.run_dir)
     return SearchRun(
         folds,
         candidates,

@@ -104,7 +104,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     steps_per_epoch : int or "auto", default="auto"
         Passes over the training rows, trees or boosting rounds in an epoch. ``"auto"``
         is 1; if the budget is a time, so many that all but training takes at most a
-        fifth of an epoch, as measured on the first candidate.
+        fifth of an epoch, as measured on the estimator as it is given.
     resource : "n_samples" or str, optional
         What epochs have more and more of, for estimators that cannot be trained
         further: training rows, or the value of an integer parameter, such as
