@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -22,7 +23,7 @@ SEARCH_RUN = "search"
 """Name of the run of the whole search; those of arms are "arm-0" and so on."""
 
 
-class SearchLog:
+class SearchLog(ABC):
     """One search in the store of a tracker: a run for itself, and one for each arm."""
 
     def __init__(self, search: SearchFacts, tracker: Any) -> None:
@@ -35,21 +36,21 @@ class SearchLog:
         self._is_connected = False
         self._error, self._failed_at = "", -math.inf
 
-    def connect(self) -> None:
+    def connect(self) -> None:  # noqa: B027, not every store needs it
         """Open the store, for the first time or after a failure."""
 
+    @abstractmethod
     def open_run(self, run: str) -> int:
         """Open a run, made with its ``params`` if need be; return its last step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
         """Log the values of a step of an open run."""
-        raise NotImplementedError
 
-    def fail(self, run: str, failure: str) -> None:
+    def fail(self, run: str, failure: str) -> None:  # noqa: B027, as above
         """Log why an arm has failed."""
 
-    def close(self, search: SearchFacts) -> None:
+    def close(self, search: SearchFacts) -> None:  # noqa: B027, as above
         """Log how the search has ended, for now."""
 
     def settings(self) -> dict[str, Any]:
