@@ -204,7 +204,7 @@ def _error_score(given: Any) -> Any:
 def _check_steps(value: Any, resource: Any) -> None:
     if value == "auto":
         return
-    if checked_int("steps_per_epoch", value, 1) > 1 and resource is not None:
+    if checked_int("steps_per_epoch, if not 'auto',", value, 1) > 1 and resource:
         msg = f"steps_per_epoch must be 1 with resource={resource!r}; got {value}"
         raise InvalidParameterError(msg)
 

@@ -74,7 +74,7 @@ def test_arguments_are_checked_as_scikit_learn_does(name, value):
 
 @pytest.mark.parametrize("steps", [0, 1.5, "2"])
 def test_steps_per_epoch(steps):
-    with pytest.raises(InvalidParameterError, match="steps_per_epoch must be a whole"):
+    with pytest.raises(InvalidParameterError, match="if not 'auto', must be a whole"):
         rising(budget=None, timeout=1, steps_per_epoch=steps).fit(X, Y)
 
 
