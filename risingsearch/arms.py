@@ -132,6 +132,8 @@ class Arm:
     trust_in_prior : dict of str to float
         Where the arm was opened for what earlier searches say, how far each of them is
         trusted by now, by its name, from 0 to 1; else empty.
+    like : tuple of int
+        The arms that its configuration resembles, where it was proposed for that.
     """
 
     arm: int
@@ -145,6 +147,7 @@ class Arm:
     reason: str = ""
     index: dict[str, float] = field(default_factory=dict)
     trust_in_prior: dict[str, float] = field(default_factory=dict)
+    like: tuple[int, ...] = ()
 
     @property
     def opened_by_prior(self) -> bool:

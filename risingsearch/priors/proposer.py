@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.models import Learnt, Predictions, correlation
-from risingsearch.scheduling.proposers import Opened, Proposer, normal_scores
+from risingsearch.scheduling.proposers import (
+    Opened,
+    Proposal,
+    Proposer,
+    normal_scores,
+)
 
 EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""
@@ -105,8 +110,8 @@ class PriorProposer:
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
-    ) -> int | None:
-        """Return the arm that this search's own scores propose."""
+    ) -> int | Proposal | None:
+        """Return what this search's own scores propose."""
         return None if self.own is None else self.own.propose(opened, unopened, rng)
 
     def propose_beforehand(

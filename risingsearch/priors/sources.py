@@ -240,6 +240,9 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
                 {} if SHOWN in shown else from_json(shown)
                 for shown in settings["candidates"]
             ]
+            for event in events:
+                if event["event"] == "started" and "params" in event:
+                    candidates[event["job"][0]] = from_json(event["params"])
             told = (one for one in events if one["event"] in ("result", "failed"))
             history = [row for event in told for row in _rows(event)]
             said = settings["direction"] if metric == SCORE else None

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
+from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.options import SchedulerOptions
+from risingsearch.scheduling.proposers import Proposal
 
 _ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
 _COUNTS = ("counted_from", "n_asked", "n_applied", "rounds", "n_jobs")
@@ -28,6 +30,8 @@ class Decision(NamedTuple):
     seen: int | None = None  # results applied before it; None: in the order told
     instead_of: int | None = None  # the unopened arm that the policy had selected
     round: int = 0  # of the job's first epoch, once it has started
+    params: Mapping[str, Any] | None = None  # that were proposed for the arm
+    like: tuple[int, ...] = ()  # the arms that these resemble
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the round as JSON values, without those that are None."""
@@ -35,6 +39,8 @@ class Decision(NamedTuple):
             "job": self.job.to_json(),
             "parts": as_json(self.parts),
             "round": None,
+            "params": self.params and saved_params(self.params),
+            "like": list(self.like) or None,
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -44,7 +50,20 @@ class Decision(NamedTuple):
         known = {name: values[name] for name in cls._fields if name in values}
         known["job"] = Job.from_json(values["job"])
         known["parts"] = from_json(values["parts"])
+        known["params"] = from_json(values.get("params"))
+        known["like"] = tuple(values.get("like", ()))
         return cls(**known)
+
+
+def saved_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as JSON; values that it cannot hold by their digest."""
+    values: dict[str, Any] = {}
+    for name, value in params.items():
+        try:
+            values[name] = as_json(value)
+        except TypeError:
+            values[name] = described(value)
+    return {"$dict": values} if any(name[:1] == "$" for name in values) else values
 
 
 class Result(NamedTuple):
@@ -106,6 +125,7 @@ class ArmTable:
         self.in_flight: dict[int, Job] = {}
         self.decisions: dict[int, Decision] = {}  # until the result is applied
         self._held: dict[int, Result] = {}  # told, and not yet applied
+        self.proposals: dict[int, Proposal] = {}  # by the arm opened with it
 
     def _forget_scores(self) -> None:
         n_arms = len(self.charged)
@@ -115,6 +135,7 @@ class ArmTable:
         self.worst_reward = math.inf
         self.best_arm: int | None = None  # the first to reach the best score
         self._improved_at = 0  # length of the history at the last new best score
+        self._curves: dict[int, list[float]] = {}  # by arm, the score of every epoch
 
     # -------------------------------------------------------------------------- jobs
 
@@ -131,6 +152,8 @@ class ArmTable:
         self.n_asked += 1
         self.rounds += job.n_epochs
         self.busy[job.arm] = True
+        if decision.params is not None:
+            self.proposals[job.arm] = Proposal(decision.params, decision.like)
 
     def checked(self, job: Job) -> Job:
         """Return the job if it is in flight, else raise an error."""
@@ -211,6 +234,7 @@ class ArmTable:
         return self._reward(score)
 
     def _compare(self, arm: int, epoch: int, score: float, n_rows: int) -> None:
+        self._curves.setdefault(arm, [])[epoch - 1 :] = [score]
         if not math.isfinite(score):
             return
         reward = self.sign * score
@@ -231,6 +255,14 @@ class ArmTable:
         if self.error_score is not None:
             return self.sign * self.error_score
         return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
+
+    def curve(self, arm: int) -> NDArray[np.float64]:
+        """Return the rewards of an opened arm, by the worst score of today."""
+        rewards = self.sign * np.array(self._curves[arm])
+        lost = ~np.isfinite(rewards)
+        if lost.any():
+            rewards[lost] = self._reward(math.nan)
+        return rewards
 
     @property
     def best_reward(self) -> float:
@@ -311,6 +343,10 @@ class ArmTable:
             "in_flight": list(self.in_flight),
             "decisions": [why.to_json() | {"round": why.round} for why in decisions],
             "held": [result.to_json() for result in self._held.values()],
+            "proposals": [
+                [arm, saved_params(one.params), list(one.like)]
+                for arm, one in self.proposals.items()
+            ],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -328,6 +364,10 @@ class ArmTable:
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
         held = [Result.from_json(values) for values in state["held"]]
         self._held = {result.job.id: result for result in held}
+        self.proposals = {
+            arm: Proposal(from_json(params), tuple(like))
+            for arm, params, like in state.get("proposals", ())
+        }
 
 
 def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, OPENED_BY_PRIOR, REVIVED, Job
 from risingsearch.budget import Budget
+from risingsearch.checks import shown
 from risingsearch.contents import first_difference, named
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT, policy_info
@@ -19,7 +21,12 @@ from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
-from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
+from risingsearch.scheduling.proposers import (
+    InformedProposer,
+    Opened,
+    Proposal,
+    Proposer,
+)
 
 STATE_VERSION = 3
 
@@ -98,13 +105,16 @@ class Decider:
             return None
         selected = self.select()
         if self._decision is None and selected is not None:
-            arm, beforehand = self._proposed(selected)
+            proposed, beforehand = self._proposed(selected)
+            arm = selected if isinstance(proposed, Proposal) else proposed
             n_epochs = max(1, self._wanted(arm, selected))
             decision = self._decided(arm, n_epochs)
             if beforehand:
                 decision = decision._replace(reason=OPENED_BY_PRIOR)
             if arm != selected:
                 decision = decision._replace(instead_of=selected)
+            if isinstance(proposed, Proposal):
+                decision = decision._replace(**proposed._asdict())
             self._decision = decision
         return self._decision
 
@@ -199,12 +209,13 @@ class Decider:
 
     # --------------------------------------------------------------------- proposals
 
-    def _proposed(self, arm: int) -> tuple[int, bool]:
-        """Return the arm to train for the selected one, and if it is for a prior."""
+    def _proposed(self, arm: int) -> tuple[int | Proposal, bool]:
+        """Return what to open for the selected arm, and whether it is for a prior."""
         proposer = self.proposer
         if proposer is None or self.arms.charged[arm] or arm in self.arms.enqueued:
             return arm, False
-        unopened, proposed = self.arms.unopened(), None
+        unopened = self.arms.unopened()
+        proposed: int | Proposal | None = None
         if isinstance(proposer, InformedProposer):
             proposed = proposer.propose_beforehand(self.opened(), unopened)
         beforehand = proposed is not None
@@ -213,12 +224,16 @@ class Decider:
             proposed = proposer.propose(self.opened(), unopened, rng)
         if proposed is None:
             return arm, False
+        name = type(proposer).__name__
+        if isinstance(proposed, Proposal):
+            if not isinstance(proposed.params, Mapping):
+                given = shown(proposed.params)
+                msg = f"{name} proposed {given}, which is no dict of parameters"
+                raise PolicyError(msg)
+            return proposed, beforehand
         if proposed not in unopened:
-            msg = (
-                f"{type(proposer).__name__} proposed arm {proposed!r}, which is "
-                "not among the unopened arms"
-            )
-            raise PolicyError(msg)
+            msg = f"{name} proposed arm {proposed!r}, which is not among the unopened"
+            raise PolicyError(f"{msg} arms")
         return int(proposed), beforehand
 
     def trust_in_prior(self) -> dict[str, float]:
@@ -238,6 +253,7 @@ class Decider:
             ~arms.can_train()[opened],
             arms.max_epochs,
             np.flatnonzero(arms.busy & (arms.charged == 0)),
+            tuple(arms.curve(arm) for arm in opened.tolist()),
         )
 
     def expected_ends(self, opened: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -411,7 +427,8 @@ class Decider:
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,
             "earlier_searches": getattr(self.proposer, "digests", None),
-            "proposer": self.proposer and named(self.proposer),
+            "proposer": getattr(self.proposer, "identity", None)
+            or (self.proposer and named(self.proposer)),
         }
 
     def _check(self, state: dict[str, Any]) -> None:

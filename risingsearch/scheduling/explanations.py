@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ def explain(
     reasons += [(why.job.arm, why.reason) for why in arms.decisions.values()]
     by_prior = {arm for arm, reason in reasons if reason == OPENED_BY_PRIOR}
     failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
+    likes = {arm: proposal.like for arm, proposal in arms.proposals.items()}
     everyone = [
         Arm(
             arm=arm,
@@ -32,13 +33,21 @@ def explain(
             best_score=float(arms.best[arm]),
             best_epoch=int(arms.best_epoch[arm]),
             failures=int(arms.failures[arm]),
-            reason=_reason(arms, arm, failures.get(arm), policy.name, waits=waits),
+            reason=_reason(arms, arm, failures.get(arm), policy.name, waits=waits)
+            + _resemblance(likes.get(arm, ())),
             index=indices.get(arm, {}),
             trust_in_prior=dict(trust) if arm in by_prior else {},
+            like=likes.get(arm, ()),
         )
         for arm in range(len(arms.charged))
     ]
     return ArmList(everyone, "maximize" if arms.sign > 0 else "minimize")
+
+
+def _resemblance(like: Sequence[int]) -> str:
+    several = "arms" if len(like) > 1 else "arm"
+    numbers = ", ".join(map(str, like))
+    return f"; resembles {several} {numbers}" if like else ""
 
 
 def _reason(

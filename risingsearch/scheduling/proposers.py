@@ -2,14 +2,15 @@
 
 A policy decides *when* to open an arm. By default the next configuration of a random
 order is taken; a proposer looks at the configurations and at where the opened ones are
-heading, and picks one of the unopened.
+heading, and picks one of the unopened, or gives the next another configuration.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,15 +26,27 @@ class Opened(NamedTuple):
     max_epochs: int
     without_score: NDArray[np.int64] = np.empty(0, dtype=np.int64)
     # (n,), other arms, in training for the first time
+    curves: tuple[NDArray[np.float64], ...] = ()
+    # by opened arm, its rewards epoch by epoch; a lost epoch has the worst of all
+
+
+class Proposal(NamedTuple):
+    """A configuration for the arm that the policy opens, in place of its own."""
+
+    params: Mapping[str, Any]
+    like: tuple[int, ...] = ()  # the opened arms that it resembles
 
 
 class Proposer(Protocol):
-    """Interface of proposers."""
+    """Interface of proposers.
+
+    One that changes as it proposes has ``identity``: JSON that tells it from others.
+    """
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
-    ) -> int | None:
-        """Return one of the unopened arms, or None for the next in the random order.
+    ) -> int | Proposal | None:
+        """Return an unopened arm or a configuration; None for the next arm in order.
 
         The same arguments and the same state of ``rng`` give the same answer.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -19,7 +19,7 @@ from risingsearch.scheduling import explanations
 from risingsearch.scheduling.arm_table import Decision, Result, checked_scores
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
-from risingsearch.scheduling.proposers import Opened, Proposer
+from risingsearch.scheduling.proposers import Opened, Proposal, Proposer
 
 
 class Scheduler:
@@ -482,6 +482,11 @@ class Scheduler:
         if not math.isfinite(self._arms.worst_reward):
             return math.nan
         return float(self.sign * self._decider.expected_ends(np.array([arm]))[0])
+
+    @property
+    def proposals(self) -> Mapping[int, Proposal]:
+        """The configurations that were proposed, by the arm that was opened with it."""
+        return self._arms.proposals
 
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""

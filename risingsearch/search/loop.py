@@ -346,7 +346,7 @@ class Loop:
         if self.why_late or self._failures.are_enough():
             return None
         with sigint_deferred():
-            return self._next_retried() or self._scheduler.ask()
+            return self._next_retried() or self._log.ask()
 
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""

@@ -132,6 +132,7 @@ class RunLog:
             except (PolicyError, RunDirError):  # or of another release or policy
                 n_known = 0
         replay(self.scheduler, events[n_known:])
+        self._fill(self.scheduler.proposals)
         trained: dict[int, int] = {}  # epochs by arm
         for event in events:
             name = event["event"]
@@ -149,6 +150,20 @@ class RunLog:
                 self._note(job, outcome)
                 trained[job.arm] = job.from_epoch + len(outcome.report.scores)
         self.retained.note_stored(trained)
+
+    def ask(self) -> Job | None:
+        """Return the next job; a configuration proposed for its arm takes its place."""
+        job = self.scheduler.ask()
+        if job is not None:
+            self._fill([job.arm])
+        return job
+
+    def _fill(self, arms: Iterable[int]) -> None:
+        """Give these arms the configurations that were proposed for them, if any."""
+        proposals = self.scheduler.proposals
+        for arm in arms:
+            if arm in proposals:
+                self.candidates[arm] = dict(proposals[arm].params)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

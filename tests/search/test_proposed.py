@@ -1,0 +1,143 @@
+"""Configurations that are proposed while a search runs, and take an arm's place."""
+
+import json
+import shutil
+
+import pytest
+from kept_search import CrashError, Rising, a_search, crashing, facts
+
+from risingsearch.cli import main as cli
+from risingsearch.errors import PolicyError
+from risingsearch.priors.sources import read_prior
+from risingsearch.scheduling.proposers import Proposal
+from risingsearch.search.search import RisingSearch
+from risingsearch.storage.journal import read
+
+ALIKE = {"policy": "round-robin", "budget": 40, "max_epochs": 5}
+
+
+class Proposing:
+    """Proposes another configuration for two of three arms."""
+
+    identity = "proposing"
+
+    def __init__(self):
+        self.curves = []
+
+    def propose(self, opened, unopened, rng):
+        self.curves.append([curve.tolist() for curve in opened.curves])
+        if len(opened.arms) % 3 == 0:
+            return None
+        top = float(rng.random())
+        like = tuple(opened.arms[-2:].tolist())
+        params = {"arm": 108 - len(unopened), "top": top, "speed": 2}
+        return Proposal(params | {"size": (1, 2)}, like)
+
+
+def the_search(folder, proposer=None, trainable=None, **options):
+    return a_search(
+        folder, trainable, proposer=proposer or Proposing(), **ALIKE | options
+    )
+
+
+def the_facts(result):
+    return [facts(result), repr(result.candidates)]
+
+
+def test_a_proposal_takes_the_place_of_the_arm_that_is_opened():
+    proposer = Proposing()
+    search = a_search(None, proposer=proposer, **ALIKE)
+    result = search.run()
+    numbers = [params["arm"] for params in result.candidates]
+    proposed = [arm for arm in range(8) if numbers[arm] != arm]
+    assert sorted(numbers[arm] for arm in proposed) == [101, 102, 104, 105, 107]
+    assert {row["own"][0] for row in result.history} == set(numbers)
+    arm = result.arms[numbers.index(107)]
+    assert len(arm.like) == 2
+    assert arm.reason.endswith(f"; resembles arms {arm.like[0]}, {arm.like[1]}")
+    assert search.scheduler.proposals.keys() == set(proposed)
+    first = [result.curves[row["arm"]][:1] for row in result.history[:2]]
+    assert sorted(proposer.curves[2]) == sorted(first)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 4])
+@pytest.mark.parametrize("at", [1, 5, 17])
+def test_a_resumed_search_draws_and_proposes_nothing_again(
+    tmp_path, folder, threads, at, n_jobs
+):
+    options = {} if n_jobs is None else {"executor": threads, "n_jobs": n_jobs}
+    expected = the_facts(the_search(tmp_path / "whole", **options).run())
+    with pytest.raises(CrashError):
+        the_search(folder, callbacks=crashing(at), **options).run()
+    for keep_state in (True, False):
+        copy = tmp_path / f"copy {keep_state}"
+        shutil.copytree(folder, copy)
+        if not keep_state:
+            (copy / "state.json").unlink(missing_ok=True)
+        proposer = Proposing()
+        executor = {"executor": threads} if n_jobs else {}
+        search = RisingSearch.resume(copy, Rising(), proposer=proposer, **executor)
+        assert the_facts(search.run()) == expected
+        assert len(proposer.curves) < 8
+
+
+def test_a_lost_decision_is_made_again(tmp_path, folder):
+    expected = the_facts(the_search(tmp_path / "whole").run())
+    with pytest.raises(CrashError):
+        the_search(folder, callbacks=crashing(4)).run()
+    journal = folder / "journal.jsonl"
+    *lines, last = journal.read_bytes().splitlines(keepends=True)
+    assert b'"params"' in b"".join(lines)
+    journal.write_bytes(b"".join(lines) + last[: len(last) // 2])
+    assert the_facts(the_search(folder).run()) == expected
+
+
+def test_state_and_journal_know_the_proposals(folder):
+    search = the_search(folder)
+    result = search.run()
+    events = read(folder / "journal.jsonl").events
+    written = {event["job"][0]: event for event in events if "params" in event}
+    assert written.keys() == search.scheduler.proposals.keys()
+    arm = max(written)
+    assert written[arm]["like"] == list(result.arms[arm].like)
+    saved = RisingSearch.saved_result(folder)
+    assert saved.candidates == result.candidates
+    assert [one.like for one in saved.arms] == [one.like for one in result.arms]
+    state = json.loads(json.dumps(search.scheduler.state_dict()))
+    twin = the_search(folder.parent / "twin")
+    twin.scheduler.load_state_dict(state)
+    assert twin.scheduler.proposals == search.scheduler.proposals
+
+
+def test_what_json_cannot_hold_is_told_by_its_digest(folder):
+    class Kinds(Proposing):
+        def propose(self, opened, unopened, rng):
+            return Proposal({"arm": 3, "top": 0.5, "speed": 1, "kind": Rising})
+
+    the_search(folder, Kinds()).run()
+    shown = RisingSearch.saved_result(folder).candidates[0]["kind"]
+    assert "Rising" in shown["text"]
+
+
+def test_every_reader_of_a_run_shows_what_was_proposed(folder, capsys):
+    result = the_search(folder).run()
+    arm = max(arm for arm in range(8) if result.arms[arm].like)
+    top = result.candidates[arm]["top"]
+    assert cli.main(["export", str(folder), "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["param_top"] for row in rows if row["arm"] == arm} == {top}
+    assert cli.main(["report", str(folder)]) == 0
+    page = (folder / "report.html").read_text()
+    assert f"{top:.6g}"[:5] in page
+    assert f"resembles arms {result.arms[arm].like[0]}" in page
+    [earlier] = read_prior(folder)
+    assert top in [params["top"] for params in earlier.params]
+
+
+def test_a_proposal_is_a_dict_of_parameters():
+    class Wrong:
+        def propose(self, opened, unopened, rng):
+            return Proposal([1])
+
+    with pytest.raises(PolicyError, match=r"Wrong proposed \[1\]"):
+        a_search(None, proposer=Wrong(), **ALIKE).run()

@@ -1,0 +1,245 @@
+"""A space: configurations as points of a cube, whoever declared it."""
+
+import pickle
+
+import ConfigSpace
+import numpy as np
+import pytest
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from scipy import stats
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.space import Space
+
+ROOT = np.sqrt(0.5)
+CONTINUOUS = {
+    "uniform": (stats.uniform(2, 3), 2, 5),
+    "loguniform": (stats.loguniform(1e-4, 1), 1e-4, 1),
+    "normal": (stats.norm(1, 2), -np.inf, np.inf),
+    "optuna": (FloatDistribution(-1, 3), -1, 3),
+    "optuna's log": (FloatDistribution(1e-5, 10, log=True), 1e-5, 10),
+    "ConfigSpace": (ConfigSpace.Float("rate", (1e-3, 1), log=True), 1e-3, 1),
+}
+DISCRETE = {
+    "randint": (stats.randint(1, 5), [1, 2, 3, 4]),
+    "list": ([10, 1, 100], [1, 10, 100]),
+    "texts": (["a", "b", None, True, 1], ["a", "b", None, True, 1]),
+    "unhashable": ([[1, 2], {"a": 3}], [[1, 2], {"a": 3}]),
+    "array": (np.linspace(0, 1, 3), [0.0, 0.5, 1.0]),
+    "whole": (IntDistribution(0, 3), [0, 1, 2, 3]),
+    "whole at steps": (IntDistribution(1, 9, step=4), [1, 5, 9]),
+    "whole in the log": (IntDistribution(1, 4, log=True), [1, 2, 3, 4]),
+    "at steps": (FloatDistribution(0, 0.3, step=0.1), [0.0, 0.1, 0.2, 0.3]),
+    "categories": (CategoricalDistribution(["x", "y"]), ["x", "y"]),
+    "ordinal": (ConfigSpace.OrdinalHyperparameter("o", ["lo", "hi"]), ["lo", "hi"]),
+    "constant": (ConfigSpace.Constant("c", "only"), ["only"]),
+    "integer": (ConfigSpace.Integer("i", (2, 4)), [2, 3, 4]),
+}
+
+
+def points(space, n=200, seed=0):
+    return np.random.default_rng(seed).random((n, len(space.names)))
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_a_number_and_its_place_say_the_same(name):
+    distribution, low, high = CONTINUOUS[name]
+    space = Space.of({"rate": distribution})
+    found = [space.from_unit(unit) for unit in points(space)]
+    assert all(low <= one["rate"] <= high for one in found)
+    assert {type(one["rate"]) for one in found} == {float}
+    back = [space.to_unit(one) for one in found]
+    np.testing.assert_allclose(back, points(space), atol=1e-9)
+    assert space.is_open
+    assert space.features(points(space)).tolist() == points(space).tolist()
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_each_of_some_values_has_its_part_of_the_coordinate(name):
+    distribution, values = DISCRETE[name]
+    space = Space.of({"rate": distribution})
+    found = [space.from_unit(unit)["rate"] for unit in points(space)]
+    for value in values:
+        assert any(type(one) is type(value) and one == value for one in found)
+        unit = space.to_unit({"rate": value})
+        assert space.from_unit(unit) == {"rate": value}
+    assert all(one in values for one in found)
+    features = space.features(points(space))
+    assert len(np.unique(features, axis=0)) == len(values)
+    snapped = [space.to_unit({"rate": one}) for one in found]
+    np.testing.assert_allclose(features, space.features(snapped))
+
+
+@pytest.mark.parametrize("name", ["randint", "whole in the log", "at steps", "list"])
+def test_values_are_as_likely_as_their_distribution_says(name):
+    space = Space.of({"rate": DISCRETE[name][0]})
+    rng = np.random.default_rng(1)
+    found = [space.sample(rng)["rate"] for _ in range(600)]
+    shares = np.array([found.count(value) for value in DISCRETE[name][1]]) / 600
+    logs = np.diff(np.log([0.5, 1.5, 2.5, 3.5, 4.5])) / np.log(9)
+    expected = logs if "log" in name else np.full(len(shares), 1 / len(shares))
+    np.testing.assert_allclose(shares, expected, atol=0.06)
+
+
+def test_a_value_that_is_listed_twice_is_twice_as_likely():
+    space = Space.of({"a": ["x", "y", "x"]})
+    assert space.features([[0.6], [0.7]]).tolist() == [[ROOT, 0], [0, ROOT]]
+
+
+def test_numbers_beyond_the_ends_and_unknown_categories_have_places():
+    space = Space.of(
+        {"a": FloatDistribution(0, 1), "n": [1, 2, 3], "c": ["x", "y"], "d": ["x", "y"]}
+    )
+    unit = space.to_unit({"a": 7, "n": 2.2, "c": "z"})
+    np.testing.assert_allclose(unit, [1, 0.5, np.nan, 0.5])
+    assert space.features(unit).tolist() == [[1, 0.5, 0, 0, 0, ROOT]]
+    assert not np.isnan(space.perturbed(unit, np.random.default_rng(0))).any()
+    assert space.to_unit({"a": "text", "n": None})[:2].tolist() == [0.5, 0.5]
+
+
+def of_configspace():
+    space = ConfigSpace.ConfigurationSpace(
+        {"solver": ["sgd", "adam", "lbfgs"], "momentum": (0.0, 1.0), "batch": (1, 8)}
+    )
+    known = space["solver"], space["batch"]
+    space.add(ConfigSpace.EqualsCondition(space["momentum"], known[0], "sgd"))
+    space.add(ConfigSpace.InCondition(known[1], known[0], ["sgd", "adam"]))
+    space.add(
+        ConfigSpace.ForbiddenAndConjunction(
+            ConfigSpace.ForbiddenEqualsClause(known[0], "adam"),
+            ConfigSpace.ForbiddenEqualsClause(known[1], 8),
+        )
+    )
+    return space
+
+
+def of_parts():
+    return [
+        {"solver": ["sgd"], "momentum": stats.uniform(), "batch": stats.randint(1, 9)},
+        {"solver": ["adam"], "batch": stats.randint(1, 8)},
+        {"solver": ["lbfgs"]},
+    ]
+
+
+@pytest.mark.parametrize("given", [of_configspace, of_parts])
+def test_a_parameter_that_does_not_apply_is_left_out(given):
+    space = Space.of(given())
+    names = {
+        "sgd": {"solver", "momentum", "batch"},
+        "adam": {"solver", "batch"},
+        "lbfgs": {"solver"},
+    }
+    rng = np.random.default_rng(0)
+    drawn = [space.sample(rng) for _ in range(60)]
+    assert {one["solver"] for one in drawn} == names.keys()
+    for params in drawn:
+        assert params.keys() == names[params["solver"]]
+        assert params["solver"] != "adam" or params["batch"] < 8
+        back = space.from_unit(space.to_unit(params))
+        assert back == {k: pytest.approx(v) for k, v in params.items()}
+    assert {one["solver"] for one in drawn if not space.permits(one)} == set()
+
+
+def test_features_say_whether_a_parameter_applies():
+    space = Space.of(of_configspace())
+    assert space.names == ["solver", "batch", "momentum"]
+    units = [space.to_unit({"solver": "sgd", "batch": 1, "momentum": 0.25})]
+    units += [space.to_unit({"solver": "lbfgs"})]
+    np.testing.assert_allclose(
+        space.features(units),
+        [
+            [ROOT, 0, 0, 1 / 16, ROOT, 0.25, ROOT],
+            [0, 0, ROOT, 0.5, 0, 0.5, 0],
+        ],
+    )
+    forbidden = {"solver": "adam", "batch": 8}
+    assert not space.permits(forbidden)
+    assert space.from_unit(space.to_unit(forbidden)) == forbidden
+
+
+def test_conditions_chain_and_join():
+    space = ConfigSpace.ConfigurationSpace(
+        {"a": (0, 9), "b": ["x", "y"], "c": (0, 1.0)}
+    )
+    space.add(ConfigSpace.Float("d", (0, 1.0)))
+    space.add(ConfigSpace.GreaterThanCondition(space["b"], space["a"], 4))
+    equals = ConfigSpace.EqualsCondition(space["c"], space["b"], "x")
+    less = ConfigSpace.LessThanCondition(space["c"], space["a"], 7)
+    space.add(ConfigSpace.AndConjunction(equals, less))
+    equals = ConfigSpace.EqualsCondition(space["d"], space["b"], "y")
+    less = ConfigSpace.LessThanCondition(space["d"], space["a"], 2)
+    space.add(ConfigSpace.OrConjunction(equals, less))
+    found = Space.of(space)
+    for unit, features in zip(
+        points(found), found.features(points(found)), strict=True
+    ):
+        params = found.from_unit(unit)
+        ConfigSpace.Configuration(space, values=params)  # or an error
+        assert np.count_nonzero(features[1:] == ROOT) == (
+            (2 if "b" in params else 0) + ("c" in params) + ("d" in params)
+        )
+
+
+def test_perturbed_points_stay_near_and_inside():
+    space = Space.of({"a": stats.uniform(), "b": stats.uniform(), "c": list("xyz")})
+    units = np.tile([0.01, 0.5, 0.5], (2_000, 1))
+    found = space.perturbed(units, np.random.default_rng(0))
+    assert found.shape == units.shape
+    assert found.min() >= 0
+    assert found.max() <= 1
+    moved = np.abs(found - units)
+    assert np.mean(moved[:, :2] > 0) == pytest.approx(0.4, abs=0.04)
+    assert np.median(moved[moved[:, 1] > 0, 1]) < 0.1
+    assert np.mean(moved[:, 2] > 0) == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_list_or_mere_draws_are_not_open():
+    class Dice:
+        def rvs(self, random_state):
+            return int(random_state.randint(1, 7))
+
+    assert not Space.of({"a": [1, 2], "b": range(3)}).is_open
+    assert Space.of({"a": [1, 2], "b": IntDistribution(1, 2)}).is_open
+    drawn = Space.of({"a": stats.uniform(), "b": Dice()})
+    assert not drawn.is_open
+    rng = np.random.default_rng(0)
+    assert {drawn.sample(rng)["b"] for _ in range(60)} == {1, 2, 3, 4, 5, 6}
+
+
+def test_the_description_tells_spaces_apart_and_nothing_else():
+    def description(**change):
+        given = {
+            "a": stats.uniform(0, 1),
+            "b": ["x", object],
+            "n": IntDistribution(1, 5),
+        }
+        return Space.of(given | change).description
+
+    assert description() == description(a=stats.uniform(0, 1))
+    assert description() != description(a=stats.uniform(0, 2))
+    assert description() != description(b=["x"])
+    assert description() != description(n=IntDistribution(1, 5, log=True))
+    assert Space.of(of_parts()).description == Space.of(of_parts()).description
+    conditional = Space.of(of_configspace())
+    assert conditional.description[-1]["forbidden"]
+    again = pickle.loads(pickle.dumps(conditional))
+    assert again.description == conditional.description
+    assert again.from_unit([0.4, 0.1, 0.2]) == conditional.from_unit([0.4, 0.1, 0.2])
+
+
+@pytest.mark.parametrize("wrong", ["text", [], 3, None])
+def test_what_is_neither_list_nor_distribution_is_refused(wrong):
+    with pytest.raises(InvalidParameterError, match="give 'a' a list of values"):
+        Space.of({"a": wrong})
+
+
+def test_a_space_that_forbids_everything_says_so():
+    space = ConfigSpace.ConfigurationSpace({"a": ["x", "y"], "b": (0, 1.0)})
+    found = Space.of(space)
+    found._forbidden = [ConfigSpace.ForbiddenInClause(space["a"], ["x", "y"])]
+    with pytest.raises(InvalidParameterError, match="the space forbids 1,000 draws"):
+        found.sample(np.random.default_rng(0))
