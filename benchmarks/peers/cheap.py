@@ -62,9 +62,7 @@ def tasks(out: Path, data_dir: Path | None) -> Iterator[Task]:
         2_500, 20, n_informative=8, n_classes=3, flip_y=0.05, random_state=3
     )
     try:
-        path = out / "imdb.npz"
-        reviews.write(data_dir, path)
-        with np.load(path, allow_pickle=False) as kept:
+        with np.load(reviews.write(data_dir, out), allow_pickle=False) as kept:
             counts, labels = np.expm1(kept["X"]), kept["y"]
         linear = {
             "alpha": loguniform(1e-7, 1e-2),

@@ -11,9 +11,11 @@ from benchmarks.papers.cure_ucb.imdb import text
 N_REVIEWS = 7_500
 
 
-def write(data_dir: Path | None, path: Path) -> None:
+def write(data_dir: Path | None, out: Path) -> Path:
     """Write X and y of some reviews, the same ones always; see ``load_texts``."""
+    path = (out / "imdb.npz").absolute()
     texts, labels = text.load_texts(data_dir)
     drawn = np.random.default_rng(0).choice(len(texts), N_REVIEWS, replace=False)
     counts = text.count([texts[i] for i in drawn], None)
     np.savez_compressed(path, X=np.log1p(counts.astype(np.float32)), y=labels[drawn])
+    return path

@@ -136,9 +136,7 @@ def _python(peer: Peer, cache: Path) -> Path | NotInstalledError:
 def _data(problem: str, out: Path, data_dir: Path | None) -> str:
     """Return the file with the rows of a problem, where it has one."""
     if problem == "imdb":
-        path = out / "imdb.npz"
-        reviews.write(data_dir, path)
-        return str(path.absolute())
+        return str(reviews.write(data_dir, out))
     if problem == "late-bloomers" and importlib.util.find_spec("torch") is None:
         msg = "torch is not installed (pip install risingsearch[torch])"
         raise MissingDependencyError(msg)

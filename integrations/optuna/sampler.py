@@ -513,6 +513,9 @@ def _opens(trial: FrozenTrial) -> bool:
 
 def _checked(base: Any) -> BaseSampler:
     if not isinstance(base, BaseSampler):
-        msg = f"base must be a sampler of Optuna, such as TPESampler; got {shown(base)}"
+        msg = (
+            "base must be a sampler of Optuna, made by a call such as TPESampler(); "
+            f"got {shown(base)}"
+        )
         raise InvalidParameterError(msg)
     return base

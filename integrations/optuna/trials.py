@@ -78,7 +78,10 @@ def is_given_up(study: Study, trial_id: int) -> bool:
 def check_objective(study: Study) -> None:
     """Raise if a study has more than one objective."""
     if len(study.directions) > 1:
-        msg = f"RisingSampler has one objective; got {len(study.directions)}"
+        msg = (
+            f"RisingSampler searches by one objective; got {len(study.directions)}: "
+            "create the study with direction=, and keep the others as user attributes"
+        )
         raise InvalidParameterError(msg)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -108,7 +109,9 @@ def _simulate(arguments: argparse.Namespace) -> None:
     from risingsearch.simulation.calls import read_calls, read_parameters
 
     is_file = _is_file(arguments.target)
-    if sys.stderr.isatty():
+    on_terminal = sys.stderr.isatty()
+    progress = on_terminal and importlib.util.find_spec("tqdm") is not None
+    if on_terminal:
         note = "a policy takes some seconds to compile when it plays for the first time"
         print(f"risingsearch: {note}", file=sys.stderr)
     policies = _read(read_calls, arguments, "policies") if arguments.policies else None
@@ -123,6 +126,7 @@ def _simulate(arguments: argparse.Namespace) -> None:
             noise=arguments.noise or 0.0,
             minimize=arguments.minimize or curves.direction == "minimize",
             within=arguments.within,
+            progress=progress,
         )
         lines = reports.recorded_lines(report)
     else:
@@ -130,7 +134,9 @@ def _simulate(arguments: argparse.Namespace) -> None:
         instead = "recorded curves; an environment takes --param NAME=VALUE"
         _refuse(arguments, of_curves, instead)
         parameters = _read(read_parameters, arguments, "param")
-        report = reports.environment_report(arguments.target, *shared, parameters)
+        report = reports.environment_report(
+            arguments.target, *shared, parameters, progress=progress
+        )
         lines = reports.environment_lines(report)
     if arguments.json:
         print_json(report)

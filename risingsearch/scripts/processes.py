@@ -39,6 +39,7 @@ TOKENS = "RISINGSEARCH_TOKENS"
 RUNNING = "running.json"
 PATIENCE = 10.0  # seconds in which a process that was killed has to be gone
 POLL_EVERY = 0.005
+EXEC = 1.0  # seconds for which a process without an environment may be starting
 
 
 def unusable(path: Path, error: OSError) -> SetupError:
@@ -157,11 +158,23 @@ def _tokens(pid: int) -> list[str]:
             return str(psutil.Process(pid).environ().get(TOKENS, "")).split()
         return []
     name = f"{TOKENS}=".encode()
-    with suppress(OSError):  # psutil takes five times as long
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    with suppress(OSError, psutil.NoSuchProcess):  # psutil takes five times as long
+        variables = _environment(pid).split(b"\0")
         found = [each.removeprefix(name) for each in variables if each.startswith(name)]
         return b" ".join(found).decode(errors="replace").split()
     return []
+
+
+def _environment(pid: int) -> bytes:
+    """Return the environment of a process, which exec leaves empty for a moment."""
+    deadline = time.monotonic() + EXEC
+    while not (found := Path(f"/proc/{pid}/environ").read_bytes()):
+        os.readlink(f"/proc/{pid}/exe")  # raises for what has ended or is the kernel's
+        age = time.time() - psutil.Process(pid).create_time()
+        if age > PATIENCE or time.monotonic() > deadline:
+            break
+        time.sleep(POLL_EVERY)
+    return found
 
 
 class Script:

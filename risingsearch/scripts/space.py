@@ -321,7 +321,10 @@ def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
     found = list(islice(space.every(), MOST_CANDIDATES + 1))
     if len(found) > MOST_CANDIDATES:
-        msg = f"candidates: all are more than {MOST_CANDIDATES:,} configurations"
+        msg = (
+            f"candidates: all are more than {MOST_CANDIDATES:,} configurations; say "
+            "how many are drawn, such as candidates: 100"
+        )
         raise InvalidParameterError(msg)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
-from risingsearch.simulation.plan import Plan, Player, name_of
+from risingsearch.simulation.plan import Plan, Player, counted, name_of
 from risingsearch.simulation.statistics import average_ranks, half_width
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def compare(
     jobs: int | None = None,
     *,
     compiled: bool | None = None,
+    progress: bool = False,
 ) -> Comparison:
     """Play several policies on the same runs of several environments.
 
@@ -142,6 +144,8 @@ def compare(
         Runs per environment and horizon, at least 1.
     seed, jobs, compiled
         As in ``simulate``.
+    progress : bool, default False
+        Count the runs in a line, on a terminal (needs tqdm).
 
     Raises
     ------
@@ -161,11 +165,14 @@ def compare(
     players = [Player(*pair) for pair in named_policies.values()]
     regret = np.empty((len(named_environments), len(horizons), len(players), n_runs))
     best_mean = np.empty_like(regret)
-    for e, (environment, params) in enumerate(named_environments.values()):
-        plan = Plan(players, environment, params, compiled)
-        for h, horizon in enumerate(horizons):
+    with counted(regret[:, :, 0].size, progress) as told:
+        for (e, named), (h, horizon) in product(
+            enumerate(named_environments.values()), enumerate(horizons)
+        ):
+            plan = Plan(players, *named, compiled)
             last = np.array([horizon])
-            for k, run in enumerate(plan.play(last, horizon, n_runs, seed, jobs)):
+            runs = plan.play(last, horizon, n_runs, seed, jobs, told=told)
+            for k, run in enumerate(runs):
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
                     best_mean[e, h, p, k] = record.best_mean[-1]

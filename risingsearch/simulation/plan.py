@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from risingsearch.checks import LARGEST_SEED, checked_flag, checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import fresh, pull_limits
-from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.errors import InvalidParameterError, PolicyError, missing
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation.engine import Record, loop_for, new_record, play
 
@@ -100,8 +100,9 @@ class Plan:
         seed: int,
         jobs: int | None,
         trace: bool = False,
+        told: Callable[[object], object] = lambda _: None,
     ) -> Iterator[PlayedRun]:
-        """Yield the runs, in their order."""
+        """Yield the runs, in their order; ``told`` is called after each, anywhere."""
         root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
         n_runs = checked_int("n_runs", n_runs, 1)
         jobs = None if jobs is None else checked_int("jobs", jobs, 1)
@@ -122,6 +123,7 @@ class Plan:
         if jobs in (None, 1) and all(loop is play for loop in loops):
             for _ in range(n_runs):
                 yield run(*root.spawn(1))
+                told(None)
             return
         # Compiled code ignores Ctrl-C: even a single job leaves this thread free.
         pool = ThreadPoolExecutor(jobs or _n_processors())
@@ -129,6 +131,8 @@ class Plan:
             for begin in range(0, n_runs, AT_ONCE):
                 seeds = root.spawn(min(AT_ONCE, n_runs - begin))
                 futures = [pool.submit(run, own) for own in seeds]
+                for future in futures:
+                    future.add_done_callback(told)
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 yield from [future.result() for future in futures if future in done]
         finally:
@@ -214,6 +218,20 @@ class _Game:
             yield
         finally:
             del self._under_way[get_ident()]
+
+
+@contextmanager
+def counted(n_runs: int, progress: bool) -> Iterator[Callable[[object], object]]:
+    """Show a line on a terminal that counts runs; yield what counts one."""
+    if not progress:
+        yield lambda _: None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ModuleNotFoundError as error:
+        raise missing("tqdm", extra="cli") from error
+    with tqdm(total=n_runs, unit=" runs", disable=None, leave=False) as line:
+        yield lambda _: line.update()
 
 
 def _generators(seed: np.random.SeedSequence) -> list[np.random.Generator]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from risingsearch.policies import (
     recommended_arms,
     resolve_policy,
 )
-from risingsearch.simulation.runs import simulate
+from risingsearch.simulation.plan import Plan, Player, counted
 from risingsearch.simulation.statistics import half_width
 
 EPOCH_SCHEDULERS = (
@@ -174,6 +175,7 @@ def search_recorded(
     noise: Noise | str | float = 0.0,
     minimize: bool = False,
     compiled: bool | None = None,
+    progress: bool = False,
 ) -> RecordedSearch:
     """Replay searches with several policies and budgets on recorded curves.
 
@@ -200,6 +202,8 @@ def search_recorded(
         Noise on top of the scores that a policy sees, or its standard deviation.
     minimize : bool, default False
         Whether a lower score is better.
+    progress : bool, default False
+        As in ``compare``.
 
     Raises
     ------
@@ -218,20 +222,19 @@ def search_recorded(
         [recommended_arms(name, budget, longest, **own) for budget in budgets]
         for name, own in policies.values()
     ]
-    for p, (name, own) in enumerate(policies.values()):
-        for b, budget in enumerate(budgets):
-            result = simulate(
-                partial(_live, name, longest),
-                partial(_candidates, table=table, n_arms=plans[p][b]),
-                budget,
-                n_runs,
-                seed,
-                jobs=jobs,
-                policy_params=_declared_range(name, table) | own,
-                compiled=compiled,
-            )
-            score[b, p] = sign * result.best_mean[:, -1]
-            epochs[b, p] = result.n_played
+    with counted(score.size, progress) as told:
+        for (p, (name, own)), (b, budget) in product(
+            enumerate(policies.values()), enumerate(budgets)
+        ):
+            params = _declared_range(name, table) | own
+            player = Player(partial(_live, name, longest), params)
+            drawn = partial(_candidates, table=table, n_arms=plans[p][b])
+            plan = Plan([player], drawn, None, compiled)
+            last = np.array([budget])
+            runs = plan.play(last, budget, n_runs, seed, jobs, told=told)
+            for k, run in enumerate(runs):
+                score[b, p, k] = sign * run.records[0].best_mean[-1]
+                epochs[b, p, k] = run.records[0].n_played[0]
     highest = np.nanmax(table.means, axis=1)
     return RecordedSearch(
         list(policies),

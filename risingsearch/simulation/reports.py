@@ -47,6 +47,8 @@ def environment_report(
     seed: int,
     jobs: int | None,
     parameters: Mapping[str, Any],
+    *,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Play policies in a named environment; return one row per horizon and policy."""
     horizons = horizons or HORIZONS
@@ -56,7 +58,10 @@ def environment_report(
     named = _resolved(policies)
     for policy, own in named.values():  # what is wrong is said before anything compiles
         make_policy(policy, sample.n_arms, horizons[0], **own)
-    result = compare(named, {name: (name, parameters)}, horizons, n_runs, seed, jobs)
+    environments = {name: (name, parameters)}
+    result = compare(
+        named, environments, horizons, n_runs, seed, jobs, progress=progress
+    )
     return {
         "environment": name,
         "parameters": dict(parameters),
@@ -124,6 +129,7 @@ def recorded_report(
     noise: float,
     minimize: bool,
     within: float | None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Replay searches on recorded curves; return one row per budget and policy."""
     found = search_recorded(
@@ -135,6 +141,7 @@ def recorded_report(
         jobs,
         noise=noise,
         minimize=minimize,
+        progress=progress,
     )
     lengths = np.isfinite(curves.means).sum(axis=1)
     return {

@@ -7,17 +7,8 @@ import pytest
 from risingsearch.cli.main import main
 from risingsearch.scripts.sweep import read_sweep
 from risingsearch.search.search import RisingSearch
+from tests.cli.sweeping import BASH
 
-BASH = """#!/usr/bin/env bash
-set -eu
-state="$RISINGSEARCH_CHECKPOINT_DIR/state"
-if [[ -e $state ]]; then read -r epoch < "$state"; else epoch=0; fi
-for ((i = 0; i < RISINGSEARCH_EPOCHS; i++)); do
-    epoch=$((epoch + 1))
-    echo "$epoch" > "$state"
-    echo "{\\"epoch\\": $epoch, \\"score\\": $((1000 * $1 * epoch / (epoch + 2)))}"
-done
-"""
 SWEEP = """
 command: [bash, train.sh, "{top}"]
 parameters:

@@ -131,6 +131,7 @@ class TestSimulateAnEnvironment:
         printed = capsys.readouterr()
         assert json.loads(printed.out)
         assert "seconds to compile" in printed.err
+        assert "0/1 [" in printed.err
 
 
 @pytest.mark.usefixtures("interpreted")

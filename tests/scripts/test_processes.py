@@ -81,6 +81,11 @@ def test_those_that_have_left_their_family_are_ended(tmp_path, marker):
     assert not processes.is_alive(last)
 
 
+def test_one_that_has_just_started_is_found(marker, sleeper):
+    for _ in range(20):
+        assert processes._tokens(sleeper(marker.variables).pid) == [marker.token]
+
+
 def test_one_that_starts_others_meanwhile_is_ended_with_all_of_them(marker):
     program = """
         i=0

@@ -93,7 +93,7 @@ def test_all_configurations_are_those_that_draws_find():
         ({"a": {"type": "normal", "mu": 0, "sigma": 1}}, "parameters.a has no end of"),
         (
             {name: {"type": "int", "low": 1, "high": 20} for name in "ab"},
-            "candidates: all are more than 300 configurations",
+            "candidates: all are more than 300 configurations; say how many are drawn",
         ),
     ],
 )

@@ -37,7 +37,9 @@ def made(score, best, typical):
 def interpreted(monkeypatch):
     """Let ``environment_report`` play without compiling."""
     monkeypatch.setattr(
-        reports, "compare", lambda *given: compare(*given, compiled=False)
+        reports,
+        "compare",
+        lambda *given, **options: compare(*given, **options, compiled=False),
     )
 
 
@@ -65,7 +67,7 @@ class TestEnvironments:
         [("ltf", RISING), ("rotting-np", ROTTING), ("periodic", RESTLESS)],
     )
     def test_policies_and_horizons_that_suit(self, monkeypatch, name, suitable):
-        def played(policies, environments, horizons, *_):
+        def played(policies, environments, horizons, *_, progress):
             raise KeyboardInterrupt(list(policies), list(horizons))
 
         monkeypatch.setattr(reports, "compare", played)

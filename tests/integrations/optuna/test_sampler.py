@@ -465,7 +465,10 @@ def test_another_pruner_is_warned_of(objective, make_study):
             {"give_up_after": -1.0},
             "give_up_after must be a finite number of at least 0",
         ),
-        ({"base": "tpe"}, r"base must be a sampler of Optuna, such as .*; got 'tpe'"),
+        (
+            {"base": "tpe"},
+            r"base must be a sampler of Optuna, .*TPESampler\(\); got 'tpe'",
+        ),
         ({"base": optuna.samplers.TPESampler}, "base must be a sampler of Optuna"),
         ({"checkpoint_dir": 3}, "checkpoint_dir must be a path, as .*; got 3"),
         ({"artifact_store": "here"}, "artifact_store must be one of optuna.artifacts"),

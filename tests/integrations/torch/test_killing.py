@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from risingsearch import RisingSearch
 from risingsearch.integrations.torch import TorchTrainable
@@ -25,14 +24,6 @@ KINDS = {
     "Lightning": test_lightning.trainable,
     "Hugging Face": lambda: test_huggingface.trainable(monitor="eval_loss", n_steps=3),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Mortal:

@@ -27,14 +27,6 @@ import digits_loop as loop  # workers import it too
 PARAMS = {"rate": 0.01, "width": 32}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def trainable(**options):
     options = {"device": "cpu"} | options
     return TorchTrainable(loop.build, loop.train_epoch, loop.validate, **options)
