@@ -120,7 +120,7 @@ def demo(session: nox.Session) -> None:
 @nox.session(python=OLDEST_PYTHON)
 def slow(session: nox.Session) -> None:
     """Run the tests that are marked slow, which .ci/run leaves out."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test]", "playwright>=1.49")
     session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
 
 

@@ -388,7 +388,13 @@ class TestContributing:
 class TestContinuousIntegration:
     """``.ci/run`` in an empty folder, where every tool only writes down its name."""
 
-    TESTED = ("python3 -m venv .venv", "pip install -e .[test]", "pytest")
+    TESTED = (
+        "python3 -m venv .venv",
+        "pip install --upgrade pip",
+        "python3 -m venv .venv",
+        "pip install -e .[test]",
+        "pytest",
+    )
     CHECKED = (
         "lint-imports",
         "ruff check",
@@ -509,7 +515,7 @@ class TestContinuousIntegration:
         assert list((tmp_path / "tmp").iterdir()) == []
 
     @pytest.mark.parametrize(
-        "step", [TESTED[1], TESTED[2], CHECKED[0], CHECKED[-1], PUBLISHED[-2]]
+        "step", [*TESTED[-2:], CHECKED[0], CHECKED[-1], PUBLISHED[-2]]
     )
     def test_a_failure_ends_its_lane_and_is_shown(self, start, calls, step):
         run = start(broken=step)

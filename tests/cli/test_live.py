@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.plotting.html_report import write_report
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -64,6 +65,8 @@ def chromium():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(f"no browser to show the pages in: install one of {BROWSERS}")
+    from playwright.sync_api import sync_playwright  # nox -s slow installs it
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path, args=["--no-sandbox"]

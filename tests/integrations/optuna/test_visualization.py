@@ -1,11 +1,13 @@
 """Optuna's plots draw one complete trial per arm, once the study is finalized."""
 
-import optuna
+import matplotlib as mpl
 import pytest
+from optuna.visualization import matplotlib as plots
 
 import risingsearch.integrations.optuna as rising
 
-pytest.importorskip("plotly")
+mpl.use("Agg")
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
 
 @pytest.fixture
@@ -32,12 +34,13 @@ def arms(results):
 
 
 def test_optimization_history(study, arms):
-    values, best = optuna.visualization.plot_optimization_history(study).data[:2]
-    assert sorted(values.y) == sorted(arm.best_score for arm in arms)
-    assert max(best.y) == rising.best_arm(study).best_score
+    drawn = plots.plot_optimization_history(study)
+    values = drawn.collections[0].get_offsets()[:, 1]
+    assert sorted(values) == sorted(arm.best_score for arm in arms)
+    assert max(drawn.lines[0].get_ydata()) == rising.best_arm(study).best_score
 
 
 def test_intermediate_values(study, arms):
-    plot = optuna.visualization.plot_intermediate_values(study)
-    curves = [list(line.y) for line in plot.data]
+    drawn = plots.plot_intermediate_values(study)
+    curves = [list(line.get_ydata()) for line in drawn.lines]
     assert all(list(arm.curve.values()) in curves for arm in arms)

@@ -48,6 +48,7 @@ def test_bars_are_computed_from_what_was_measured(times):
     assert memory["verdict"] == "not measured"
 
 
+@pytest.mark.slow
 def test_c_plays_the_same_run_or_says_why_not():
     info = policy_info("cure-ucb")
     if not any(map(shutil.which, transcription.COMPILERS)):
