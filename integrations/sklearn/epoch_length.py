@@ -1,4 +1,4 @@
-"""Length of an epoch where the search chooses it: under a budget in time alone."""
+"""Length of an epoch: chosen under a budget in time, advised under one in epochs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from risingsearch.search.run import Run
 
 FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores
 DECISIONS = 10  # epochs of a full training, at least, to have some to make
-SHORTEST = 100  # epochs that the budget pays for, at least
+SHORTEST = 100  # epochs that the budget pays for, unless half of one does not train
 MEASURED = 0.1  # seconds of training that tell what a step takes
 
 
@@ -30,14 +30,37 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
     seconds = in_seconds.amount / SHORTEST / len(folds.splits)
     try:
         most = epochs_in_full(folds.estimator, DECISIONS)
-        one, step = _seconds(folds, seconds)
+        one, step = _seconds(folds, 2.0 * seconds)
     except Exception:  # it may lack what every candidate sets
         return 1
-    if not 0.0 < step < seconds:
+    if not 0.0 < step < one:
         return 1
-    enough = math.ceil((one - step) / step * (1.0 / FIXED - 1.0))
-    paid = int(1 + (seconds - one) / step)
-    return max(1, min(enough, paid, most))
+    fixed = one / step - 1.0  # in steps
+    paid = int(1.0 + (seconds - one) / step)
+    return min(most, max(math.ceil(fixed), min(_enough(fixed), paid)))
+
+
+def advice_on_steps(folds: Folds, n_epochs: int, details: dict[str, Any]) -> str:
+    """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
+    times = [v for name, v in details.items() if name.endswith("_time")]
+    if n_epochs * sum(times) < 10.0 * (3.0 * sum(times) / len(folds.splits) + MEASURED):
+        return ""  # measuring would take too much of the search
+    one, step = _seconds(folds, math.inf)
+    fixed = one / step - 1.0 if 0.0 < step < one else 0.0
+    n = min(_enough(fixed), epochs_in_full(folds.estimator, DECISIONS))
+    share, then = fixed / (fixed + 1.0), fixed / (fixed + n)
+    if share <= FIXED or n < 2:
+        return ""
+    return (
+        f"{share:.0%} of an epoch does not train (calls, binning, scores), and "
+        f"{then:.0%} with steps_per_epoch={n}: set it, with a budget and max_epochs "
+        "that are as much smaller, or give a time (timeout=600), which chooses it"
+    )
+
+
+def _enough(fixed: float) -> int:
+    """Return the steps of which the rest of an epoch is a small share."""
+    return max(1, math.ceil(fixed * (1.0 / FIXED - 1.0)))
 
 
 def _seconds(folds: Folds, longest: float) -> tuple[float, float]:

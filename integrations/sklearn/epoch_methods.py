@@ -112,9 +112,9 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     return max(1, int(steps) // steps_per_epoch)
 
 
-def same_in_one_fit(estimator: Any) -> bool:
-    """Return whether one ``fit`` gives the model of several epochs: a warm start."""
-    return epoch_method(_innermost(estimator)[1]).kind in ("n_estimators", "max_iter")
+def trains_in_one_fit(estimator: Any) -> bool:
+    """Return whether one ``fit`` trains as well as several epochs: trees, rounds."""
+    return epoch_method(_innermost(estimator)[1]).kind != "partial_fit"
 
 
 def passes(estimator: Any) -> list[str]:

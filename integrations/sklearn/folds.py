@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.epoch_methods import same_in_one_fit
+from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import (
     Resource,
@@ -135,7 +135,7 @@ class Folds:
         at_once = 1
         if self.resource is not None:  # all of it, which its first epochs tell about
             n_epochs = 1
-        elif same_in_one_fit(configured(self.estimator, params)):
+        elif trains_in_one_fit(configured(self.estimator, params)):
             n_epochs, at_once = 1, n_epochs
         [trainer] = self._trainers(params, seed, 1, in_full=True, at_once=at_once)
         for _ in range(n_epochs):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
+from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import (
     ProcessApart,
@@ -37,6 +38,7 @@ class SearchRun:
         executor: Any,
         refits: bool,
         seconds_before: float,
+        advises: bool,  # on the length of an epoch
         policy: Any,
         policy_params: Any,
         **options: Any,
@@ -45,6 +47,7 @@ class SearchRun:
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
+        self._advises = advises and not executor
         if executor is None and count > 1:
             executor = _threads(count)
         if executor is None and count > 1:
@@ -74,6 +77,11 @@ class SearchRun:
             for details in report.metrics:
                 times = (v for name, v in details.items() if name.endswith("_fit_time"))
                 of_arm.append(sum(times))
+            if self._advises and report.metrics:
+                self._advises = False
+                advice = advice_on_steps(self.folds, self._most(), report.metrics[0])
+                if advice:
+                    warnings.warn(advice, UserWarning, stacklevel=2)
             if isinstance(report.failure, InvalidParameterError):
                 raise report.failure  # an argument's fault, not a configuration's
             for _ in report.scores:
@@ -93,6 +101,12 @@ class SearchRun:
             self.folds.forget_rows()
         tasks.search_done()
         return result
+
+    def _most(self) -> int:
+        """Return the epochs that the budget and the candidates allow."""
+        scheduler = self.search.scheduler
+        of_each = scheduler.max_epochs or scheduler.budget
+        return int(min(scheduler.budget, scheduler.n_arms * of_each))
 
     def _refit_seconds(self) -> float:
         """Seconds that training the best configuration on all rows would take now."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from concurrent.futures import Executor, Future
 
 import numpy as np
@@ -142,7 +144,8 @@ class Cheap(Timed):
         (0.002, {"timeout": 10}, 8),  # a fifth of an epoch is not training
         (0.0, {"timeout": 10}, 1),
         (1.0, {"timeout": 10_000}, 10),  # a full training has ten epochs
-        (0.006, {"timeout": 1}, 4),  # the time pays for a hundred epochs
+        (0.002, {"timeout": 0.75}, 5),  # the time pays for a hundred epochs
+        (0.0055, {"timeout": 1}, 6),  # or half of each is training
         (1.0, {"timeout": 10}, 1),
         (0.002, {"budget": Budget(seconds=10)}, 8),
         (0.002, {"budget": "0.1wall-h"}, 8),
@@ -156,6 +159,33 @@ def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, st
     options = {"cv": 0.5, "random_state": 0, "refit": "best"} | options
     search = RisingSearchCV(Cheap(fixed=fixed), space, **options).fit(X, Y)
     assert search.best_estimator_.epochs_ == steps * search.best_epoch_
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({}, "99% of an epoch does not train.* and 91% with steps_per_epoch=10: set"),
+        (
+            {"fixed": 0.014},
+            "58% of an epoch does not train.* 19% with steps_per_epoch=6",
+        ),
+        ({"fixed": 0.0}, ""),
+        ({"budget": 20}, ""),
+        ({"max_epochs": 9}, ""),  # there is too little to save
+        ({"steps_per_epoch": 1}, ""),
+    ],
+)
+def test_a_budget_in_epochs_is_advised_of_their_length(clock, options, advice):
+    model = Cheap(step=0.01, fixed=options.get("fixed", 1.0))
+    options = {"budget": 100, "random_state": 0, "refit": False, "cv": 0.5, **options}
+    options.pop("fixed", None)
+    search = RisingSearchCV(model, {"quality": [0.2, 0.8]}, **options)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        search.fit(X, Y)
+    told = [str(one.message) for one in told]
+    assert len(told) == bool(advice)
+    assert re.match(advice, "".join(told))
 
 
 def test_what_cannot_train_as_it_is_given_has_short_epochs(clock):
