@@ -3,328 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.checks import shown
-from risingsearch.contents import described, digest
+from risingsearch.contents import DIGEST, digest
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import plain
+from risingsearch.parameters import (
+    ROOT,
+    Choices,
+    Drawn,
+    Kind,
+    Places,
+    key_of,
+    kind_of,
+    place_of,
+)
 
 Params = dict[str, Any]
-Places = NDArray[np.float64]
 
 PART = ""
 """Name of the coordinate that says which space of several a configuration is of."""
-TRIES = 1_000  # draws in a row that a space may forbid, or that are known
-_ROOT = math.sqrt(0.5)
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a parameter's value is a number that a float can hold."""
-    if type(value) is float:  # most are
-        return math.isfinite(value)
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # it is an integer that no float can hold
-        return False
-
-
-def key_of(value: Any) -> Any:
-    """Return the value if it is hashable, else its digest."""
-    try:
-        hash(value)
-    except TypeError:
-        return digest(value)
-    return value
-
-
-# ------------------------------------------------------------------------------- kinds
-
-
-class Kind(Protocol):
-    """The values of a parameter, along its coordinate from 0 to 1."""
-
-    is_category: bool  # whether values near each other have nothing in common
-    is_finite: bool  # whether the values are a list
-
-    def value(self, place: float) -> Any:
-        """Return the value at a place."""
-        ...
-
-    def place(self, value: Any) -> float:
-        """Return the place of a value, the middle of its part of the coordinate."""
-        ...
-
-    def snapped(self, places: Places) -> Places:
-        """Return the places of the values at these places."""
-        ...
-
-    def columns(self, places: Places) -> list[Places]:
-        """Return the features of the values at these places."""
-        ...
-
-    def described(self) -> Any:
-        """Return all that tells it from others, as JSON."""
-        ...
-
-
-class _Numbers:
-    """Numbers whose places are their features."""
-
-    is_category = is_finite = False
-
-    def columns(self, places: Places) -> list[Places]:
-        """Return the places."""
-        return [self.snapped(places)]
-
-    def snapped(self, places: Places) -> Places:
-        """Return the places, of which each has a value."""
-        return places
-
-
-@dataclass(frozen=True)
-class Interval(_Numbers):
-    """Numbers between two ends, even or in the logarithm; perhaps at equal steps."""
-
-    low: float
-    high: float
-    log: bool = False
-    step: float | None = None  # from the lower end; whole numbers have 1 at least
-    whole: bool = False
-
-    def _ends(self) -> tuple[float, float]:
-        ends = self.low, self.high
-        if self.log:
-            half = 0.5 if self.whole else 0.0
-            return float(np.log(ends[0] - half)), float(np.log(ends[1] + half))
-        return ends
-
-    @property
-    def _n_steps(self) -> int | None:
-        """How many values there are at equal distances; None without these."""
-        step = 1 if self.whole and self.step is None else self.step
-        if step is None or self.log:
-            return None
-        return int(round((self.high - self.low) / step, 9)) + 1
-
-    def value(self, place: float) -> float | int:
-        """Return the number at a place."""
-        low, high = self._ends()
-        if n_steps := self._n_steps:
-            k = min(int(place * n_steps), n_steps - 1)
-            found = self.low + k * (self.step or 1)
-        else:
-            found = low + place * (high - low)
-            found = float(np.exp(found)) if self.log else found
-        found = min(max(found, self.low), self.high)
-        return round(found) if self.whole else float(found)
-
-    def place(self, value: Any) -> float:
-        """Return where a number lies, not beyond the ends."""
-        low, high = self._ends()
-        number = min(max(float(value), self.low), self.high)
-        if n_steps := self._n_steps:
-            k = round((number - self.low) / (self.step or 1))
-            return (min(k, n_steps - 1) + 0.5) / n_steps
-        number = float(np.log(number)) if self.log else number
-        return (number - low) / (high - low) if high > low else 0.5
-
-    def snapped(self, places: Places) -> Places:
-        """Return the places of the numbers at these places."""
-        if n_steps := self._n_steps:
-            return (np.minimum(np.floor(places * n_steps), n_steps - 1) + 0.5) / n_steps
-        if not self.whole:
-            return places
-        low, high = self._ends()
-        whole = np.rint(np.exp(low + places * (high - low)))
-        found: Places = np.log(np.clip(whole, self.low, self.high))
-        return (found - low) / (high - low)
-
-    def described(self) -> Any:
-        """Return ends, scale and steps."""
-        return {name: value for name, value in vars(self).items() if value}
-
-
-@dataclass(frozen=True)
-class Quantiles(_Numbers):
-    """Numbers of a distribution with ``ppf`` and ``cdf``, as those of scipy."""
-
-    distribution: Any
-
-    @property
-    def _is_discrete(self) -> bool:
-        return hasattr(self.distribution, "pmf")
-
-    def value(self, place: float) -> float | int:
-        """Return the quantile of a place."""
-        found = self.distribution.ppf(min(max(place, 1e-12), 1.0 - 1e-12))
-        return int(found) if self._is_discrete else float(found)
-
-    def place(self, value: Any) -> float:
-        """Return how much of the distribution lies below a number."""
-        return float(self._places(value))
-
-    def _places(self, values: Any) -> Any:
-        below = self.distribution.cdf(values)
-        half = 0.5 * self.distribution.pmf(values) if self._is_discrete else 0.0
-        return below - half
-
-    def snapped(self, places: Places) -> Places:
-        """Return the places of the quantiles of these places."""
-        if not self._is_discrete:
-            return places
-        inside = np.clip(places, 1e-12, 1.0 - 1e-12)
-        return np.asarray(self._places(self.distribution.ppf(inside)), dtype=float)
-
-    def described(self) -> Any:
-        """Return name and arguments of the distribution, or its digest."""
-        given: Any = self.distribution
-        name = getattr(getattr(given, "dist", None), "name", None)  # of scipy
-        if name is None:
-            return described(given)
-        return {"distribution": name, "of": described((given.args, given.kwds))}
-
-
-class Choices:
-    """Some values, each as likely as its weight; numbers among themselves in order."""
-
-    is_finite = True
-
-    def __init__(
-        self,
-        values: Iterable[Any],
-        weights: Iterable[float] | None = None,
-        *,
-        ordered: bool = False,
-    ) -> None:
-        given = [plain(value) for value in values]
-        shares = [1.0] * len(given) if weights is None else [float(w) for w in weights]
-        found: dict[Any, Any] = {}
-        total: dict[Any, float] = {}
-        for value, share in zip(given, shares, strict=True):
-            key = self._key(value)
-            found.setdefault(key, value)
-            total[key] = total.get(key, 0.0) + share
-        is_numeric = all(is_number(value) for value in found.values())
-        keys = sorted(found, key=found.__getitem__) if is_numeric else list(found)
-        self.values = [found[key] for key in keys]
-        self.is_category = not (ordered or is_numeric)
-        self._codes = {key: code for code, key in enumerate(keys)}
-        self._is_numeric = is_numeric
-        parts = np.array([total[key] for key in keys])
-        self._ends = np.cumsum(parts) / parts.sum()
-        self._middles = self._ends - 0.5 * parts / parts.sum()
-
-    @staticmethod
-    def _key(value: Any) -> Any:
-        value = plain(value)
-        return type(value), key_of(value)  # 1 is not True
-
-    def codes(self, places: Places) -> NDArray[np.int64]:
-        """Return the numbers of the values at these places; -1 for none of them."""
-        codes = np.searchsorted(self._ends, places, side="right")
-        return np.where(np.isnan(places), -1, np.minimum(codes, len(self.values) - 1))
-
-    def value(self, place: float) -> Any:
-        """Return the value at a place."""
-        return self.values[int(self.codes(np.array(place)))]
-
-    def place(self, value: Any) -> float:
-        """Return the place of a value; NaN for a category that is none of them."""
-        code = self._codes.get(self._key(value))
-        if code is None and is_number(value) and self._is_numeric:
-            numbers = np.array([float(one) for one in self.values])
-            code = int(np.argmin(np.abs(numbers - float(value))))
-        if code is None:
-            return math.nan if self.is_category else 0.5
-        return float(self._middles[code])
-
-    def snapped(self, places: Places) -> Places:
-        """Return the places of the values at these places."""
-        return np.where(np.isnan(places), math.nan, self._middles[self.codes(places)])
-
-    def columns(self, places: Places) -> list[Places]:
-        """Return ranks of what has an order, else a column per value."""
-        codes, n = self.codes(places), len(self.values)
-        if n == 1:
-            return []
-        if not self.is_category:
-            return [np.where(codes < 0, 0.5, codes / (n - 1))]
-        return [_ROOT * (codes == code) for code in range(n)]
-
-    def described(self) -> Any:
-        """Return the values with their places."""
-        return {
-            "values": [described(value) for value in self.values],
-            "ends": self._ends.tolist(),
-        }
-
-
-@dataclass(frozen=True)
-class Drawn(_Numbers):
-    """Values that can be drawn, and have no places: a distribution with ``rvs``."""
-
-    distribution: Any
-
-    def value(self, place: float) -> Any:
-        """Return the value that is drawn with the place as seed."""
-        random = np.random.RandomState(int(place * 2**32))
-        return plain(self.distribution.rvs(random_state=random))
-
-    def place(self, value: Any) -> float:
-        """Return the middle, as nothing is known of it."""
-        return 0.5
-
-    def described(self) -> Any:
-        """Return its digest."""
-        return described(self.distribution)
-
-
-def kind_of(name: str, given: Any) -> Kind:
-    """Return the kind of a parameter: a list, or a distribution of any library."""
-    if isinstance(given, Interval | Quantiles | Choices | Drawn):
-        return given
-    if hasattr(given, "ppf") and hasattr(given, "cdf"):
-        return Quantiles(given)
-    if hasattr(given, "choices"):  # of Optuna, ConfigSpace
-        return Choices(given.choices, getattr(given, "probabilities", None))
-    if hasattr(given, "sequence"):
-        return Choices(given.sequence, ordered=True)
-    low: Any = getattr(given, "low", None)  # of Optuna
-    high: Any = getattr(given, "high", None)
-    if not is_number(low) and not hasattr(given, "sigma") and hasattr(given, "lower"):
-        low, high = plain(given.lower), plain(given.upper)  # of ConfigSpace
-    if is_number(low) and is_number(high) and hasattr(given, "log"):
-        step, whole = getattr(given, "step", None), isinstance(low, int)
-        return Interval(low, high, bool(given.log), None if given.log else step, whole)
-    if hasattr(given, "value") and hasattr(given, "default_value"):  # a constant
-        return Choices([given.value])
-    if hasattr(given, "rvs"):
-        return Drawn(given)
-    listed = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
-    if not listed or not len(given):
-        msg = (
-            f"a space must give {name!r} a list of values, not empty, or a "
-            f"distribution, with rvs or of Optuna; got {shown(given)}"
-        )
-        raise InvalidParameterError(msg)
-    return Choices(given)
-
-
-def _place_of(value: Any, kind: Kind) -> float:
-    """Return the place of a value; the middle if it is to be a number, and is none."""
-    return kind.place(value) if kind.is_finite or is_number(value) else 0.5
-
-
-# ------------------------------------------------------------------------------- space
+TRIES = 1_000  # draws in a row that a space may forbid
+TRIES_PER_KNOWN = 20  # draws in a row without a new configuration, before giving up
 
 
 @dataclass(frozen=True)
@@ -336,6 +41,18 @@ class Coordinate:
     needs: tuple[str, ...] = ()  # the earlier parameters that decide if it applies
     applies: Callable[[Mapping[str, Any]], bool] | None = None  # by their values
     when: Any = None  # the same as JSON, to be compared
+    part: str | None = None  # the space of several that it is of
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """What decides if it applies, with the part."""
+        return self.needs if self.part is None else (PART, *self.needs)
+
+    def is_active(self, values: Mapping[str, Any]) -> bool:
+        """Return whether it applies where others have these values."""
+        if self.part is not None and values.get(PART) != self.part:
+            return False
+        return self.applies is None or self.applies(values)
 
 
 class Space:
@@ -368,7 +85,7 @@ class Space:
         forbidden: Iterable[Any] = (),
     ) -> None:
         self.coordinates = list(coordinates)
-        self._forbidden = list(forbidden)
+        self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}
 
     @classmethod
     def of(cls, given: Any) -> Space:
@@ -391,16 +108,14 @@ class Space:
             return cls(_of_configspace(given), given.forbidden_clauses)
         if isinstance(given, Mapping):
             return cls(Coordinate(name, kind_of(name, given[name])) for name in given)
-        parts = list(given)
+        parts = [cls.of(part) for part in given]
         if len(parts) == 1:
-            return cls.of(parts[0])
-        coordinates = [Coordinate(PART, Choices(map(str, range(len(parts)))))]
+            return parts[0]
+        whole = cls([Coordinate(PART, Choices(map(str, range(len(parts)))))])
         for k, part in enumerate(parts):
-            is_part = (PART,), _IsPart(str(k)), k
-            coordinates += (
-                Coordinate(name, kind_of(name, part[name]), *is_part) for name in part
-            )
-        return cls(coordinates)
+            whole.coordinates += (replace(one, part=str(k)) for one in part.coordinates)
+            whole._forbidden[str(k)] = part._forbidden[None]
+        return whole
 
     @property
     def names(self) -> list[str]:
@@ -415,18 +130,25 @@ class Space:
         return not is_drawn and not all(kind.is_finite for kind in kinds)
 
     @property
-    def description(self) -> list[Any]:
-        """All that tells it from other spaces, as JSON."""
-        found = []
+    def description(self) -> dict[str, Any]:
+        """All that tells it from other spaces, as JSON, by the name of a parameter."""
+        found: dict[str, Any] = {}
         for one in self.coordinates:
-            when = {} if one.when is None else {"when": one.when}
-            found.append({"name": one.name, **when, "values": one.kind.described()})
-        return found + [{"forbidden": str(clause)} for clause in self._forbidden]
+            place = f"space {one.part}"
+            own = found if one.part is None else found.setdefault(place, {})
+            own[one.name or "one of"] = one.kind.described()
+            if one.when is not None:
+                own[one.name] |= {"when": one.when}
+        for part, clauses in self._forbidden.items():
+            own = found if part is None else found[f"space {part}"]
+            if clauses:
+                own["forbidden clauses"] = [str(clause) for clause in clauses]
+        return found
 
     def permits(self, params: Mapping[str, Any]) -> bool:
         """Return whether a configuration is allowed."""
-        known = dict(params)
-        return not any(clause.is_forbidden_value(known) for clause in self._forbidden)
+        clauses = self._forbidden[self._part_of(params).get(PART)]
+        return not any(clause.is_forbidden_value(dict(params)) for clause in clauses)
 
     def sample(self, rng: np.random.Generator) -> Params:
         """Return a random configuration that is allowed."""
@@ -437,11 +159,53 @@ class Space:
         msg = f"the space forbids {TRIES:,} draws in a row: allow more of it"
         raise InvalidParameterError(msg)
 
+    def every(self) -> Iterator[Params]:
+        """Yield all configurations, if all of its values are ``listed``."""
+        yield from filter(self.permits, self._every({}, self.coordinates))
+
+    def _every(self, chosen: Params, left: Sequence[Coordinate]) -> Iterator[Params]:
+        if not left:
+            yield {name: value for name, value in chosen.items() if name != PART}
+            return
+        one, *rest = left
+        if not one.is_active(chosen):
+            yield from self._every(chosen, rest)
+            return
+        for value in one.kind.listed or ():
+            yield from self._every({**chosen, one.name: value}, rest)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Configurations:
+        """Return ``n`` different configurations, fewer if no others are found."""
+        if all(one.kind.is_finite for one in self.coordinates):
+            everything = list(islice(self.every(), n + 1))
+            if len(everything) <= n:
+                return Configurations(everything, None)
+        found: dict[Any, Params] = {}
+        n_in_vain = 0
+        while len(found) < n and n_in_vain < TRIES_PER_KNOWN * (len(found) + 50):
+            params = self.sample(rng)
+            key = tuple((name, key_of(value)) for name, value in params.items())
+            n_in_vain = n_in_vain + 1 if key in found else 0
+            found.setdefault(key, params)
+        is_open = self.is_open and len(found) == n
+        return Configurations(found.values(), self if is_open else None)
+
+    def restored(self, params: Mapping[str, Any]) -> Params:
+        """Return a configuration with the values that JSON holds as their digests."""
+        found = dict(params)
+        for one in self.coordinates:
+            saved = found.get(one.name)
+            if isinstance(saved, dict) and DIGEST in saved and one.kind.listed:
+                for value in one.kind.listed:
+                    if digest(value) == saved[DIGEST]:
+                        found[one.name] = value
+        return found
+
     def from_unit(self, unit: ArrayLike) -> Params:
         """Return the configuration at a point, perhaps one that is not allowed."""
         values: Params = {}
         for one, place in zip(self.coordinates, np.asarray(unit).tolist(), strict=True):
-            if one.applies is None or one.applies(values):
+            if one.is_active(values):
                 values[one.name] = one.kind.value(place)
         values.pop(PART, None)
         return values
@@ -455,8 +219,8 @@ class Space:
         values = self._part_of(params) | dict(params)
         unit = np.full(len(self.coordinates), 0.5)
         for k, one in enumerate(self.coordinates):
-            if one.name in values and (one.applies is None or one.applies(values)):
-                unit[k] = _place_of(values[one.name], one.kind)
+            if one.name in values and one.is_active(values):
+                unit[k] = place_of(values[one.name], one.kind)
         return unit
 
     def _part_of(self, params: Mapping[str, Any]) -> Params:
@@ -466,9 +230,9 @@ class Space:
         kind: Any = self.coordinates[0].kind
 
         def unlike(part: str) -> int:
-            own = [one for one in self.coordinates if one.when == int(part)]
+            own = [one for one in self.coordinates if one.part == part]
             names = {one.name for one in own}
-            places = [_place_of(params.get(one.name), one.kind) for one in own]
+            places = [place_of(params.get(one.name), one.kind) for one in own]
             return len(names ^ params.keys()) + sum(map(math.isnan, places))
 
         return {PART: min(kind.values, key=unlike)}
@@ -487,28 +251,29 @@ class Space:
             for column in one.kind.columns(places):
                 other = 0.0 if one.kind.is_category else 0.5
                 found.append(np.where(on, column, other)[:, None])
-            if one.applies is not None:
-                found.append(np.where(on, _ROOT, 0.0)[:, None])
+            if one.parents:
+                found.append(np.where(on, ROOT, 0.0)[:, None])
         return np.hstack(found)
 
     def _active(self, rows: Places) -> list[NDArray[np.bool_]]:
         """Return of every coordinate in which rows its parameter applies."""
         active: list[NDArray[np.bool_]] = []
-        at = {one.name: k for k, one in enumerate(self.coordinates)}
-        needed = {name for one in self.coordinates for name in one.needs}
+        at: dict[str, int] = {}  # of spaces in parts, those of the part
+        needed = {name for one in self.coordinates for name in one.parents}
         codes: dict[str, NDArray[np.int64]] = {}
         for k, one in enumerate(self.coordinates):
             on = np.ones(len(rows), dtype=np.bool_)
-            if one.applies is not None:
-                parents = np.stack([codes[name] for name in one.needs], axis=1)
+            at[one.name] = k
+            if one.parents:
+                parents = np.stack([codes[name] for name in one.parents], axis=1)
                 _, first, row_of = np.unique(
                     parents, axis=0, return_index=True, return_inverse=True
                 )
                 said = [
-                    one.applies(
+                    one.is_active(
                         {
                             name: self.coordinates[at[name]].kind.value(row[at[name]])
-                            for name, code in zip(one.needs, parents[i], strict=True)
+                            for name, code in zip(one.parents, parents[i], strict=True)
                             if code >= 0
                         }
                     )
@@ -539,14 +304,15 @@ class Space:
         return np.where(is_category, np.where(drawn, fresh, rows), moved)
 
 
-@dataclass(frozen=True)
-class _IsPart:
-    """Condition of the parameters of one space of several."""
+class Configurations(list[Params]):
+    """Configurations drawn from a space; other ones may take their places.
 
-    part: str
+    ``space`` is None where they are all that is searched, such as those of a grid.
+    """
 
-    def __call__(self, values: Mapping[str, Any]) -> bool:
-        return bool(values.get(PART) == self.part)
+    def __init__(self, drawn: Iterable[Params], space: Space | None) -> None:
+        super().__init__(drawn)
+        self.space = space
 
 
 @dataclass(frozen=True)

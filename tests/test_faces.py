@@ -27,7 +27,7 @@ LACKS = {
         "patience": "a rule of Scheduler.stop_when",
         "target_score": "a rule of Scheduler.stop_when",
     },
-    RisingSearch: {"n_candidates": "it is given the candidates"},
+    RisingSearch: {},
     RisingSearchCV: {"seed": "random_state, as everywhere in scikit-learn"},
     RisingSampler: {
         "n_jobs": "study.optimize has it",

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils import check_random_state
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
@@ -18,15 +18,15 @@ from risingsearch.integrations.sklearn.epoch_methods import (
 )
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
-from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
+from risingsearch.parameters import is_distribution
+from risingsearch.search.arguments import IN_TIME
+from risingsearch.space import Configurations, Space
 
-IN_TIME = 500  # are drawn under a budget in time; those never opened cost nothing
-
-Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 def draw_candidates(
-    space: Space,
+    space: Given,
     n_candidates: int | str,
     random_state: Any,
     recommended: int | None,
@@ -34,27 +34,37 @@ def draw_candidates(
     *,
     prior: bool = False,
     n_enqueued: int = 0,
-) -> list[dict[str, Any]]:
+) -> Configurations:
     """Return the configurations: those that are given, and a sample of the spaces."""
     spaces, configurations = _parts(space)
     candidates = [dict(one) for one in configurations]
+    found = Configurations(candidates, None)
     if spaces:
         n_given = len(candidates) + n_enqueued
-        _check_choices(spaces)
-        n = _how_many(spaces, n_candidates, recommended, n_epochs, n_given)
-        sampler = ParameterSampler(spaces, n, random_state=random_state)
-        candidates += as_configurations(sampler)
-    if n_epochs is not None and len(candidates) > n_epochs and not prior:
+        n = _how_many(n_candidates, recommended, n_epochs, n_given)
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        drawn = Space.of(spaces).draw(n, np.random.default_rng(seed))
+        if len(drawn) < n and n_candidates != "auto":
+            warnings.warn(
+                f"n_candidates is {n}, and the space has {len(drawn)} combinations: "
+                "each of them is a candidate once",
+                UserWarning,
+                stacklevel=7,
+            )
+        found = Configurations(
+            [*candidates, *drawn], None if candidates else drawn.space
+        )
+    if n_epochs is not None and len(found) > n_epochs and not prior:
         msg = (
             f"a budget of {n_epochs} epochs is less than one for each of the "
-            f"{len(candidates)} candidates: raise it, search fewer "
+            f"{len(found)} candidates: raise it, search fewer "
             "(n_candidates='auto'), or say with prior= which are worth one"
         )
         raise InvalidParameterError(msg)
-    return candidates
+    return found
 
 
-def _parts(space: Space) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _parts(space: Given) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
     if not isinstance(space, (Mapping, list)) or len(space) == 0:
@@ -64,14 +74,13 @@ def _parts(space: Space) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any
         )
         raise InvalidParameterError(msg)
     if isinstance(space, Mapping):
-        return [as_sampled(space)], []
+        return [space], []
     for one in space:
         if not isinstance(one, Mapping):
             msg = f"param_distributions holds {one!r}; its parts must be dicts"
             raise InvalidParameterError(msg)
-    parts = [as_sampled(one) for one in space]
-    spaces = [one for one in parts if _is_space(one)]
-    return spaces, [one for one in parts if not _is_space(one)]
+    spaces = [one for one in space if _is_space(one)]
+    return spaces, [one for one in space if not _is_space(one)]
 
 
 def _is_space(part: Mapping[str, Any]) -> bool:
@@ -88,44 +97,20 @@ def _is_space(part: Mapping[str, Any]) -> bool:
 
 
 def _is_choice(value: Any) -> bool:
-    return hasattr(value, "rvs") or isinstance(value, (list, np.ndarray, range))
-
-
-def _check_choices(spaces: Sequence[Mapping[str, Any]]) -> None:
-    for name, value in (item for one in spaces for item in one.items()):
-        several = isinstance(value, (list, tuple, np.ndarray, range)) and len(value)
-        if not several and not hasattr(value, "rvs"):
-            msg = (
-                f"param_distributions must give {name!r} a list of values, not empty, "
-                f"or a distribution, with rvs or of Optuna; got {value!r}"
-            )
-            raise InvalidParameterError(msg)
+    return is_distribution(value) or isinstance(value, (list, np.ndarray, range))
 
 
 def _how_many(
-    spaces: Sequence[Mapping[str, Any]],
     n_candidates: int | str,
     recommended: int | None,
     n_epochs: int | None,
     n_given: int,
 ) -> int:
     """Return how many configurations to draw besides those that are given."""
-    if n_candidates == "auto":
-        limits = [recommended or IN_TIME] + [n for n in [n_epochs] if n is not None]
-        n = max(1, min(limits) - n_given)
-    else:
-        n = checked_int("n_candidates", n_candidates, 1)
-    if any(hasattr(v, "rvs") for one in spaces for v in one.values()):
-        return n
-    n_combinations = len(ParameterGrid(spaces))
-    if n > n_combinations and n_candidates != "auto":
-        warnings.warn(
-            f"n_candidates is {n}, and the space has {n_combinations} combinations: "
-            "each of them is a candidate once",
-            UserWarning,
-            stacklevel=8,
-        )
-    return min(n, n_combinations)
+    if n_candidates != "auto":
+        return checked_int("n_candidates", n_candidates, 1)
+    limits = [recommended or IN_TIME] + [n for n in [n_epochs] if n is not None]
+    return max(1, min(limits) - n_given)
 
 
 def _what_matters(params: Mapping[str, Any]) -> frozenset[Any]:

@@ -37,6 +37,7 @@ from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued
+from risingsearch.space import Configurations
 
 # arguments of other searches, and what RisingSearchCV has instead
 INSTEAD = {
@@ -163,7 +164,7 @@ def _candidates(
     recommended = recommended_candidates(
         cv.policy, budget, max_epochs, cv.policy_params, min_epochs
     )
-    candidates = draw_candidates(
+    drawn = draw_candidates(
         cv.param_distributions,
         cv.n_candidates,
         random,
@@ -172,9 +173,9 @@ def _candidates(
         prior=cv.prior is not None,
         n_enqueued=len(enqueue),
     )
-    candidates, first = with_enqueued(candidates, enqueue)
+    candidates, first = with_enqueued(drawn, enqueue)
     check_trainable(cv.estimator, candidates, resource)
-    return candidates, first
+    return Configurations(candidates, drawn.space), first
 
 
 def _max_epochs(cv: Any, params: Any, folds: Folds, budget: Budget) -> Any:

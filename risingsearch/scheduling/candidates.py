@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.space import is_number, key_of
+from risingsearch.parameters import is_number, key_of
 
 ABSENT = object()
 MOST_CATEGORIES = 100

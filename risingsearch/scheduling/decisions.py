@@ -230,7 +230,8 @@ class Decider:
                 given = shown(proposed.params)
                 msg = f"{name} proposed {given}, which is no dict of parameters"
                 raise PolicyError(msg)
-            return proposed, beforehand
+            like = tuple(map(int, proposed.like))
+            return Proposal(dict(proposed.params), like), beforehand
         if proposed not in unopened:
             msg = f"{name} proposed arm {proposed!r}, which is not among the unopened"
             raise PolicyError(f"{msg} arms")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from decimal import Decimal
-from functools import cached_property
 from itertools import islice
+from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
-import numpy as np
-
 from risingsearch.errors import InvalidParameterError, missing
-from risingsearch.json_values import plain
+from risingsearch.parameters import Choices, Interval, Kind, Quantiles, exact
+from risingsearch.space import Coordinate, Space
 
 try:
     from pydantic import AfterValidator, Field, model_validator
@@ -26,8 +23,6 @@ from risingsearch.scripts.settings import Strict
 
 LARGEST = 2**62
 MOST_CANDIDATES = 1_000_000
-TRIES = 20
-"""Draws in a row without a new configuration, per known one, before giving up."""
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 
 
@@ -61,9 +56,9 @@ class BaseParameter(Strict):
         return True
 
     @property
-    def possible(self) -> Sequence[Any] | None:
-        """All values; None if there is no end of them."""
-        return None
+    def kind(self) -> Kind:
+        """Its values as those of a space."""
+        raise NotImplementedError
 
 
 class _Range(BaseParameter):
@@ -76,7 +71,7 @@ class _Range(BaseParameter):
             msg = f"low must be below high; got {self.low:g} and {self.high:g}"
             raise ValueError(msg)
         step = getattr(self, "step", None)
-        if step is not None and _exact(step) > _exact(self.high) - _exact(self.low):
+        if step is not None and exact(step) > exact(self.high) - exact(self.low):
             msg = f"step {step:g} is wider than high - low, {self.high - self.low:g}"
             raise ValueError(msg)
         return self
@@ -89,25 +84,9 @@ class Uniform(_Range):
     step: Annotated[float, Field(gt=0.0)] | None = None
 
     @property
-    def possible(self) -> Sequence[float] | None:
-        """The numbers at the steps."""
-        if self.step is None:
-            return None
-        return [self._at(k) for k in range(self._n_steps + 1)]
-
-    @cached_property
-    def _n_steps(self) -> int:
-        low, high, step = (_exact(one) for one in (self.low, self.high, self.step))
-        return int((high - low) / step)
-
-    def _at(self, k: int) -> float:
-        return float(_exact(self.low) + k * _exact(self.step))
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        if self.step is not None:
-            return self._at(int(rng.integers(self._n_steps + 1)))
-        return float(rng.random()) * (self.high - self.low) + self.low
+    def kind(self) -> Kind:
+        """Its values as those of a space."""
+        return Interval(self.low, self.high, step=self.step)
 
 
 class LogUniform(_Range):
@@ -116,9 +95,10 @@ class LogUniform(_Range):
     type: Literal["log-uniform"]
     low: float = Field(gt=0.0)
 
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        return _log_uniform(self.low, self.high, rng)
+    @property
+    def kind(self) -> Kind:
+        """Its values as those of a space."""
+        return Interval(self.low, self.high, log=True)
 
 
 class Integer(_Range):
@@ -131,9 +111,9 @@ class Integer(_Range):
     step: Annotated[Integral, Field(ge=1)] = 1
 
     @property
-    def possible(self) -> range:
-        """All values."""
-        return range(self.low, self.high + 1, self.step)
+    def kind(self) -> Kind:
+        """Its values as those of a space."""
+        return Interval(self.low, self.high, self.log, self.step, whole=True)
 
     @model_validator(mode="after")
     def _on_its_scale(self) -> Integer:
@@ -145,14 +125,6 @@ class Integer(_Range):
             raise ValueError(msg)
         return self
 
-    def draw(self, rng: np.random.Generator) -> int:
-        """Return a value."""
-        if self.log:
-            drawn = int(_log_uniform(self.low, self.high + 1, rng))
-            return max(self.low, min(drawn, self.high))
-        drawn = int(rng.integers(self.low, self.low + len(self.possible)))
-        return self.low + self.step * (drawn - self.low)
-
 
 class Normal(BaseParameter):
     """Numbers around ``mu``, with the standard deviation ``sigma``."""
@@ -161,9 +133,10 @@ class Normal(BaseParameter):
     mu: float
     sigma: float = Field(gt=0.0)
 
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        return float(rng.normal(self.mu, self.sigma))
+    @property
+    def kind(self) -> Kind:
+        """Its values as those of a space."""
+        return Quantiles(NormalDist(self.mu, self.sigma))
 
 
 class Categorical(BaseParameter):
@@ -173,13 +146,9 @@ class Categorical(BaseParameter):
     values: list[Annotated[Any, AfterValidator(_plain)]] = Field(min_length=1)
 
     @property
-    def possible(self) -> Sequence[Any]:
-        """The values, each once."""
-        return list({json.dumps(one): one for one in self.values}.values())
-
-    def draw(self, rng: np.random.Generator) -> Any:
-        """Return a value."""
-        return self.values[int(rng.integers(len(self.values)))]
+    def kind(self) -> Kind:
+        """Its values as those of a space."""
+        return Choices(self.values)
 
 
 Parameter = Annotated[
@@ -208,7 +177,7 @@ class ParameterSpace:
                 )
                 raise ValueError(msg)
             for other, wanted in parameter.when.items():
-                possible = parameters[other].possible
+                possible = parameters[other].kind.listed
                 for value in wanted if isinstance(wanted, list) else [wanted]:
                     if isinstance(possible, list) and value not in possible:
                         msg = (
@@ -234,40 +203,30 @@ class ParameterSpace:
                 )
                 raise ValueError(msg)
 
-    def drawn(self, seed: int | None) -> Iterator[dict[str, Any]]:
-        """Yield random configurations without end."""
-        rng = np.random.default_rng(None if seed is None else [seed, 1])
-        while True:
-            # Unused values are drawn too: those of the other parameters stay the same.
-            values = {name: one.draw(rng) for name, one in self.parameters.items()}
-            for name, parameter in self.parameters.items():
-                if not parameter.applies(values):
-                    del values[name]
-            yield values
+    @property
+    def space(self) -> Space:
+        """The space of the parameters."""
+        return Space(
+            Coordinate(
+                name,
+                one.kind,
+                tuple(one.when),
+                one.applies if one.when else None,
+                one.when or None,
+            )
+            for name, one in self.parameters.items()
+        )
 
     def every(self) -> Iterator[dict[str, Any]]:
-        """Yield all configurations, or raise an error if there is no end of them."""
+        """Return all configurations, or raise an error if there is no end of them."""
         for name, parameter in self.parameters.items():
-            if parameter.possible is None:
+            if parameter.kind.listed is None:
                 msg = (
                     f"candidates: all, and parameters.{name} has no end of them: say "
                     "how many are drawn, or give it a step or values"
                 )
                 raise InvalidParameterError(msg)
-        yield from self._every({}, self.names)
-
-    def _every(
-        self, chosen: dict[str, Any], names: Sequence[str]
-    ) -> Iterator[dict[str, Any]]:
-        if not names:
-            yield chosen
-            return
-        name, *rest = names
-        if not self.parameters[name].applies(chosen):
-            yield from self._every(chosen, rest)
-            return
-        for value in self.parameters[name].possible:
-            yield from self._every({**chosen, name: value}, rest)
+        return self.space.every()
 
 
 class ImportedSpace:
@@ -280,11 +239,11 @@ class ImportedSpace:
             raise missing("ConfigSpace", "configspace") from error
 
         try:
-            self._space = ConfigurationSpace.from_serialized_dict(deepcopy(content))
+            self._given = ConfigurationSpace.from_serialized_dict(deepcopy(content))
         except Exception as error:  # of many kinds
             msg = f"space is not what ConfigSpace has written ({error!r})"
             raise ValueError(msg) from error
-        self.names = list(self._space)
+        self.names = list(self._given)
         if not self.names:
             msg = "space has no hyperparameters: write it with ConfigSpace's to_yaml"
             raise ValueError(msg)
@@ -294,19 +253,16 @@ class ImportedSpace:
         from ConfigSpace import Configuration
 
         try:
-            Configuration(self._space, values=dict(params))
+            Configuration(self._given, values=dict(params))
         except Exception as error:  # of many kinds
             problem = " ".join(str(error).split())
             msg = f"{place} is not a configuration of the space ({problem})"
             raise ValueError(msg) from error
 
-    def drawn(self, seed: int | None) -> Iterator[dict[str, Any]]:
-        """Yield random configurations without end."""
-        if seed is not None:
-            self._space.seed(seed % 2**32)
-        while True:
-            drawn = dict(self._space.sample_configuration())
-            yield {name: plain(value) for name, value in drawn.items()}
+    @property
+    def space(self) -> Space:
+        """The space of the file."""
+        return Space.of(self._given)
 
     def every(self) -> Iterator[dict[str, Any]]:
         """Raise an error: a ConfigSpace is drawn from."""
@@ -314,10 +270,10 @@ class ImportedSpace:
         raise InvalidParameterError(msg)
 
 
-Space = ParameterSpace | ImportedSpace
+CandidateSpace = ParameterSpace | ImportedSpace
 
 
-def all_of(space: Space) -> list[dict[str, Any]]:
+def all_of(space: CandidateSpace) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
     found = list(islice(space.every(), MOST_CANDIDATES + 1))
     if len(found) > MOST_CANDIDATES:
@@ -327,27 +283,3 @@ def all_of(space: Space) -> list[dict[str, Any]]:
         )
         raise InvalidParameterError(msg)
     return found
-
-
-def different(space: Space, n: int, seed: int | None) -> list[dict[str, Any]]:
-    """Return ``n`` different configurations, fewer if no others are found."""
-    found: dict[str, dict[str, Any]] = {}
-    n_in_vain = 0
-    for params in space.drawn(seed):
-        key = json.dumps(params)
-        n_in_vain = n_in_vain + 1 if key in found else 0
-        found.setdefault(key, params)
-        if len(found) == n or n_in_vain > TRIES * (len(found) + 50):
-            break
-    return list(found.values())
-
-
-def _exact(number: Any) -> Decimal:
-    """Return a number as the file has it: 0.1 and 0.2 are 0.3."""
-    return Decimal(repr(number))
-
-
-def _log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
-    # numpy's exp and log: others differ in the last bit, and so would candidates
-    ends = np.log(float(low)), np.log(float(high))
-    return float(np.exp(ends[0] + float(rng.random()) * (ends[1] - ends[0])))

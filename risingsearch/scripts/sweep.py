@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number
 from risingsearch.errors import InvalidParameterError, missing
@@ -47,17 +49,16 @@ from risingsearch.scripts.settings import (
 )
 from risingsearch.scripts.space import (
     MOST_CANDIDATES,
+    CandidateSpace,
     Categorical,
     ImportedSpace,
     Integer,
     Normal,
     Parameter,
     ParameterSpace,
-    Space,
     Uniform,
     Value,
     all_of,
-    different,
 )
 from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.gpus import (
@@ -67,6 +68,7 @@ from risingsearch.search.gpus import (
     is_divisible,
     placed,
 )
+from risingsearch.space import Configurations
 from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
@@ -302,26 +304,25 @@ class Sweep(Strict):
         sweep._folder = self._folder
         return sweep
 
-    def draw(self) -> list[dict[str, Any]]:
+    def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""
         drawn = self._different()
-        if not self.enqueue:
-            return drawn
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
-        return list(everybody.values())
+        return Configurations(everybody.values(), drawn.space)
 
     @property
-    def candidate_space(self) -> Space:
+    def candidate_space(self) -> CandidateSpace:
         """Space that configurations are drawn from."""
         if self.space is not None:
             return ImportedSpace(self.space)
         return ParameterSpace(self.parameters)
 
-    def _different(self) -> list[dict[str, Any]]:
+    def _different(self) -> Configurations:
         space = self.candidate_space
         if self.candidates == "all":
-            return all_of(space)
-        return different(space, self.n_candidates, self.seed)
+            return Configurations(all_of(space), None)
+        rng = np.random.default_rng(None if self.seed is None else [self.seed, 1])
+        return space.space.draw(self.n_candidates, rng)
 
     def earlier(self) -> list[Source] | None:
         """Return the earlier searches to learn from, not read yet."""

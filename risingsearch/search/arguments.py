@@ -9,15 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
-from risingsearch.contents import PARTS, described, named, without_addresses
+from risingsearch.contents import PARTS, TEXT, described, named, without_addresses
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
-from risingsearch.scheduling.policy_choice import choose_policy
+from risingsearch.scheduling.policy_choice import choose_policy, recommended_candidates
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
+from risingsearch.space import Configurations, Space
+
+IN_TIME = 500
+"""Drawn under a budget in time; those never opened cost nothing."""
 
 
 def proposer_of(
@@ -50,8 +56,40 @@ def _auto_proposer(
         min_epochs=given["min_epochs"],
         epochs_per_job=given["epochs_per_job"],
     ).proposes
-    features = encode(candidates) if proposes else None
+    if not proposes:
+        return None
+    if given["space"] is not None:
+        return proposer_in(given["space"], candidates)
+    features = encode(candidates)
     return None if features is None else GaussianProcessProposer(features)
+
+
+def proposer_in(
+    space: Space, candidates: Sequence[Mapping[str, Any]]
+) -> Proposer | None:
+    """Return the proposer in an open space; in a ``ShownSpace`` it is never asked."""
+    features = encode(candidates)
+    return None if features is None else GaussianProcessProposer(features)
+
+
+class ShownSpace(Space):
+    """The space of a search that is only shown, which opens nothing."""
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        super().__init__([])
+        self._description = dict(description)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All that is known of it."""
+        return self._description
+
+    def restored(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a configuration, with text for the values that JSON cannot hold."""
+        return {
+            name: value[TEXT] if isinstance(value, dict) and TEXT in value else value
+            for name, value in params.items()
+        }
 
 
 def header_of(
@@ -59,13 +97,17 @@ def header_of(
 ) -> dict[str, Any]:
     """Return the header of a new search's journal, as JSON values."""
     fingerprint = dict(given["fingerprint"] or {})
-    saved = {name: given[name] for name in given if name not in ("prior", "candidates")}
+    apart = ("prior", "candidates", "space")
+    saved = {name: given[name] for name in given if name not in apart}
     settings = settings_of(candidates, saved | {"fingerprint": fingerprint})
     header = {
         "settings": settings,
         "entropy": entropy,
         "candidates": pickled_candidates(settings, candidates),
     }
+    if (space := given["space"]) is not None:
+        settings["space"] = space.description
+        header["space"] = _pickled("a space", space)
     if given["prior"]:
         header["prior"] = [search.to_json() for search in given["prior"]]
     return header
@@ -169,12 +211,30 @@ def pickled_candidates(
     """Return the candidates as pickled text, None where the settings hold them."""
     if not any(SHOWN in params for params in settings["candidates"]):
         return None
+    return _pickled("candidates that JSON cannot hold", list(candidates))
+
+
+def _pickled(what: str, value: Any) -> str:
     try:
-        pickled = pickle.dumps(list(candidates))
+        return base64.b64encode(pickle.dumps(value)).decode()
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        msg = f"with a run_dir candidates that JSON cannot hold are pickled: {error}"
+        verb = "is" if what.startswith("a ") else "are"
+        msg = f"with a run_dir {what} {verb} pickled: {error}"
         raise InvalidParameterError(msg) from error
-    return base64.b64encode(pickled).decode()
+
+
+def slots_in(given: Mapping[str, Any], rng: np.random.Generator) -> Configurations:
+    """Return the configurations that are drawn from a space for a search."""
+    space, n = Space.of(given["candidates"]), given["n_candidates"]
+    if not space.coordinates:
+        msg = "the space is empty: give at least one parameter"
+        raise InvalidParameterError(msg)
+    if n is None:
+        names = ("policy", "budget", "max_epochs", "policy_params", "min_epochs")
+        of_rule = {name: given[name] for name in (*names, "epochs_per_job")}
+        recommended = recommended_candidates(**of_rule)
+        n = min(recommended or IN_TIME, given["budget"].epochs or IN_TIME)
+    return space.draw(n, rng)
 
 
 def _shown(params: Mapping[str, Any]) -> Any:

@@ -20,9 +20,15 @@ from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.options import DEFAULTS, SearchOptions
-from risingsearch.search.arguments import checked_candidates, with_enqueued
-from risingsearch.search.trainable import Workers
+from risingsearch.search.arguments import (
+    ShownSpace,
+    checked_candidates,
+    slots_in,
+    with_enqueued,
+)
+from risingsearch.search.trainable import Seeds, Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
+from risingsearch.space import Space
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
     JOURNAL,
@@ -41,7 +47,7 @@ PER_PROCESS = (
     *STOP_RULES,
 )
 _NOT_SCHEDULED = (
-    *("callbacks", "prior", "timeout", "epoch_timeout", "run_dir"),
+    *("callbacks", "prior", "timeout", "epoch_timeout", "run_dir", "n_candidates"),
     *STOP_RULES,
 )
 
@@ -123,7 +129,7 @@ class Run(NamedTuple):
     ) -> dict[str, Any]:
         """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
-        if unknown := sorted(settings.keys() - set(known)):
+        if unknown := sorted(settings.keys() - {*known, "space"}):
             msg = (
                 f"{unknown[0]!r} among the arguments of the search is unknown: "
                 "use the release that wrote it"
@@ -142,8 +148,12 @@ class Run(NamedTuple):
                     settings[name] = _mended(name, value, named(given[name]))
             elif name == "budget":
                 arguments[name] = Budget.from_json(value)
+            elif name == "space":
+                arguments[name] = ShownSpace(value)
             elif name != "candidates":
                 arguments[name] = from_json(value)
+        if unpickle and "space" in arguments:
+            arguments["space"] = pickle.loads(base64.b64decode(self.header["space"]))
         if not unpickle and arguments["policy"] is None:  # it explains no index
             arguments |= {"policy": "round-robin", "policy_params": None}
         if unpickle and self.header["candidates"] is not None:
@@ -178,11 +188,10 @@ def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, 
     return now
 
 
-def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOptions]:
+def completed(
+    given: dict[str, Any], run: Run | None, seeds: Seeds
+) -> tuple[Workers, SearchOptions]:
     """Check the arguments of ``RisingSearch``, convert and complete them in place."""
-    candidates, enqueue = with_enqueued(
-        checked_candidates(given["candidates"]), given["enqueue"]
-    )
     error_score = given["error_score"]
     if isinstance(error_score, str) and error_score != "raise":
         msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
@@ -191,8 +200,8 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
     limits = {name: given[name] for name in ("timeout", "epoch_timeout")}
     timeout = SearchOptions(**limits).timeout
     given["timeout_of_run"] = None if given["budget"] is None else timeout
-    given |= {"candidates": candidates, "enqueue": enqueue}
     given["budget"] = budget_within(given["budget"], timeout)
+    candidates = _with_candidates(given, seeds)
     if run is None:
         given["prior"] = read_prior(given["prior"], candidates)
         given["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -227,6 +236,19 @@ def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOp
         "shuffle": checked_flag("shuffle", given["shuffle"]),
     }
     return workers, options
+
+
+def _with_candidates(given: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
+    """Complete candidates, space and enqueued arms; return the candidates."""
+    n = SearchOptions(n_candidates=given["n_candidates"]).n_candidates
+    given["n_candidates"] = n
+    if isinstance(given["candidates"], Space | Mapping):
+        given["candidates"] = slots_in(given, seeds.of_candidates())
+    space = getattr(given["candidates"], "space", given.get("space"))
+    given["space"] = space
+    candidates = checked_candidates(given["candidates"])
+    given["candidates"], given["enqueue"] = with_enqueued(candidates, given["enqueue"])
+    return given["candidates"]  # type: ignore[no-any-return]
 
 
 def _check_names(metric: Any, run_dir: Any, checkpoints: Any) -> None:

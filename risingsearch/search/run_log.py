@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -71,6 +71,7 @@ class RunLog:
         trainable: Trainable,
         candidates: list[dict[str, Any]],
         scheduler: Scheduler,
+        restore: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
         *,
         metric: str = "score",
         begun: str | None = None,
@@ -78,6 +79,7 @@ class RunLog:
         self.trainable = trainable
         self.candidates = candidates
         self.scheduler = scheduler
+        self._restore = restore  # a configuration that was read from a journal
         self.retained = RetainedCheckpoints(
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
         )
@@ -163,7 +165,7 @@ class RunLog:
         proposals = self.scheduler.proposals
         for arm in arms:
             if arm in proposals:
-                self.candidates[arm] = dict(proposals[arm].params)
+                self.candidates[arm] = self._restore(proposals[arm].params)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import EpochFacts, Report
 from risingsearch.budget import Budget
-from risingsearch.errors import RunDirError
+from risingsearch.checks import checked_seed
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
 from risingsearch.scheduling.proposers import Proposer
@@ -31,6 +32,7 @@ from risingsearch.search.trainable import (
     checked_trainable,
 )
 from risingsearch.search.workers import workers_to_resume
+from risingsearch.space import Space
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import RunDirectory, no_collection, understood
 
@@ -43,9 +45,11 @@ class RisingSearch:
     trainable : Trainable
         An object with ``start(params, seed) -> state`` and ``train(state) -> score``,
         optionally ``save`` and ``load``; plain functions go into ``Functions``.
-    candidates : iterable of dict
+    candidates : iterable of dict, or a space
         The parameters of every arm, at least one. More than the budget can try is fine:
-        the policy opens as many as are worth it, in random order.
+        the policy opens as many as are worth it, in random order. Or the space that
+        they are drawn from: a dict with a list or a distribution (of scipy, of Optuna)
+        for each parameter, a ``ConfigurationSpace``, or a ``Space``.
     policy : str or callable, default "auto"
         Decides who trains next; see ``Scheduler``.
     proposer : Proposer, "auto" or None, default "auto"
@@ -67,6 +71,9 @@ class RisingSearch:
         replaces those that die.
     callbacks : sequence of Callback or callable
         They get the facts of every epoch; a function is used as ``on_epoch``.
+    n_candidates : int, optional
+        Configurations drawn from a space, each once; by default by the policy's rule,
+        and 500 under a budget in time.
     max_epochs, policy_params, epochs_per_job, min_epochs, max_failures
         See ``Scheduler``.
     deterministic, direction, epoch_costs
@@ -154,7 +161,7 @@ class RisingSearch:
     def __init__(
         self,
         trainable: Trainable,
-        candidates: Iterable[Mapping[str, Any]],
+        candidates: Iterable[Mapping[str, Any]] | Mapping[str, Any] | Space,
         *,
         policy: str | Callable[..., Policy] = "auto",
         proposer: Proposer | str | None = "auto",
@@ -170,6 +177,7 @@ class RisingSearch:
         error_score: float | str | None = None,
         max_failures: int = 0,
         seed: int | None = None,
+        n_candidates: int | None = None,
         shuffle: bool = True,
         timeout: float | None = None,
         epoch_timeout: float | None = None,
@@ -187,13 +195,16 @@ class RisingSearch:
         enqueue: Iterable[Mapping[str, Any] | int] = (),
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
+        if n_candidates is not None and not isinstance(candidates, Space | Mapping):
+            msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
+            raise InvalidParameterError(msg)
         if run_dir is not None:
             given["run_dir"] = run_dir = checked_path("run_dir", run_dir)
         self._make(given, None if run_dir is None else Run.at(run_dir))
 
     @classmethod
-    def _of_run(cls, run: Run, **given: Any) -> RisingSearch:
-        """Return the search of a directory that was read before."""
+    def _of_run(cls, run: Run | None, **given: Any) -> RisingSearch:
+        """Return the search of a directory that was read; None: it is only shown."""
         parameters = inspect.signature(cls).parameters.values()
         search = cls.__new__(cls)
         search._make({each.name: each.default for each in parameters} | given, run)
@@ -202,14 +213,13 @@ class RisingSearch:
     def _make(self, given: dict[str, Any], run: Run | None) -> None:
         """Put the parts together; ``run`` is the search that continues, if any."""
         self.trainable = checked_trainable(given["trainable"])
-        workers, options = completed(given, run)
+        seed = checked_seed(given["seed"])
+        entropy = run.entropy if seed is None and run is not None else seed
+        self._seeds = Seeds(entropy)
+        workers, options = completed(given, run, self._seeds)
         callbacks = checked_callbacks(given["callbacks"])
         self.candidates: list[dict[str, Any]] = given["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        entropy = options.seed
-        if entropy is None and run is not None:
-            entropy = run.entropy
-        self._seeds = Seeds(entropy)
         order = self._seeds.order(len(self.candidates)) if given["shuffle"] else None
         self.scheduler = Scheduler(
             n_arms=len(self.candidates),
@@ -221,11 +231,14 @@ class RisingSearch:
         )
         self.scheduler.stop_when(*(given[name] for name in STOP_RULES))
         header = {"metric": given["metric"], "begun": given["begun"]}
-        self._log = RunLog(self.trainable, self.candidates, self.scheduler, **header)
+        restore = getattr(given["space"], "restored", dict)
+        self._log = RunLog(
+            self.trainable, self.candidates, self.scheduler, restore, **header
+        )
         self.save_best: Callable[[Path], object] | None = self._log.save_best
         key = secrets.token_hex(8)
         if given["run_dir"] is not None:
-            saved = {name: given[name] for name in (*_saved_names(), "prior")}
+            saved = {name: given[name] for name in (*_saved_names(), "prior", "space")}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
             directory = RunDirectory(
@@ -465,7 +478,9 @@ class Replayed(NamedTuple):
                 arguments["proposer"] = None
             executor = workers_to_resume(None, arguments["n_jobs"], own=False)
             never = Functions(_not_trained, _not_trained)
-            search = RisingSearch(never, executor=executor, **arguments)
+            search = RisingSearch._of_run(
+                None, trainable=never, executor=executor, **arguments
+            )
             search._log.replay(run.saved.events, run.saved.n_known, run.saved.state)
         return cls(search, run)
 

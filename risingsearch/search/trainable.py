@@ -174,12 +174,16 @@ class Seeds:
     def __init__(self, entropy: int | None) -> None:
         root = np.random.SeedSequence(entropy)
         self.entropy = root.entropy
-        self._order, policy, self._arms = root.spawn(3)
+        self._order, policy, self._arms, self._candidates = root.spawn(4)
         self.of_policy = int(policy.generate_state(1)[0])
 
     def order(self, n_arms: int) -> np.ndarray[Any, Any]:
         """Return the order in which arms are opened."""
         return np.random.default_rng(self._order).permutation(n_arms)
+
+    def of_candidates(self) -> np.random.Generator:
+        """Return the generator that configurations are drawn with."""
+        return np.random.default_rng(self._candidates)
 
     def of_arm(self, arm: int) -> int:
         """Return the seed of an arm, whenever it is opened."""

@@ -36,7 +36,7 @@ PARAMETERS = {
 
 def draws(parameter, seed=0, n=20):
     rng = np.random.default_rng(seed)
-    return [parameter.draw(rng) for _ in range(n)]
+    return [parameter.kind.value(place) for place in rng.random(n)]
 
 
 def sweep_of(parameters, **changes):

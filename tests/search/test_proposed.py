@@ -2,15 +2,19 @@
 
 import json
 import shutil
+from typing import ClassVar
 
 import pytest
 from kept_search import CrashError, Rising, a_search, crashing, facts
+from optuna.distributions import IntDistribution
+from scipy import stats
 
 from risingsearch.cli import main as cli
-from risingsearch.errors import PolicyError
+from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.priors.sources import read_prior
 from risingsearch.scheduling.proposers import Proposal
 from risingsearch.search.search import RisingSearch
+from risingsearch.space import Space
 from risingsearch.storage.journal import read
 
 ALIKE = {"policy": "round-robin", "budget": 40, "max_epochs": 5}
@@ -141,3 +145,97 @@ def test_a_proposal_is_a_dict_of_parameters():
 
     with pytest.raises(PolicyError, match=r"Wrong proposed \[1\]"):
         a_search(None, proposer=Wrong(), **ALIKE).run()
+
+
+class TestSpace:
+    """A search over a space, whose slots are drawn and may be filled anew."""
+
+    SPACE: ClassVar = {
+        "arm": range(50),
+        "top": stats.uniform(0.1, 0.8),
+        "speed": IntDistribution(1, 4),
+        "kind": ["a", Rising],
+    }
+
+    def search(self, folder=None, space=SPACE, **options):
+        return a_search(folder, candidates=space, **ALIKE | options)
+
+    def proposer(self):
+        space, known = Space.of(self.SPACE), self
+
+        class FromSpace(Proposing):
+            def propose(self, opened, unopened, rng):
+                return Proposal(known.last(space, rng), tuple(opened.arms[-1:]))
+
+        return FromSpace()
+
+    def last(self, space, rng):
+        return space.from_unit([*rng.random(3), 0.9])
+
+    def test_slots_are_drawn_by_the_seed(self):
+        first, again, other = (self.search(policy="auto", seed=k) for k in (3, 3, 4))
+        assert first.candidates == again.candidates != other.candidates
+        assert len(first.candidates) == 40
+        assert len(self.search().candidates) == 8  # by the policy's rule
+        assert len(self.search(n_candidates=7).candidates) == 7
+        assert len(self.search(budget="1h").candidates) == 500
+        for params in first.candidates:
+            assert params.keys() == self.SPACE.keys()
+            assert type(params["speed"]) is int
+        assert first.run().best_score > 0.1
+
+    @pytest.mark.parametrize("top", [[1, 2, 3], IntDistribution(1, 3)])
+    def test_a_space_that_is_drawn_whole_is_a_list(self, folder, top):
+        search = self.search(folder, {"top": top, "arm": [0], "speed": [1]})
+        assert sorted(params["top"] for params in search.candidates) == [1, 2, 3]
+        assert "space" not in read(folder / "journal.jsonl").header["settings"]
+        assert RisingSearch.resume(folder, Rising()).run().n_epochs == 15
+
+    def test_resumed_by_its_arguments_or_its_directory(self, tmp_path, folder):
+        options = {"policy": "round-robin", "n_candidates": 8}
+        whole = self.search(tmp_path / "w", proposer=self.proposer(), **options).run()
+        with pytest.raises(CrashError):
+            self.search(
+                folder, proposer=self.proposer(), callbacks=crashing(5), **options
+            ).run()
+        other = tmp_path / "other"
+        shutil.copytree(folder, other)
+        shown = RisingSearch.saved_result(folder)
+        assert any("Rising" in params["kind"] for params in shown.candidates)
+        (other / "state.json").unlink(missing_ok=True)
+        by_arguments = self.search(folder, proposer=self.proposer(), **options).run()
+        assert facts(by_arguments) == facts(whole)
+        assert by_arguments.candidates == whole.candidates
+        found = RisingSearch.resume(other, Rising(), proposer=self.proposer()).run()
+        assert facts(found) == facts(whole)
+        assert found.candidates == whole.candidates
+        assert any(params["kind"] is Rising for params in found.candidates)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"top": stats.uniform(0.1, 0.9)}, r"space\.top\.of"),
+            ({"speed": IntDistribution(1, 5)}, r"space\.speed\.high=4, .*=5"),
+            ({"new": [1]}, r"space\.new=None"),
+        ],
+    )
+    def test_another_space_is_refused_by_name(self, folder, change, message):
+        self.search(folder)
+        with pytest.raises(RunDirError, match=message):
+            self.search(folder, space=self.SPACE | change)
+        with pytest.raises(RunDirError, match="with space="):
+            self.search(folder, space=[{"arm": 0, "top": 0.5, "speed": 1}])
+
+    def test_a_number_of_candidates_is_for_a_space(self):
+        with pytest.raises(InvalidParameterError, match="n_candidates is for a space"):
+            a_search(None, n_candidates=3)
+        with pytest.raises(InvalidParameterError, match="the space is empty"):
+            self.search(space={})
+
+    def test_what_is_enqueued_keeps_its_configuration(self):
+        known = {"arm": 1, "top": 0.9, "speed": 1, "kind": "a"}
+        search = self.search(proposer=self.proposer(), enqueue=[known], n_candidates=8)
+        result = search.run()
+        [arm] = search.scheduler._decider._given.enqueue
+        assert result.candidates[arm] == known
+        assert set(search.scheduler.proposals) == set(range(9)) - {arm}

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 from scipy.stats import loguniform
-from sklearn.model_selection import ParameterSampler
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import draw_candidates
@@ -23,14 +22,11 @@ class TestSpace:
         candidates = drawn({"a": loguniform(1e-3, 1), "b": range(3)}, n_candidates=20)
         assert all(1e-3 <= c["a"] <= 1 and c["b"] in range(3) for c in candidates)
 
-    @pytest.mark.parametrize(
-        "space",
-        [GRID, {"a": loguniform(1e-3, 1), "b": [1, 2]}, [GRID, {"c": range(9)}]],
-    )
-    def test_candidates_are_those_of_scikit_learn(self, space):
-        assert drawn(space, 5, seed=3) == list(
-            ParameterSampler(space, 5, random_state=3)
-        )
+    def test_only_a_space_alone_is_open(self):
+        space = {"a": loguniform(1e-3, 1)}
+        assert drawn(space, 5).space.names == ["a"]
+        assert drawn([{"a": 1}, space], 5).space is None
+        assert drawn(GRID, 5).space is None
 
     def test_more_than_the_grid_holds_is_warned_of(self):
         with pytest.warns(UserWarning, match="is 9, and the space has 6 comb"):

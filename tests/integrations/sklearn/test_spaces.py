@@ -45,6 +45,7 @@ def conditional():
     return space
 
 
+@pytest.mark.filterwarnings("ignore:n_candidates is")  # of spaces of few numbers
 class TestOptuna:
     @given(FLOATS, FLOATS, st.booleans())
     def test_numbers_are_in_their_range(self, one, other, log):

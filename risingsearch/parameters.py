@@ -1,0 +1,352 @@
+"""Parameters of a space: the values of each, along a coordinate from 0 to 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import shown
+from risingsearch.contents import described, digest
+from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import plain
+
+Places = NDArray[np.float64]
+
+ROOT = math.sqrt(0.5)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a parameter's value is a number that a float can hold."""
+    if type(value) is float:  # most are
+        return math.isfinite(value)
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # it is an integer that no float can hold
+        return False
+
+
+def key_of(value: Any) -> Any:
+    """Return the value if it is hashable, else its digest."""
+    try:
+        hash(value)
+    except TypeError:
+        return digest(value)
+    return value
+
+
+class Kind(Protocol):
+    """The values of a parameter, along its coordinate from 0 to 1."""
+
+    is_category: bool  # whether values near each other have nothing in common
+    is_finite: bool  # whether the values are a list
+
+    @property
+    def listed(self) -> Sequence[Any] | None:
+        """All values; None if there is no end of them."""
+        ...
+
+    def value(self, place: float) -> Any:
+        """Return the value at a place."""
+        ...
+
+    def place(self, value: Any) -> float:
+        """Return the place of a value, the middle of its part of the coordinate."""
+        ...
+
+    def snapped(self, places: Places) -> Places:
+        """Return the places of the values at these places."""
+        ...
+
+    def columns(self, places: Places) -> list[Places]:
+        """Return the features of the values at these places."""
+        ...
+
+    def described(self) -> Any:
+        """Return all that tells it from others, as JSON."""
+        ...
+
+
+class _Numbers:
+    """Numbers whose places are their features."""
+
+    is_category = is_finite = False
+    listed: Sequence[Any] | None = None
+
+    def columns(self, places: Places) -> list[Places]:
+        """Return the places."""
+        return [self.snapped(places)]
+
+    def snapped(self, places: Places) -> Places:
+        """Return the places, of which each has a value."""
+        return places
+
+
+def exact(number: Any) -> Decimal:
+    """Return a number as it is written: 0.1 and 0.2 are 0.3."""
+    return Decimal(repr(plain(number)))
+
+
+@dataclass(frozen=True)
+class Interval(_Numbers):
+    """Numbers between two ends, even or in the logarithm; perhaps at equal steps."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None  # from the lower end; whole numbers have 1 at least
+    whole: bool = False
+
+    def _ends(self) -> tuple[float, float]:
+        ends = self.low, self.high
+        if self.log:
+            half = 0.5 if self.whole else 0.0
+            return float(np.log(ends[0] - half)), float(np.log(ends[1] + half))
+        return ends
+
+    @property
+    def _n_steps(self) -> int | None:
+        """How many values there are at equal distances; None without these."""
+        if self.log or not (self.whole or self.step):
+            return None
+        low, high = exact(self.low), exact(self.high)
+        return int((high - low) / exact(self.step or 1)) + 1
+
+    def _at(self, k: int) -> float | int:
+        found = exact(self.low) + k * exact(self.step or 1)
+        return int(found) if self.whole else float(found)
+
+    @property
+    def listed(self) -> Sequence[Any] | None:  # type: ignore[override]
+        """The numbers at the steps, or the whole ones."""
+        if self.whole:
+            return range(int(self.low), int(self.high) + 1, int(self.step or 1))
+        n_steps = self._n_steps
+        return None if n_steps is None else [self._at(k) for k in range(n_steps)]
+
+    def value(self, place: float) -> float | int:
+        """Return the number at a place."""
+        low, high = self._ends()
+        if n_steps := self._n_steps:
+            return self._at(min(int(place * n_steps), n_steps - 1))
+        found = low + place * (high - low)
+        found = float(np.exp(found)) if self.log else found
+        found = min(max(found, self.low), self.high)
+        return round(found) if self.whole else float(found)
+
+    def place(self, value: Any) -> float:
+        """Return where a number lies, not beyond the ends."""
+        low, high = self._ends()
+        number = min(max(value, self.low), self.high)
+        if n_steps := self._n_steps:
+            k = round((number - self.low) / (self.step or 1))
+            return float((min(k, n_steps - 1) + 0.5) / n_steps)
+        number = float(np.log(number)) if self.log else number
+        return float((number - low) / (high - low)) if high > low else 0.5
+
+    def snapped(self, places: Places) -> Places:
+        """Return the places of the numbers at these places."""
+        if n_steps := self._n_steps:
+            return (np.minimum(np.floor(places * n_steps), n_steps - 1) + 0.5) / n_steps
+        if not self.whole:
+            return places
+        low, high = self._ends()
+        whole = np.rint(np.exp(low + places * (high - low)))
+        found: Places = np.log(np.clip(whole, self.low, self.high))
+        return (found - low) / (high - low)
+
+    def described(self) -> Any:
+        """Return ends, scale and steps."""
+        return {name: value for name, value in vars(self).items() if value}
+
+
+@dataclass(frozen=True)
+class Quantiles(_Numbers):
+    """Numbers of a distribution with ``cdf`` and ``ppf`` (scipy) or ``inv_cdf``."""
+
+    distribution: Any
+
+    @property
+    def _is_discrete(self) -> bool:
+        return hasattr(self.distribution, "pmf")
+
+    def value(self, place: float) -> float | int:
+        """Return the quantile of a place."""
+        given = self.distribution
+        quantile = given.ppf if hasattr(given, "ppf") else given.inv_cdf
+        found = quantile(min(max(place, 1e-12), 1.0 - 1e-12))
+        return int(found) if self._is_discrete else float(found)
+
+    def place(self, value: Any) -> float:
+        """Return how much of the distribution lies below a number."""
+        return float(self._places(value))
+
+    def _places(self, values: Any) -> Any:
+        below = self.distribution.cdf(values)
+        half = 0.5 * self.distribution.pmf(values) if self._is_discrete else 0.0
+        return below - half
+
+    def snapped(self, places: Places) -> Places:
+        """Return the places of the quantiles of these places."""
+        if not self._is_discrete:
+            return places
+        inside = np.clip(places, 1e-12, 1.0 - 1e-12)
+        return np.asarray(self._places(self.distribution.ppf(inside)), dtype=float)
+
+    def described(self) -> Any:
+        """Return name and arguments of the distribution, or its digest."""
+        given: Any = self.distribution
+        name = getattr(getattr(given, "dist", None), "name", None)  # of scipy
+        if name is None:
+            return described(given)
+        return {"distribution": name, "of": described((given.args, given.kwds))}
+
+
+class Choices:
+    """Some values, each as likely as its weight; numbers among themselves in order."""
+
+    is_finite = True
+
+    def __init__(
+        self,
+        values: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        *,
+        ordered: bool = False,
+    ) -> None:
+        given = [plain(value) for value in values]
+        shares = [1.0] * len(given) if weights is None else [float(w) for w in weights]
+        found: dict[Any, Any] = {}
+        total: dict[Any, float] = {}
+        for value, share in zip(given, shares, strict=True):
+            key = self._key(value)
+            found.setdefault(key, value)
+            total[key] = total.get(key, 0.0) + share
+        is_numeric = all(is_number(value) for value in found.values())
+        keys = sorted(found, key=found.__getitem__) if is_numeric else list(found)
+        self.values = [found[key] for key in keys]
+        self.is_category = not (ordered or is_numeric)
+        self._codes = {key: code for code, key in enumerate(keys)}
+        self._is_numeric = is_numeric
+        parts = np.array([total[key] for key in keys])
+        self._ends = np.cumsum(parts) / parts.sum()
+        self._middles = self._ends - 0.5 * parts / parts.sum()
+
+    @staticmethod
+    def _key(value: Any) -> Any:
+        value = plain(value)
+        return type(value), key_of(value)  # 1 is not True
+
+    @property
+    def listed(self) -> Sequence[Any]:
+        """The values, each once."""
+        return self.values
+
+    def codes(self, places: Places) -> NDArray[np.int64]:
+        """Return the numbers of the values at these places; -1 for none of them."""
+        codes = np.searchsorted(self._ends, places, side="right")
+        return np.where(np.isnan(places), -1, np.minimum(codes, len(self.values) - 1))
+
+    def value(self, place: float) -> Any:
+        """Return the value at a place."""
+        return self.values[int(self.codes(np.array(place)))]
+
+    def place(self, value: Any) -> float:
+        """Return the place of a value; NaN for a category that is none of them."""
+        code = self._codes.get(self._key(value))
+        if code is None and is_number(value) and self._is_numeric:
+            numbers = np.array([float(one) for one in self.values])
+            code = int(np.argmin(np.abs(numbers - float(value))))
+        if code is None:
+            return math.nan if self.is_category else 0.5
+        return float(self._middles[code])
+
+    def snapped(self, places: Places) -> Places:
+        """Return the places of the values at these places."""
+        return np.where(np.isnan(places), math.nan, self._middles[self.codes(places)])
+
+    def columns(self, places: Places) -> list[Places]:
+        """Return ranks of what has an order, else a column per value."""
+        codes, n = self.codes(places), len(self.values)
+        if n == 1:
+            return []
+        if not self.is_category:
+            return [np.where(codes < 0, 0.5, codes / (n - 1))]
+        return [ROOT * (codes == code) for code in range(n)]
+
+    def described(self) -> Any:
+        """Return the values with their places."""
+        return {
+            "values": [described(value) for value in self.values],
+            "ends": self._ends.tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class Drawn(_Numbers):
+    """Values that can be drawn, and have no places: a distribution with ``rvs``."""
+
+    distribution: Any
+
+    def value(self, place: float) -> Any:
+        """Return the value that is drawn with the place as seed."""
+        random = np.random.RandomState(int(place * 2**32))
+        return plain(self.distribution.rvs(random_state=random))
+
+    def place(self, value: Any) -> float:
+        """Return the middle, as nothing is known of it."""
+        return 0.5
+
+    def described(self) -> Any:
+        """Return its digest."""
+        return described(self.distribution)
+
+
+def is_distribution(value: Any) -> bool:
+    """Return whether a value says what a parameter can be, as a library has it."""
+    has_ends = all(hasattr(value, name) for name in ("low", "high", "log"))
+    return has_ends or hasattr(value, "rvs") or hasattr(value, "choices")
+
+
+def kind_of(name: str, given: Any) -> Kind:
+    """Return the kind of a parameter: a list, or a distribution of any library."""
+    if isinstance(given, Interval | Quantiles | Choices | Drawn):
+        return given
+    if hasattr(given, "ppf") and hasattr(given, "cdf"):
+        return Quantiles(given)
+    if hasattr(given, "choices"):  # of Optuna, ConfigSpace
+        return Choices(given.choices, getattr(given, "probabilities", None))
+    if hasattr(given, "sequence"):
+        return Choices(given.sequence, ordered=True)
+    low: Any = getattr(given, "low", None)  # of Optuna
+    high: Any = getattr(given, "high", None)
+    if not is_number(low) and not hasattr(given, "sigma") and hasattr(given, "lower"):
+        low, high = plain(given.lower), plain(given.upper)  # of ConfigSpace
+    if is_number(low) and is_number(high) and hasattr(given, "log"):
+        step, whole = getattr(given, "step", None), isinstance(low, int)
+        return Interval(low, high, bool(given.log), None if given.log else step, whole)
+    if hasattr(given, "value") and hasattr(given, "default_value"):  # a constant
+        return Choices([given.value])
+    if hasattr(given, "rvs"):
+        return Drawn(given)
+    listed = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
+    if not listed or not len(given):
+        msg = (
+            f"a space must give {name!r} a list of values, not empty, or a "
+            f"distribution, with rvs or of Optuna; got {shown(given)}"
+        )
+        raise InvalidParameterError(msg)
+    return Choices(given)
+
+
+def place_of(value: Any, kind: Kind) -> float:
+    """Return the place of a value; the middle if it is to be a number, and is none."""
+    return kind.place(value) if kind.is_finite or is_number(value) else 0.5
