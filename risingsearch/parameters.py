@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,51 +43,43 @@ def key_of(value: Any) -> Any:
     return value
 
 
-class Kind(Protocol):
-    """The values of a parameter, along its coordinate from 0 to 1."""
+class Kind:
+    """The values of a parameter, along its coordinate from 0 to 1.
 
-    is_category: bool  # whether values near each other have nothing in common
-    is_finite: bool  # whether the values are a list
+    By default they are numbers without end, whose places are their features.
+    """
+
+    is_category = False  # whether values near each other have nothing in common
+    is_finite = False  # whether the values are a list
 
     @property
     def listed(self) -> Sequence[Any] | None:
         """All values; None if there is no end of them."""
-        ...
+        return None
 
     def value(self, place: float) -> Any:
         """Return the value at a place."""
-        ...
+        raise NotImplementedError
+
+    def values_at(self, places: Places) -> list[Any]:
+        """Return the values at some places."""
+        return [self.value(place) for place in places.tolist()]
 
     def place(self, value: Any) -> float:
         """Return the place of a value, the middle of its part of the coordinate."""
-        ...
+        raise NotImplementedError
 
     def snapped(self, places: Places) -> Places:
         """Return the places of the values at these places."""
-        ...
+        return places
 
     def columns(self, places: Places) -> list[Places]:
         """Return the features of the values at these places."""
-        ...
+        return [self.snapped(places)]
 
     def described(self) -> Any:
         """Return all that tells it from others, as JSON."""
-        ...
-
-
-class _Numbers:
-    """Numbers whose places are their features."""
-
-    is_category = is_finite = False
-    listed: Sequence[Any] | None = None
-
-    def columns(self, places: Places) -> list[Places]:
-        """Return the places."""
-        return [self.snapped(places)]
-
-    def snapped(self, places: Places) -> Places:
-        """Return the places, of which each has a value."""
-        return places
+        raise NotImplementedError
 
 
 def exact(number: Any) -> Decimal:
@@ -96,7 +88,7 @@ def exact(number: Any) -> Decimal:
 
 
 @dataclass(frozen=True)
-class Interval(_Numbers):
+class Interval(Kind):
     """Numbers between two ends, even or in the logarithm; perhaps at equal steps."""
 
     low: float
@@ -125,7 +117,7 @@ class Interval(_Numbers):
         return int(found) if self.whole else float(found)
 
     @property
-    def listed(self) -> Sequence[Any] | None:  # type: ignore[override]
+    def listed(self) -> Sequence[Any] | None:
         """The numbers at the steps, or the whole ones."""
         if self.whole:
             return range(int(self.low), int(self.high) + 1, int(self.step or 1))
@@ -169,7 +161,7 @@ class Interval(_Numbers):
 
 
 @dataclass(frozen=True)
-class Quantiles(_Numbers):
+class Quantiles(Kind):
     """Numbers of a distribution with ``cdf`` and ``ppf`` (scipy) or ``inv_cdf``."""
 
     distribution: Any
@@ -180,10 +172,15 @@ class Quantiles(_Numbers):
 
     def value(self, place: float) -> float | int:
         """Return the quantile of a place."""
-        given = self.distribution
-        quantile = given.ppf if hasattr(given, "ppf") else given.inv_cdf
-        found = quantile(min(max(place, 1e-12), 1.0 - 1e-12))
-        return int(found) if self._is_discrete else float(found)
+        return self.values_at(np.array([place]))[0]
+
+    def values_at(self, places: Places) -> list[float | int]:
+        """Return the quantiles of some places, for scipy all at once."""
+        given, inside = self.distribution, np.clip(places, 1e-12, 1.0 - 1e-12)
+        if not hasattr(given, "ppf"):
+            return [given.inv_cdf(place) for place in inside.tolist()]
+        found = np.asarray(given.ppf(inside), dtype=float).tolist()
+        return list(map(int, found)) if self._is_discrete else found
 
     def place(self, value: Any) -> float:
         """Return how much of the distribution lies below a number."""
@@ -210,7 +207,7 @@ class Quantiles(_Numbers):
         return {"distribution": name, "of": described((given.args, given.kwds))}
 
 
-class Choices:
+class Choices(Kind):
     """Some values, each as likely as its weight; numbers among themselves in order."""
 
     is_finite = True
@@ -291,7 +288,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Drawn(_Numbers):
+class Drawn(Kind):
     """Values that can be drawn, and have no places: a distribution with ``rvs``."""
 
     distribution: Any

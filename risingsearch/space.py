@@ -152,10 +152,16 @@ class Space:
 
     def sample(self, rng: np.random.Generator) -> Params:
         """Return a random configuration that is allowed."""
-        for _ in range(TRIES):
-            params = self.from_unit(rng.random(len(self.coordinates)))
-            if self.permits(params):
-                return params
+        return next(self._allowed(rng, 1))
+
+    def _allowed(self, rng: np.random.Generator, at_once: int) -> Iterator[Params]:
+        """Yield random configurations that are allowed, without end."""
+        n_forbidden = 0
+        while n_forbidden < TRIES:
+            for params in self._at(rng.random((at_once, len(self.coordinates)))):
+                n_forbidden = 0 if self.permits(params) else n_forbidden + 1
+                if n_forbidden == 0:
+                    yield params
         msg = f"the space forbids {TRIES:,} draws in a row: allow more of it"
         raise InvalidParameterError(msg)
 
@@ -182,11 +188,12 @@ class Space:
                 return Configurations(everything, None)
         found: dict[Any, Params] = {}
         n_in_vain = 0
-        while len(found) < n and n_in_vain < TRIES_PER_KNOWN * (len(found) + 50):
-            params = self.sample(rng)
+        for params in self._allowed(rng, n):
             key = tuple((name, key_of(value)) for name, value in params.items())
             n_in_vain = n_in_vain + 1 if key in found else 0
             found.setdefault(key, params)
+            if len(found) == n or n_in_vain > TRIES_PER_KNOWN * (len(found) + 50):
+                break
         is_open = self.is_open and len(found) == n
         return Configurations(found.values(), self if is_open else None)
 
@@ -203,12 +210,19 @@ class Space:
 
     def from_unit(self, unit: ArrayLike) -> Params:
         """Return the configuration at a point, perhaps one that is not allowed."""
-        values: Params = {}
-        for one, place in zip(self.coordinates, np.asarray(unit).tolist(), strict=True):
-            if one.is_active(values):
-                values[one.name] = one.kind.value(place)
-        values.pop(PART, None)
-        return values
+        [params] = self._at(np.asarray(unit, dtype=float)[None, :])
+        return params
+
+    def _at(self, rows: Places) -> list[Params]:
+        """Return the configurations at some points."""
+        found: list[Params] = [{} for _ in rows]
+        for one, places in zip(self.coordinates, rows.T, strict=True):
+            for values, value in zip(found, one.kind.values_at(places), strict=True):
+                if one.is_active(values):
+                    values[one.name] = value
+        for values in found:
+            values.pop(PART, None)
+        return found
 
     def to_unit(self, params: Mapping[str, Any]) -> Places:
         """Return the point of a configuration.

@@ -5,6 +5,8 @@ import pickle
 import ConfigSpace
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
@@ -72,6 +74,21 @@ def test_each_of_some_values_has_its_part_of_the_coordinate(name):
     assert len(np.unique(features, axis=0)) == len(values)
     snapped = [space.to_unit({"rate": one}) for one in found]
     np.testing.assert_allclose(features, space.features(snapped))
+
+
+@given(st.integers(-50, 50), st.integers(0, 300), st.sampled_from([0.125, 0.5, 3]))
+def test_numbers_are_at_their_steps(low, n, step):
+    given = FloatDistribution(low, low + n * step, step=step)
+    space = Space.of({"a": given})
+    assert all(given._contains(space.from_unit(x)["a"]) for x in points(space, 20))
+
+
+@given(st.integers(1, 2**40), st.integers(0, 2**40), st.sampled_from([0, 1, 7]))
+def test_whole_numbers_are_in_their_range(low, n, step):
+    log, step = step == 0, max(1, step)
+    given = IntDistribution(low, low + n * step, log=log, step=step)
+    space = Space.of({"a": given})
+    assert all(given._contains(space.from_unit(x)["a"]) for x in points(space, 20))
 
 
 @pytest.mark.parametrize("name", ["randint", "whole in the log", "at steps", "list"])

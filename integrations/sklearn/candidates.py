@@ -19,7 +19,6 @@ from risingsearch.integrations.sklearn.epoch_methods import (
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.parameters import is_distribution
-from risingsearch.search.arguments import IN_TIME
 from risingsearch.space import Configurations, Space
 
 Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -29,7 +28,7 @@ def draw_candidates(
     space: Given,
     n_candidates: int | str,
     random_state: Any,
-    recommended: int | None,
+    recommended: int,
     n_epochs: int | None = None,
     *,
     prior: bool = False,
@@ -41,7 +40,9 @@ def draw_candidates(
     found = Configurations(candidates, None)
     if spaces:
         n_given = len(candidates) + n_enqueued
-        n = _how_many(n_candidates, recommended, n_epochs, n_given)
+        n = max(1, min(recommended, n_epochs or recommended) - n_given)
+        if n_candidates != "auto":
+            n = checked_int("n_candidates", n_candidates, 1)
         seed = check_random_state(random_state).randint(2**31 - 1)
         drawn = Space.of(spaces).draw(n, np.random.default_rng(seed))
         if len(drawn) < n and n_candidates != "auto":
@@ -98,19 +99,6 @@ def _is_space(part: Mapping[str, Any]) -> bool:
 
 def _is_choice(value: Any) -> bool:
     return is_distribution(value) or isinstance(value, (list, np.ndarray, range))
-
-
-def _how_many(
-    n_candidates: int | str,
-    recommended: int | None,
-    n_epochs: int | None,
-    n_given: int,
-) -> int:
-    """Return how many configurations to draw besides those that are given."""
-    if n_candidates != "auto":
-        return checked_int("n_candidates", n_candidates, 1)
-    limits = [recommended or IN_TIME] + [n for n in [n_epochs] if n is not None]
-    return max(1, min(limits) - n_given)
 
 
 def _what_matters(params: Mapping[str, Any]) -> frozenset[Any]:

@@ -15,6 +15,9 @@ from risingsearch.policies import (
     resolve_policy,
 )
 
+IN_TIME = 500
+"""Configurations drawn under a budget in time; those never opened cost nothing."""
+
 SHORTEST_LOOK = "shortest_look"
 """The parameter of a policy that says how long it looks at a new arm at least."""
 
@@ -115,13 +118,16 @@ def recommended_candidates(
     policy_params: Mapping[str, Any] | None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
-) -> int | None:
+    **_: Any,
+) -> int:
     """Return how many configurations the policy's own rule asks for.
 
-    None where it cannot be known: a policy without a name, a budget not in epochs.
+    ``IN_TIME``, or the epochs if they are fewer, where the rule is unknown: of a policy
+    without a name, or with a budget that is not in epochs.
     """
-    if Budget.of(budget).epochs is None or not isinstance(policy, str):
-        return None
+    epochs = Budget.of(budget).epochs
+    if epochs is None or not isinstance(policy, str):
+        return min(IN_TIME, epochs or IN_TIME)
     chosen = choose_policy(
         policy,
         budget,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from itertools import islice
 from statistics import NormalDist
@@ -156,125 +156,88 @@ Parameter = Annotated[
 ]
 
 
-class ParameterSpace:
-    """The configurations of some parameters; a ValueError if they are invalid."""
-
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self.parameters = parameters
-        self.names = list(parameters)
-        for k, (name, parameter) in enumerate(parameters.items()):
-            if not _NAME.fullmatch(name):
-                msg = (
-                    f"parameters.{name}: a name has letters, digits, _, - and dots, "
-                    "and begins with a letter"
-                )
-                raise ValueError(msg)
-            before = self.names[:k]
-            if unknown := sorted(parameter.when.keys() - {*before}):
-                msg = (
-                    f"parameters.{name}.when names {unknown}: it may name parameters "
-                    f"that stand before it, {sorted(before)}"
-                )
-                raise ValueError(msg)
-            for other, wanted in parameter.when.items():
-                possible = parameters[other].kind.listed
-                for value in wanted if isinstance(wanted, list) else [wanted]:
-                    if isinstance(possible, list) and value not in possible:
-                        msg = (
-                            f"parameters.{name}.when.{other}: {value!r} is none of its "
-                            f"values, {possible}"
-                        )
-                        raise ValueError(msg)
-
-    def check_configuration(self, place: str, params: Mapping[str, Any]) -> None:
-        """Raise a ValueError unless each parameter that applies has a value."""
-        if unknown := sorted(params.keys() - self.parameters.keys()):
+def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
+    """Return the space of some parameters; a ValueError if they are invalid."""
+    names = list(parameters)
+    for k, (name, parameter) in enumerate(parameters.items()):
+        if not _NAME.fullmatch(name):
             msg = (
-                f"{place} names {unknown[0]!r}, which is none of the parameters, "
-                f"{', '.join(self.names)}"
+                f"parameters.{name}: a name has letters, digits, _, - and dots, "
+                "and begins with a letter"
             )
             raise ValueError(msg)
-        for name, parameter in self.parameters.items():
-            if parameter.applies(params) != (name in params):
-                needs = "leaves out" if name not in params else "has"
-                msg = (
-                    f"{place} {needs} {name!r}: it gives a value to each parameter "
-                    "that applies, by its when, and to no other"
-                )
-                raise ValueError(msg)
-
-    @property
-    def space(self) -> Space:
-        """The space of the parameters."""
-        return Space(
-            Coordinate(
-                name,
-                one.kind,
-                tuple(one.when),
-                one.applies if one.when else None,
-                one.when or None,
+        before = names[:k]
+        if unknown := sorted(parameter.when.keys() - {*before}):
+            msg = (
+                f"parameters.{name}.when names {unknown}: it may name parameters "
+                f"that stand before it, {sorted(before)}"
             )
-            for name, one in self.parameters.items()
+            raise ValueError(msg)
+        for other, wanted in parameter.when.items():
+            possible = parameters[other].kind.listed
+            for value in wanted if isinstance(wanted, list) else [wanted]:
+                if isinstance(possible, list) and value not in possible:
+                    msg = (
+                        f"parameters.{name}.when.{other}: {value!r} is none of its "
+                        f"values, {possible}"
+                    )
+                    raise ValueError(msg)
+    return Space(
+        Coordinate(name, one.kind, tuple(one.when), one.applies, one.when)
+        if one.when
+        else Coordinate(name, one.kind)
+        for name, one in parameters.items()
+    )
+
+
+def space_in(content: dict[str, Any]) -> Space:
+    """Return the space of a file of ConfigSpace; a ValueError if it holds none."""
+    try:
+        from ConfigSpace import ConfigurationSpace
+    except ModuleNotFoundError as error:
+        raise missing("ConfigSpace", "configspace") from error
+
+    try:
+        given = ConfigurationSpace.from_serialized_dict(deepcopy(content))
+    except Exception as error:  # of many kinds
+        msg = f"space is not what ConfigSpace has written ({error!r})"
+        raise ValueError(msg) from error
+    if not len(given):
+        msg = "space has no hyperparameters: write it with ConfigSpace's to_yaml"
+        raise ValueError(msg)
+    return Space.of(given)
+
+
+def check_configuration(space: Space, place: str, params: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless each parameter that applies has a value."""
+    if unknown := sorted(params.keys() - {*space.names}):
+        msg = (
+            f"{place} names {unknown[0]!r}, which is none of the parameters, "
+            f"{', '.join(space.names)}"
         )
-
-    def every(self) -> Iterator[dict[str, Any]]:
-        """Return all configurations, or raise an error if there is no end of them."""
-        for name, parameter in self.parameters.items():
-            if parameter.kind.listed is None:
-                msg = (
-                    f"candidates: all, and parameters.{name} has no end of them: say "
-                    "how many are drawn, or give it a step or values"
-                )
-                raise InvalidParameterError(msg)
-        return self.space.every()
-
-
-class ImportedSpace:
-    """The configurations of a ConfigSpace, as its file has it."""
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        try:
-            from ConfigSpace import ConfigurationSpace
-        except ModuleNotFoundError as error:
-            raise missing("ConfigSpace", "configspace") from error
-
-        try:
-            self._given = ConfigurationSpace.from_serialized_dict(deepcopy(content))
-        except Exception as error:  # of many kinds
-            msg = f"space is not what ConfigSpace has written ({error!r})"
-            raise ValueError(msg) from error
-        self.names = list(self._given)
-        if not self.names:
-            msg = "space has no hyperparameters: write it with ConfigSpace's to_yaml"
+        raise ValueError(msg)
+    for one in space.coordinates:
+        if one.is_active(params) != (one.name in params):
+            needs = "leaves out" if one.name not in params else "has"
+            msg = (
+                f"{place} {needs} {one.name!r}: it gives a value to each parameter "
+                "that applies, by its when, and to no other"
+            )
             raise ValueError(msg)
-
-    def check_configuration(self, place: str, params: Mapping[str, Any]) -> None:
-        """Raise a ValueError unless the configuration is one of the space."""
-        from ConfigSpace import Configuration
-
-        try:
-            Configuration(self._given, values=dict(params))
-        except Exception as error:  # of many kinds
-            problem = " ".join(str(error).split())
-            msg = f"{place} is not a configuration of the space ({problem})"
-            raise ValueError(msg) from error
-
-    @property
-    def space(self) -> Space:
-        """The space of the file."""
-        return Space.of(self._given)
-
-    def every(self) -> Iterator[dict[str, Any]]:
-        """Raise an error: a ConfigSpace is drawn from."""
-        msg = "candidates: all needs parameters; with a space say how many are drawn"
-        raise InvalidParameterError(msg)
+    if not space.permits(params):
+        msg = f"{place} is what the space forbids: leave it out"
+        raise ValueError(msg)
 
 
-CandidateSpace = ParameterSpace | ImportedSpace
-
-
-def all_of(space: CandidateSpace) -> list[dict[str, Any]]:
+def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
+    for one in space.coordinates:
+        if one.kind.listed is None:
+            msg = (
+                f"candidates: all, and {one.name} has no end of them: say how many "
+                "are drawn, or give it a step or values"
+            )
+            raise InvalidParameterError(msg)
     found = list(islice(space.every(), MOST_CANDIDATES + 1))
     if len(found) > MOST_CANDIDATES:
         msg = (

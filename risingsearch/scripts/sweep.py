@@ -49,16 +49,16 @@ from risingsearch.scripts.settings import (
 )
 from risingsearch.scripts.space import (
     MOST_CANDIDATES,
-    CandidateSpace,
     Categorical,
-    ImportedSpace,
     Integer,
     Normal,
     Parameter,
-    ParameterSpace,
     Uniform,
     Value,
     all_of,
+    check_configuration,
+    space_in,
+    space_of,
 )
 from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.gpus import (
@@ -68,7 +68,7 @@ from risingsearch.search.gpus import (
     is_divisible,
     placed,
 )
-from risingsearch.space import Configurations
+from risingsearch.space import Configurations, Space
 from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
@@ -202,7 +202,7 @@ class Sweep(Strict):
             )
             raise ValueError(msg)
         for i, params in enumerate(self.enqueue):
-            space.check_configuration(f"enqueue[{i}]", params)
+            check_configuration(space, f"enqueue[{i}]", params)
             if params in self.enqueue[:i]:
                 msg = f"enqueue[{i}] was enqueued before: name each configuration once"
                 raise ValueError(msg)
@@ -311,18 +311,16 @@ class Sweep(Strict):
         return Configurations(everybody.values(), drawn.space)
 
     @property
-    def candidate_space(self) -> CandidateSpace:
+    def candidate_space(self) -> Space:
         """Space that configurations are drawn from."""
-        if self.space is not None:
-            return ImportedSpace(self.space)
-        return ParameterSpace(self.parameters)
+        return space_of(self.parameters) if self.space is None else space_in(self.space)
 
     def _different(self) -> Configurations:
         space = self.candidate_space
         if self.candidates == "all":
             return Configurations(all_of(space), None)
         rng = np.random.default_rng(None if self.seed is None else [self.seed, 1])
-        return space.space.draw(self.n_candidates, rng)
+        return space.draw(self.n_candidates, rng)
 
     def earlier(self) -> list[Source] | None:
         """Return the earlier searches to learn from, not read yet."""
@@ -343,21 +341,7 @@ class Sweep(Strict):
             return len(self._different())
         if self.candidates != "auto":
             return self.candidates
-        advised = recommended_candidates(
-            self.policy,
-            self.budget,
-            self.max_epochs,
-            self.policy_params,
-            self.min_epochs,
-            self.epochs_per_job,
-        )
-        if advised is None:
-            msg = (
-                f"candidates: with a budget in {self.budget.unit} say how many "
-                "configurations are drawn; got 'auto'"
-            )
-            raise InvalidParameterError(msg)
-        return min(advised, MOST_CANDIDATES)
+        return min(recommended_candidates(**dict(self)), MOST_CANDIDATES)
 
 
 def read_sweep(path: Path) -> Sweep:

@@ -22,9 +22,6 @@ from risingsearch.scheduling.policy_choice import choose_policy, recommended_can
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.space import Configurations, Space
 
-IN_TIME = 500
-"""Drawn under a budget in time; those never opened cost nothing."""
-
 
 def proposer_of(
     given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
@@ -229,12 +226,7 @@ def slots_in(given: Mapping[str, Any], rng: np.random.Generator) -> Configuratio
     if not space.coordinates:
         msg = "the space is empty: give at least one parameter"
         raise InvalidParameterError(msg)
-    if n is None:
-        names = ("policy", "budget", "max_epochs", "policy_params", "min_epochs")
-        of_rule = {name: given[name] for name in (*names, "epochs_per_job")}
-        recommended = recommended_candidates(**of_rule)
-        n = min(recommended or IN_TIME, given["budget"].epochs or IN_TIME)
-    return space.draw(n, rng)
+    return space.draw(recommended_candidates(**given) if n is None else n, rng)
 
 
 def _shown(params: Mapping[str, Any]) -> Any:

@@ -186,7 +186,7 @@ def test_macros(macro, words):
         ({"max_epochs": None}, "W&B has no keys for them"),
         ({"job": "j"}, "job has no equal here"),
         ({"method": "tpe"}, "method must be one of bayes, grid, random; got 'tpe'"),
-        ({"method": "grid"}, "parameters.lr has no end of them"),
+        ({"method": "grid"}, "and lr has no end of them"),
         ({"metric": None}, "metric must be a mapping, and not empty; got None"),
         ({"metric": {"goal": "minimize"}}, "metric must have a name"),
         ({"metric": {"name": "a", "goal": "max"}}, "direction must be 'maximize' or"),

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scripts import space
-from risingsearch.scripts.space import Integer, LogUniform, Normal, Uniform
+from risingsearch.scripts.space import Integer, Uniform
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 
 LOWS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3))
@@ -65,20 +64,6 @@ def test_a_whole_number_is_at_its_steps(low, more, step, log, seed):
         assert value in range(low, high + 1, step)
 
 
-@pytest.mark.parametrize(
-    ("parameter", "same"),
-    [
-        (Uniform(type="uniform", low=-1, high=3), stats.uniform(-1, 4)),
-        (LogUniform(type="log-uniform", low=0.01, high=9), stats.loguniform(0.01, 9)),
-        (Normal(type="normal", mu=3, sigma=2), stats.norm(3, 2)),
-    ],
-)
-def test_numbers_are_spread_as_by_scipy(parameter, same):
-    assert stats.kstest(draws(parameter, n=400), same.cdf).pvalue > 0.01
-    assert draws(parameter) == draws(parameter)
-    assert draws(parameter) != draws(parameter, seed=1)
-
-
 def test_all_configurations_are_those_that_draws_find():
     listed = [json.dumps(one) for one in sweep_of(PARAMETERS, candidates="all").draw()]
     drawn = [json.dumps(one) for one in sweep_of(PARAMETERS, candidates=500).draw()]
@@ -89,8 +74,8 @@ def test_all_configurations_are_those_that_draws_find():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"a": {"type": "uniform", "low": 0, "high": 1}}, "parameters.a has no end of"),
-        ({"a": {"type": "normal", "mu": 0, "sigma": 1}}, "parameters.a has no end of"),
+        ({"a": {"type": "uniform", "low": 0, "high": 1}}, "all, and a has no end of"),
+        ({"a": {"type": "normal", "mu": 0, "sigma": 1}}, "all, and a has no end of"),
         (
             {name: {"type": "int", "low": 1, "high": 20} for name in "ab"},
             "candidates: all are more than 300 configurations; say how many are drawn",
@@ -177,8 +162,8 @@ def test_the_space_may_be_a_file_of_configspace(tmp_path, suffix):
         ({"space": {"x": 1}}, "space has no hyperparameters"),
         ({"space": 3}, "space must be a valid dictionary"),
         ({"parameters": {"a": LR}}, "say what is searched: parameters, or space"),
-        ({"enqueue": [{"lr": 5, "kind": "sgd"}]}, "enqueue[0] is not a configuration"),
-        ({"candidates": "all"}, "candidates: all needs parameters"),
+        ({"enqueue": [{"lr": 5, "kind": "sgd"}]}, "enqueue[0] leaves out 'momentum'"),
+        ({"candidates": "all"}, "candidates: all, and lr has no end of them"),
     ],
 )
 def test_invalid_spaces(tmp_path, changes, message):

@@ -9,7 +9,7 @@ from risingsearch.integrations.sklearn.candidates import draw_candidates
 GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
 
 
-def drawn(space, n_candidates="auto", recommended=None, n_epochs=None, seed=0):
+def drawn(space, n_candidates="auto", recommended=500, n_epochs=None, seed=0):
     return draw_candidates(space, n_candidates, seed, recommended, n_epochs)
 
 
@@ -101,7 +101,6 @@ class TestNumber:
         [
             ("auto", 4, None, 4),
             ("auto", 9, None, 6),
-            ("auto", None, None, 6),
             ("auto", 4, 3, 3),
             (2, 4, 9, 2),
         ],
