@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from risingsearch.parameters import Choices, Interval
 from risingsearch.scheduling.open_space import (
     FEWEST,
     OpenSpaceProposer,
@@ -12,7 +13,7 @@ from risingsearch.scheduling.open_space import (
     standardised,
 )
 from risingsearch.scheduling.proposers import Opened
-from risingsearch.space import Choices, Coordinate, Interval, Space
+from risingsearch.space import Coordinate, Space
 
 SPACE = Space.of({"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)})
 UNOPENED = np.array([999])
