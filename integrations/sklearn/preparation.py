@@ -173,7 +173,7 @@ def _candidates(
         prior=cv.prior is not None,
         n_enqueued=len(enqueue),
     )
-    candidates, first = with_enqueued(drawn, enqueue)
+    candidates, first = with_enqueued(drawn, enqueue, drawn.space)
     check_trainable(cv.estimator, candidates, resource)
     return Configurations(candidates, drawn.space), first
 

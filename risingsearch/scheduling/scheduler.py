@@ -329,6 +329,11 @@ class Scheduler:
             return self._decider.stop_reason() if self.done else None
         return None
 
+    def copy(self) -> Scheduler:
+        """Return a copy that shares the proposer: it is for events, not decisions."""
+        proposer = self._decider.proposer
+        return deepcopy(self, {id(proposer): proposer})
+
     def with_all_results(self) -> Scheduler:
         """Return a copy to which all results are applied; itself if they are.
 
@@ -336,7 +341,7 @@ class Scheduler:
         """
         if not self._arms.holds_results:
             return self
-        copy = deepcopy(self)
+        copy = self.copy()
         while copy._arms.holds_results:
             copy._decider.apply()
         return copy

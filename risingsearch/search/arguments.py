@@ -20,7 +20,7 @@ from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
 from risingsearch.scheduling.policy_choice import choose_policy, recommended_candidates
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
-from risingsearch.space import Configurations, Space
+from risingsearch.space import PART, Configurations, Space
 
 
 def proposer_of(
@@ -127,7 +127,9 @@ def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str
 
 
 def with_enqueued(
-    candidates: Sequence[Mapping[str, Any]], enqueue: Iterable[Mapping[str, Any] | int]
+    candidates: Sequence[Mapping[str, Any]],
+    enqueue: Iterable[Mapping[str, Any] | int],
+    space: Space | None = None,
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """Return all candidates, and which arms are opened first."""
     everyone = [dict(params) for params in candidates]
@@ -136,7 +138,7 @@ def with_enqueued(
         if isinstance(one, Integral):
             first.append(int(one))
             continue
-        _check_parameters(one, candidates)
+        _check_parameters(one, candidates, space)
         same = (arm for arm, each in enumerate(everyone) if _is_same(one, each))
         arm = next(same, len(everyone))
         if arm in first:
@@ -160,12 +162,13 @@ def checked_enqueue(enqueue: Any) -> list[Any]:
 
 
 def _check_parameters(
-    one: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
+    one: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], space: Space | None
 ) -> None:
-    unknown = [name for name in one if not any(name in each for each in candidates)]
-    if unknown:
-        known = sorted({name for each in candidates for name in each})
-        msg = f"enqueue names {unknown[0]!r}; candidates have {', '.join(known)}"
+    known = {*space.names} - {PART} if space else set()
+    known.update(name for each in candidates for name in each)
+    if unknown := [name for name in one if name not in known]:
+        names = ", ".join(sorted(known))
+        msg = f"enqueue names {unknown[0]!r}; candidates have {names}"
         raise InvalidParameterError(msg)
 
 

@@ -247,7 +247,9 @@ def _with_candidates(given: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]
     space = getattr(given["candidates"], "space", given.get("space"))
     given["space"] = space
     candidates = checked_candidates(given["candidates"])
-    given["candidates"], given["enqueue"] = with_enqueued(candidates, given["enqueue"])
+    given["candidates"], given["enqueue"] = with_enqueued(
+        candidates, given["enqueue"], space
+    )
     return given["candidates"]  # type: ignore[no-any-return]
 
 

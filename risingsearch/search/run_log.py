@@ -9,7 +9,6 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -314,7 +313,7 @@ class RunLog:
                 apply(self.scheduler, event)
                 return
             self.begin()
-            apply(deepcopy(self.scheduler), event)  # an error changes nothing
+            apply(self.scheduler.copy(), event)  # an error changes nothing
             self._write(event)
             apply(self.scheduler, event)
 

@@ -232,6 +232,16 @@ class TestSpace:
         with pytest.raises(InvalidParameterError, match="the space is empty"):
             self.search(space={})
 
+    def test_what_is_enqueued_may_have_any_parameter_of_the_space(self):
+        parts = [{"arm": [0], "top": stats.uniform(), "speed": [1]}]
+        parts += [{"arm": [0], "top": stats.uniform(), "speed": [1], "rare": [3]}]
+        known = {"arm": 0, "top": 0.5, "speed": 1, "rare": 3}
+        space = Space.of(parts)
+        search = self.search(space=space, enqueue=[known], n_candidates=1)
+        assert known in search.candidates
+        with pytest.raises(InvalidParameterError, match="enqueue names 'other'"):
+            self.search(space=space, enqueue=[known | {"other": 1}])
+
     def test_what_is_enqueued_keeps_its_configuration(self):
         known = {"arm": 1, "top": 0.9, "speed": 1, "kind": "a"}
         search = self.search(proposer=self.proposer(), enqueue=[known], n_candidates=8)
