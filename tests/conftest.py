@@ -213,6 +213,9 @@ def ray_address():
     paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        # Else it starts workers before they are needed, and ends them a second later.
+        patch.setenv("RAY_prestart_worker_first_driver", "0")
+        patch.setenv("RAY_idle_worker_killing_time_threshold_ms", "3600000")
         for _ in range(TRIES):
             try:
                 ray.init(

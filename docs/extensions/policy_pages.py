@@ -90,7 +90,9 @@ def draw(arms, path):
         label = f"{name}: {n} of {PULLS} epochs"
         top.plot(pulls[:n], curve[:n], ".-", color=COLOURS[arm], lw=2.2, label=label)
         rounds = np.flatnonzero(arms == arm) + 1
-        strip.bar(rounds, 0.8, width=1.0, bottom=0.6 - arm, color=COLOURS[arm])
+        strip.vlines(
+            rounds, 0.6 - arm, 1.4 - arm, COLOURS[arm], lw=7.6, capstyle="butt"
+        )
     top.set(xlabel="epochs of the arm", ylabel="score", xlim=(0, PULLS + 1))
     top.legend(loc="lower right", frameon=False)
     strip.set(xlabel="epochs spent", xlim=(0.5, ROUNDS + 0.5), ylim=(-0.5, 1.5))

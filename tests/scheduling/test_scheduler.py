@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, namedtuple
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -207,14 +206,10 @@ def without(*names: str) -> Any:
     ("policy", "message"),
     [
         (Plain(), "with select and update; Plain has no fields: derive it from"),
-        (SimpleNamespace(**vars(Plain())), "SimpleNamespace has no fields"),
-        (None, "NoneType has no fields"),
         (arm_arrays(3, 9, 9), "tuple has no fields"),
-        (without("update"), "Kind has no update"),
         (without("select", "update"), "Kind has no select and no update"),
         (without()._replace(available=[True] * 3), "array available .* it has none"),
         (without()._replace(pulls_left=(9, 9, 9)), "array pulls_left .* it has none"),
-        (without()._replace(horizon=np.ones(2)), "horizon .* one of shape .2,."),
         (without()._replace(pulls_left=np.ones((3, 1))), "one of shape .3, 1."),
     ],
 )
@@ -250,26 +245,9 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ({"n_arms": None}, "give both n_arms and budget; got n_arms=None and budget=9"),
         ({"budget": None}, "give both n_arms and budget; got n_arms=3 and budget=None"),
         ({"n_arms": 0}, "n_arms must be a whole number of at least 1; got 0"),
-        ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
         ({"budget": 9.5}, "budget must be a whole number of at least 1; got 9.5"),
         ({"budget": Budget(seconds=9)}, "a budget in seconds needs max_epochs: how "),
-        ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1; got 0"),
-        (
-            {"epochs_per_job": 0},
-            "epochs_per_job must be a whole number of at least 1; got 0",
-        ),
-        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1; got 0"),
-        ({"max_failures": -1}, "max_failures must be a whole number of at least 0; "),
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
-        ({"seed": 0.5}, "seed must be"),
-        ({"n_arms": True}, "n_arms must be a whole number of at least 1; got True"),
-        ({"policy_params": 5}, "policy_params must be a dict of parameters; got 5"),
-        (
-            {"direction": "up"},
-            "direction must be one of 'maximize', 'minimize'; got 'up'",
-        ),
-        ({"deterministic": "yes"}, "deterministic must be True or False; got 'yes'"),
-        ({"error_score": "raise"}, "error_score must be a finite number; got 'raise'"),
         (
             {"opening_order": [0, 1]},
             "opening_order must name each of the 3 arms once; got [0, 1]",

@@ -166,15 +166,10 @@ def test_a_state_of_an_extended_search_brings_its_budget() -> None:
         ({"n_arms": 4}, "n_arms=3, the scheduler has n_arms=4"),
         ({"budget": Budget(cost=10)}, "budget_unit='epochs'"),
         ({"max_epochs": 9}, "max_epochs=8"),
-        ({"epochs_per_job": 2}, "epochs_per_job=None"),
         ({"direction": "minimize"}, "direction='maximize'"),
         ({"deterministic": True}, "deterministic=False"),
-        ({"n_jobs": 4, "deterministic": False}, "n_jobs=None"),
-        ({"error_score": 0.0}, "error_score=None"),
-        ({"max_failures": 1}, "max_failures=0"),
         ({"opening_order": [1, 0, 2]}, "opening_order[0]=0"),
         ({"enqueue": [0]}, "len(enqueue)=0"),
-        ({"min_epochs": 2}, "min_epochs=1"),
     ],
 )
 def test_a_state_of_another_search_is_refused(

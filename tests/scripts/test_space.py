@@ -93,22 +93,15 @@ def test_there_are_too_many_to_draw_all(monkeypatch, parameters, message):
     [
         ({"type": "uniform", "low": 1, "high": 0}, "low must be below high; got 1"),
         ({"type": "uniform", "low": 0, "high": 1, "step": 2}, "step 2 is wider than"),
-        ({"type": "uniform", "low": 0, "high": 1, "step": 0}, "a.step must be greater"),
-        (
-            {"type": "int", "low": 1, "high": 3, "step": 1.5},
-            "a.step must be a valid integer",
-        ),
         ({"type": "int", "low": 0, "high": 3, "log": True}, "must be at least 1; got"),
         ({"type": "int", "low": 1, "high": 3, "log": True, "step": 2}, "leave out one"),
         ({"type": "log-uniform", "low": 0, "high": 3}, "a.low must be greater than 0"),
-        ({"type": "normal", "mu": 0, "sigma": 0}, "a.sigma must be greater than 0"),
         ({"type": "choice", "values": [{"a": 1}]}, "a value is a number, text, true"),
         ({"type": "choice", "values": [math.nan]}, "a number must be finite"),
         (
             {"type": "choice", "values": []},
             "a.values: List should have at least 1 item",
         ),
-        ({"type": "beta", "a": 1, "b": 2}, "a.type must be one of 'uniform', 'log-"),
         ({"parameters": {"b": LR}}, "parameters.a needs a type"),
         (LR | {"when": {"z": 1}}, "parameters.a.when names ['z']"),
     ],

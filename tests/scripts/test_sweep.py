@@ -124,40 +124,13 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
             {"launcher": {"slurm": {"Partition": "gpu"}}},
             "launcher.slurm.Partition is no key of a sweep here (did you mean partit",
         ),
-        (
-            {"launcher": {"partition": "gpu"}},
-            "launcher.partition is no key of a sweep here (it stands below launcher.sl",
-        ),
         ({"xyz": 3}, "xyz is no key of a sweep here; got 3"),
         ({"metric": {"regexp": "a"}}, "metric.regex is missing"),
-        ({"metric": {"regexp": "a"}}, "metric.regexp is no key of a sweep here (did y"),
-        ({"regex": "a"}, "regex is no key of a sweep here (it stands below metric)"),
-        (
-            {"prior": [{"file": "a", "scores": "b"}]},
-            "scores is no key of a sweep here (d",
-        ),
-        (
-            {"tracker": {"mflow": {}}},
-            "mflow is no key of a sweep here (did you mean mlf",
-        ),
         (
             {"parameters": {"lr": {"type": "loguniform", "low": 1, "high": 2}}},
             "parameters.lr.type must be one of 'uniform', 'log-uniform', 'int', "
             "'normal', 'choice'; got \"loguniform\" (did you mean log-uniform?)",
         ),
-        (
-            {"parameters": {"lr": {"type": "xyz"}}},
-            "'normal', 'choice'; got \"xyz\"",
-        ),
-        (
-            {"parameters": {"lr": {"type": "choice", "value": [1, 2]}}},
-            "parameters.lr.value is no key of a sweep here (did you mean values?)",
-        ),
-        (
-            {"parameters": {"lr": {"type": "uniform", "low": 1, "hihg": 2}}},
-            "parameters.lr.hihg is no key of a sweep here (did you mean high?); got 2",
-        ),
-        ({"command": []}, "command: List should have at least 1 item"),
         ({"command": "train"}, "command must be a valid list; got"),
         ({"command": ["{}"]}, "the command names {}, which is neither a parameter"),
         ({"command": ["{"]}, "write {{ and }} for braces"),
@@ -169,9 +142,6 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and workers"),
         ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
         ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
-        ({"timeout": 1e12}, "timeout must be less than or equal to 1000000000; got"),
-        ({"patience": "5"}, 'patience must be a valid integer; got "5"'),
-        ({"workers": 10**9}, "workers must be less than or equal to 1000; got"),
         (
             {"enqueue": [{"rl": 0.1}]},
             "enqueue[0] names 'rl', which is none of the parameters, lr, layers, width",
@@ -181,13 +151,9 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
             {"enqueue": [KNOWN | {"optimizer": "sgd"}]},
             "enqueue[0] leaves out 'momentum': it gives a value to each parameter",
         ),
-        ({"budget": {"epochs": 1, "hours": 1}}, "budget: a Budget has one of epochs"),
-        ({"metric": {"regex": "("}}, "it is not a regular expression of Python (miss"),
         ({"metric": {"regex": "(a)(b)"}}, "this has 2"),
         ({"metric": {"regex": "{epoch}/9 | acc: {number}"}}, r"write \| where"),
-        ({"metric": {"regex": "[(] (?:a|b) | {number}"}}, r"write \| where"),
         ({"metric": {"regex": "a ([0-9]+)"}}, "add resume: false, which keeps scripts"),
-        ({"candidates": "every"}, "candidates must be a valid integer; got"),
         (
             {"max_alive": 3},
             "max_alive is at least the number of workers, and needs res",
@@ -196,7 +162,6 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
             {"resume": False, "max_failures": 1},
             "max_failures and resume: false: leave out one",
         ),
-        ({f"k{i}": "x" * 10**5 for i in range(9)}, "...; and more"),
     ],
 )
 def test_an_error_names_the_place_in_the_file(changes, message):

@@ -113,7 +113,6 @@ def test_fewer_epochs_end_the_arm(training):
         ("print('nothing to say')", "there is no line of JSON with an epoch and"),
         ('print(\'{"epoch": 1, "score": "good"}\')', "score='good', which is no n"),
         ("print('{\"score\": 0.5}')", "reports no epoch where 1 is due"),
-        ('print(\'{"epoch": 0, "score": 1}\')', "0 where 1 is due: epochs count"),
         ('print(\'{"epoch": 2, "score": 1}\')', "reports epoch 2 where 1 is due"),
         (
             'for e in (1, 2, 3): print(\'{"epoch": %d, "score": 1}\' % e)',
@@ -122,10 +121,6 @@ def test_fewer_epochs_end_the_arm(training):
         (
             'for e in (1, 1): print(\'{"epoch": %d, "score": 1}\' % e)',
             "reports epoch 1 a second time: have one line",
-        ),
-        (
-            'for e in (1, 2, 2): print(\'{"epoch": %d, "score": 1}\' % e)',
-            "reports epoch 2 a second time: have one line",
         ),
         ("import time; time.sleep(3600)", "has reported no epoch for 0.5 seconds"),
     ],

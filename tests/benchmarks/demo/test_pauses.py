@@ -39,17 +39,3 @@ def test_a_curve_is_solid_where_the_arm_trains_and_dotted_over_its_pause():
     ax = plot_pauses(PAUSED)
     assert drawn(ax, WINNER, "-") == [[[1, 0.3]], [[4, 0.6], [5, 0.7]]]
     assert drawn(ax, WINNER, ":") == [[[1, 0.3], [4, 0.6], [5, 0.7]]]
-
-
-def test_a_ring_is_where_a_paused_arm_trains_on():
-    ax = plot_pauses(PAUSED)
-    rings = [line for line in ax.get_lines() if line.get_marker() == "o"]
-    assert [line.get_xdata().tolist() for line in rings] == [[4], []]
-    assert ax.get_title(loc="left") == "2 arms, 1 pause that ended (ring)"
-
-
-def test_the_star_is_on_the_best_score_in_either_direction():
-    for direction, x in (("maximize", 5), ("minimize", 1)):
-        ax = plot_pauses(PAUSED, direction=direction)
-        [star] = [line for line in ax.get_lines() if line.get_marker() == "*"]
-        assert list(star.get_xdata()) == [x]

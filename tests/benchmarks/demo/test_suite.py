@@ -1,7 +1,5 @@
 import csv
 
-import pytest
-
 from benchmarks.demo import suite
 from risingsearch.cli.demo import OWN, DemoRun
 
@@ -11,19 +9,6 @@ def runs(search, scores):
         DemoRun(search, seed, [(1, 0.1), (9, score)], score, 270, 60, 1.0)
         for seed, score in enumerate(scores)
     ]
-
-
-@pytest.mark.parametrize(
-    ("own", "bar"),
-    [
-        ([0.9] * 8 + [0.4] * 2, "holds"),
-        ([0.9] * 7 + [0.4] * 3, "does not hold"),  # on too few seeds
-        ([0.501] * 9 + [0.2], "does not hold"),  # by less than the interval
-    ],
-)
-def test_the_bar_asks_for_eight_of_ten_seeds_beyond_the_interval(own, bar):
-    [row] = suite.verdicts([*runs(OWN, own), *runs("other", [0.5] * 10)])
-    assert (row["above"], row["bar"]) == ("other", bar)
 
 
 def test_what_is_left_is_a_row_per_run_and_a_page(monkeypatch, tmp_path, capsys):

@@ -68,23 +68,6 @@ class TestReference:
         assert "/ 0.375" in line
 
 
-class TestBars:
-    @pytest.mark.parametrize(
-        ("mean", "holds"), [(0.215, "holds"), (0.225, "does not hold")]
-    )
-    def test_the_mean_is_held_against_the_best_baseline(self, mean, holds, tasks):
-        part = played(tasks, {"auto": mean, "asha-3": 0.27, "epsilon-greedy": 0.25})
-        found = bars.ahead(part)
-        assert found["verdict"] == holds
-        assert "epsilon-greedy 0.250" in found["measured"]
-
-    def test_every_budget_counts(self, tasks):
-        part = played(tasks, {"auto": 0.2, "asha-3": 0.2})
-        part.outcomes[0, :, 1, :, 0] += 0.02
-        found = verdicts(bars.at_each_budget(part))
-        assert list(found.values()) == ["holds", "does not hold"]
-
-
 @pytest.fixture
 def run_small(tmp_path, monkeypatch, capsys):
     """Return a function that runs the suite on a few small tables."""
@@ -110,6 +93,7 @@ def run_small(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_the_whole_suite_at_a_small_scale(run_small):
     out, text = run_small()
     assert "Ours / the reference's" not in text

@@ -35,12 +35,15 @@ def session(ray_address):
 
 @pytest.fixture
 def fit(tmp_path):
-    """Return a function that runs an experiment, and counts the epochs it trains."""
+    """Return a function that runs an experiment, and counts the epochs it trains.
+
+    A trial takes all of the session's processors: one process trains them all.
+    """
     LOG["log"] = str(tmp_path / "log")
 
     def run(trainable, param_space, scheduler, **config):
         tuner = tune.Tuner(
-            trainable,
+            tune.with_resources(trainable, {"cpu": 2}),
             param_space=None if param_space is None else param_space | LOG,
             tune_config=tune.TuneConfig(
                 metric="score",

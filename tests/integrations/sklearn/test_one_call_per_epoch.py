@@ -171,8 +171,6 @@ class Net(ClassifierMixin, BaseEstimator):
 
 REFUSED = [
     (light(boosting_type="dart"), "boosting_type='dart'"),
-    (light(boosting="goss"), "boosting='goss'"),
-    (light(data_sample_strategy="goss"), "data_sample_strategy"),
     (light(cegb_penalty_feature_lazy=[1.0] * 6), "cegb_penalty_split"),
     (light(early_stopping=3), "early_stopping=3"),
     (light(seed=3), "give random_state"),
@@ -182,11 +180,6 @@ REFUSED = [
     (SGDRegressor(learning_rate="adaptive"), "falls only within one fit"),
     (Net(callbacks=[("stop", stand_in("EarlyStopping"))]), "EarlyStopping"),
     (Net(callbacks=[stand_in("ReduceLROnPlateau")]), "begins anew in every epoch"),
-    (Net(callbacks=[stand_in("LRScheduler", step_every="batch")]), "LRScheduler"),
-    (
-        Net(callbacks=[stand_in("LRScheduler", policy="ReduceLROnPlateau")]),
-        "by the number of the epoch",
-    ),
     (Net(callbacks={"keep": stand_in("ModelCheckpoint")}), "same place"),
 ]
 
