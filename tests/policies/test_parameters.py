@@ -1,11 +1,13 @@
 """Values of parameters that every policy refuses."""
 
 import math
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import make_policy
+from risingsearch.policies import list_policies, make_policy
 
 WRONG = {
     "asha": {"eta": [1.5], "min_pulls": [0]},
@@ -103,3 +105,30 @@ WRONG = {
 def test_values_outside_their_range_are_refused(name, parameter, value):
     with pytest.raises(InvalidParameterError, match=parameter):
         make_policy(name, 2, 10, **{parameter: value})
+
+
+EXTREMES = [
+    *(5e-324, 1e-12, 0, 0.0, 0.5, 1, 2, 3, -1, -1.0, 1e300, 1.7e308, 2**20, math.inf),
+    *((0.0, 5e-324), (-1e308, 1e308), (-math.inf, 1.0), (-math.inf, math.inf)),
+]
+
+
+@pytest.mark.parametrize("info", list_policies(), ids=lambda info: info.name)
+def test_what_is_not_refused_plays(info):
+    for parameter in info.parameters:
+        for value in EXTREMES:
+            with suppress(InvalidParameterError), np.errstate(all="ignore"):
+                policy = make_policy(info.name, 4, 30, 10, **{parameter: value})
+                play(policy, np.random.default_rng(0))
+
+
+def play(policy, rng):
+    for t in range(1, 31):
+        policy.available[:] = policy.pulls_left > 0
+        arm = policy.select(t, rng)
+        if arm < 0:
+            return
+        if hasattr(policy, "started"):
+            policy.started(t, arm)
+        policy.pulls_left[arm] -= 1
+        policy.update(t, arm, min(0.5, rng.random()), rng)

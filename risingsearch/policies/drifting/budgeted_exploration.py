@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_choice, checked_float
+from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays, first_available
@@ -125,7 +125,7 @@ class BudgetedExploration(NamedTuple):
         length, budget = rate_optimal(rate, horizon, n_drifting, lipschitz)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            epoch_length=max(1, round(epoch_factor * length)),
+            epoch_length=max(1, round(min(LARGEST_INT, epoch_factor * length))),
             loss_budget=budget_factor * budget,
             known_reward=math.nan if known_reward is None else known_reward,
             epoch_end=np.zeros(1, dtype=np.int64),

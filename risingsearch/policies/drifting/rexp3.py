@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_choice, checked_finite_range, checked_float
+from risingsearch.checks import (
+    LARGEST_INT,
+    checked_choice,
+    checked_finite_range,
+    checked_float,
+)
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.rewards import unit_reward
@@ -94,7 +99,8 @@ class Rexp3(NamedTuple):
         arms_factor = math.cbrt(K * math.log(K))
         if batch_rule == "printed":
             arms_factor = K * math.cbrt(math.log(K))
-        length = max(1, math.ceil(arms_factor * math.pow(horizon / variation, 2 / 3)))
+        rounds = arms_factor * math.pow(horizon / variation, 2 / 3)
+        length = max(1, math.ceil(min(LARGEST_INT, rounds)))
         gamma = min(1.0, math.sqrt(K * math.log(K) / ((math.e - 1.0) * length)))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

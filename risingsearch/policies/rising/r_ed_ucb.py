@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_float
+from risingsearch.checks import LARGEST_INT, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
@@ -155,7 +155,7 @@ class REdUCB(NamedTuple):
         policy = cls.create(n_arms, horizon, max_pulls, eps=eps, sigma=sigma)
         return policy._replace(
             exploration=checked_float("exploration", exploration, 0.0, open_low=False),
-            initial_pulls=math.ceil(1.0 / policy.eps),
+            initial_pulls=math.ceil(min(LARGEST_INT, 1.0 / policy.eps)),
         )
 
     @staticmethod
@@ -163,7 +163,7 @@ class REdUCB(NamedTuple):
         horizon: int, max_pulls: int, *, eps: float = 0.25
     ) -> int:
         """Return so many arms that their first pulls take half of the budget."""
-        return max(2, horizon // (2 * math.ceil(1.0 / eps)))
+        return max(2, horizon // (2 * math.ceil(min(LARGEST_INT, 1.0 / eps))))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index, after the first pulls of each."""
