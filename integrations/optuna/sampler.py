@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -27,7 +28,7 @@ from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
-from risingsearch.integrations.optuna.storages import BEGUN, checkpoints_in, claim
+from risingsearch.integrations.optuna.storages import checkpoints_in, claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.integrations.optuna.trials import (
     ARM,
@@ -71,6 +72,7 @@ UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not t
 class _Here:
     """State of one process in the study that it searches."""
 
+    begun: datetime = field(default_factory=datetime.now)  # before its first trial
     lock: Any = field(default_factory=threading.RLock)
     replica: StudyReplica | None = None
     followed: tuple[Any, int] | None = None  # storage and study
@@ -462,7 +464,8 @@ class RisingSampler(BaseSampler):
                 warnings.warn(msg, RuntimeWarning, stacklevel=2)
             if claim(study._storage):
                 running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-                dead = [one for one in running if (one.datetime_start or BEGUN) < BEGUN]
+                begun = self._here.begun
+                dead = [one for one in running if (one.datetime_start or begun) < begun]
                 self._give_up(study, dead)
             replica = StudyReplica(
                 partial(self._scheduler, study.direction.name.lower()),

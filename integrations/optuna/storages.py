@@ -10,7 +10,6 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
@@ -27,7 +26,6 @@ from risingsearch.errors import InvalidParameterError, RunDirError, SetupError
 from risingsearch.paths import checked_path
 
 NAME = "checkpoint"  # of the folder in an archive
-BEGUN = datetime.now()  # before the first trial of this process
 
 _popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends

@@ -28,9 +28,13 @@ SCRIPT = """
 echo $$ >> pids
 setsid sleep 600 > /dev/null 2>&1 &
 echo $! >> pids
-for epoch in $(seq $((RISINGSEARCH_FROM_EPOCH + 1)) $RISINGSEARCH_TO_EPOCH); do
+state="$RISINGSEARCH_CHECKPOINT_DIR/state"
+if [ -e "$state" ]; then read -r epoch < "$state"; else epoch=0; fi
+for i in $(seq $RISINGSEARCH_EPOCHS); do
+    epoch=$((epoch + 1))
     echo "$RISINGSEARCH_ARM $epoch" >> trained
-    echo "{\\"epoch\\": $epoch, \\"score\\": $((RISINGSEARCH_ARM * epoch))}"
+    echo $epoch > "$state"
+    echo "{\\"epoch\\": $epoch, \\"score\\": $epoch}"
 done
 """
 SWEEP = {
@@ -117,13 +121,13 @@ def alive() -> list[int]:
 
 
 def told() -> list[list[int]]:
-    """Return (arm, epoch) of every epoch in the journal."""
+    """Return (arm, epoch, score) of every epoch in the journal."""
     journal = Path("run", "journal.jsonl")
     return [
-        [event["job"][0], event["job"][1] + i + 1]
+        [event["job"][0], event["job"][1] + i + 1, score]
         for event in (read(journal).events if journal.exists() else [])
         if event["event"] in ("result", "failed")
-        for i in range(len(event["scores"]))
+        for i, score in enumerate(event["scores"])
     ]
 
 
