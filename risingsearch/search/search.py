@@ -474,7 +474,7 @@ class Replayed(NamedTuple):
             arguments["seed"] = run.entropy
             if run.left_out is None:
                 arguments["prior"] = run.prior(arguments["candidates"]) or None
-            else:
+            elif "space" not in arguments:
                 arguments["proposer"] = None
             executor = workers_to_resume(None, arguments["n_jobs"], own=False)
             never = Functions(_not_trained, _not_trained)

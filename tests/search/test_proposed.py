@@ -211,6 +211,12 @@ class TestSpace:
         assert found.candidates == whole.candidates
         assert any(params["kind"] is Rising for params in found.candidates)
 
+    def test_what_is_shown_is_what_was_found(self, folder):
+        found = self.search(folder, policy="auto").run()
+        shown = RisingSearch.saved_result(folder)
+        assert repr(shown.arms) == repr(found.arms)
+        assert shown.left_out
+
     @pytest.mark.parametrize(
         ("change", "message"),
         [
