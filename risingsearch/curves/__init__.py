@@ -11,7 +11,6 @@ import numpy as np
 from risingsearch.checks import checked_generator, checked_int
 from risingsearch.curves import raven, rising, rotting, shifting, smooth
 from risingsearch.curves.base import PAPERS, Environment
-from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
@@ -20,7 +19,6 @@ from risingsearch.errors import InvalidParameterError, unknown_name
 
 __all__ = [
     "ENVIRONMENTS",
-    "ClickLog",
     "CurveTable",
     "DriftingMeans",
     "Environment",
@@ -29,10 +27,8 @@ __all__ = [
     "LoadedCurves",
     "Noise",
     "Sinusoid",
-    "click_log",
     "list_environments",
     "load_curves",
-    "make_click_log",
     "make_environment",
     "make_noise",
 ]
@@ -67,8 +63,6 @@ ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
     "add-remove": shifting.add_remove,
     "bernoulli": raven.bernoulli,
     "blip": shifting.blip,
-    "clicks": smooth.click_counterfactual,
-    "clicks-fitted": smooth.click_fitted,
     "concave": rising.concave,
     "gradual": shifting.gradual,
     "imdb": rising.imdb_replay,
@@ -80,9 +74,6 @@ ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
     "rotting-anv": rotting.rotting_anv,
     "rotting-av": rotting.rotting_av,
     "rotting-np": rotting.rotting_np,
-    "sensitivity-blips": raven.sensitivity_blips,
-    "sensitivity-incremental": raven.sensitivity_incremental,
-    "sensitivity-variance": raven.sensitivity_variance,
     "sinusoid": smooth.sinusoid,
     "two-arm": rising.two_arm,
     "variance-drift": shifting.variance_drift,

@@ -64,7 +64,7 @@ class Study(NamedTuple):
     def play(
         self,
         policies: Mapping[str, Any],
-        environments: Sequence[str],
+        environments: Mapping[str, Any] | Sequence[str],
         horizons: Sequence[int],
         runs: int,
     ) -> Comparison:
