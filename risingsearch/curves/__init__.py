@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_generator, checked_int
-from risingsearch.curves import raven, rising, rotting, shifting, smooth
+from risingsearch.curves import raven, rising, rotting, smooth
 from risingsearch.curves.base import PAPERS, Environment
 from risingsearch.curves.files import LoadedCurves, load_curves
 from risingsearch.curves.noise import Noise, make_noise
@@ -60,23 +60,16 @@ class EnvironmentInfo(NamedTuple):
 
 
 ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
-    "add-remove": shifting.add_remove,
     "bernoulli": raven.bernoulli,
-    "blip": shifting.blip,
     "concave": rising.concave,
-    "gradual": shifting.gradual,
     "imdb": rising.imdb_replay,
-    "incremental": shifting.incremental,
-    "localised-jump": shifting.localised_jump,
     "logistics": raven.logistics,
     "ltf": rising.ltf,
-    "periodic": shifting.periodic,
     "rotting-anv": rotting.rotting_anv,
     "rotting-av": rotting.rotting_av,
     "rotting-np": rotting.rotting_np,
     "sinusoid": smooth.sinusoid,
     "two-arm": rising.two_arm,
-    "variance-drift": shifting.variance_drift,
 }
 
 RESTED = (rising.__name__, rotting.__name__)

@@ -11,8 +11,9 @@ from risingsearch.checks import checked_int
 from risingsearch.curves.base import generator
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
-from risingsearch.curves.shifting import MEANS, PAPER, Arms, jumps, timeline
 
+PAPER = "Fang et al., From Theory to Practice with RAVEN-UCB"
+MEANS = (0.3, 0.8)
 SUCCESSES = (0.8, 0.95)  # range of the success probabilities
 DEVIATIONS = (0.1, 0.3)
 EVERY = 5_000  # rounds between two changes
@@ -55,10 +56,17 @@ def logistics(
     static reference. ``reference="dynamic"`` is against the best mean of every round.
     """
     n_arms = checked_int("n_arms", n_arms, 1)
-
-    def draw(n: int) -> Arms:
-        return rng.uniform(*MEANS, n), rng.uniform(*DEVIATIONS, n)
-
-    first = np.linspace(*MEANS, n_arms), np.linspace(*DEVIATIONS, n_arms)
-    changes = jumps(rng, first, range(1 + EVERY, horizon + 1, EVERY), draw)
-    return timeline(changes, "held", noise, reference)
+    means, deviations = np.linspace(*MEANS, n_arms), np.linspace(*DEVIATIONS, n_arms)
+    arms = [(means, deviations)]
+    rounds = [1, *range(1 + EVERY, horizon + 1, EVERY)]
+    n = max(1, n_arms // 3)
+    for _ in rounds[1:]:
+        means, deviations = means.copy(), deviations.copy()
+        chosen = rng.choice(n_arms, n, replace=False)
+        means[chosen] = rng.uniform(*MEANS, n)
+        deviations[chosen] = rng.uniform(*DEVIATIONS, n)
+        arms.append((means, deviations))
+    by_arm, scattered = np.moveaxis(np.array(arms), 0, 2)
+    return DriftingMeans.create(
+        by_arm, rounds, deviations=scattered, noise=noise, reference=reference
+    )
