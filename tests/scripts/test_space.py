@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scripts import space
-from risingsearch.scripts.space import Integer, Uniform
+from risingsearch.scripts.space import Uniform
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 
 LOWS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3))
@@ -53,15 +53,6 @@ def test_a_number_is_at_its_steps(low, n, step, more, seed):
         assert low <= value <= high
         k = (Decimal(repr(value)) - Decimal(repr(low))) / Decimal(repr(step))
         assert k == k.to_integral_value()
-
-
-@given(st.integers(1, 2**60), st.integers(0, 2**60), COUNTS, st.booleans(), SEEDS)
-def test_a_whole_number_is_at_its_steps(low, more, step, log, seed):
-    high, step = low + step + more, 1 if log else step
-    parameter = Integer(type="int", low=low, high=high, step=step, log=log)
-    for value in draws(parameter, seed):
-        assert type(value) is int
-        assert value in range(low, high + 1, step)
 
 
 def test_all_configurations_are_those_that_draws_find():

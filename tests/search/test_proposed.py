@@ -113,16 +113,6 @@ def test_state_and_journal_know_the_proposals(folder):
     assert twin.scheduler.proposals == search.scheduler.proposals
 
 
-def test_what_json_cannot_hold_is_told_by_its_digest(folder):
-    class Kinds(Proposing):
-        def propose(self, opened, unopened, rng):
-            return Proposal({"arm": 3, "top": 0.5, "speed": 1, "kind": Rising})
-
-    the_search(folder, Kinds()).run()
-    shown = RisingSearch.saved_result(folder).candidates[0]["kind"]
-    assert "Rising" in shown["text"]
-
-
 def test_every_reader_of_a_run_shows_what_was_proposed(folder, capsys):
     result = the_search(folder).run()
     arm = max(arm for arm in range(8) if result.arms[arm].like)
