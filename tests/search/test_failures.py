@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import threading
 from concurrent.futures import (
     BrokenExecutor,
     ProcessPoolExecutor,
@@ -122,26 +121,6 @@ class TestFailures:
         assert caught.value.__cause__.args == (["x", "y"][first],)
         assert search.result().best_params == {}
         assert search.result().best_arm is None
-
-    def test_the_first_failure_is_that_of_the_first_job(self, threads):
-        release = threading.Event()
-
-        def start(params, seed):
-            if params["arm"] == 1:
-                raise OSError("first to come back")
-            assert release.wait(timeout=3600)
-            raise OSError("first to be asked for")
-
-        search = a_search(
-            FLAT,
-            FLAT,
-            trainable=Functions(start, len),
-            shuffle=False,
-            executor=threads,
-            callbacks=[lambda epoch: release.set()],
-        )
-        with pytest.raises(SearchFailedError, match="first to be asked for"):
-            search.run()
 
     def test_all_scores_nan(self):
         with pytest.raises(SearchFailedError, match="none has raised an error"):

@@ -15,11 +15,9 @@ from kept_search import Rising, a_search, crashed
 from risingsearch.cli.main import main
 from risingsearch.errors import (
     InvalidParameterError,
-    RisingSearchError,
     RunDirError,
 )
 from risingsearch.policies import UCB1
-from risingsearch.search.following import RunReader
 from risingsearch.search.run import PER_PROCESS
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.checkpoints import Folder, Key, Store
@@ -249,53 +247,9 @@ def test_all_that_is_left_out_is_said_wherever_it_is_shown(forged, capsys):
     assert left_out in (forged / "report.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["job", "calls", "elapsed", "metrics"])
-def test_an_event_that_lacks_something_is_one_error(folder, name):
-    crashed(folder)
-    forge(folder, lambda header: None, lambda event: event.pop(name, None))
-    with pytest.raises(RunDirError, match="no release has written"):
-        RisingSearch.saved_result(folder)
-    with pytest.raises(RunDirError, match="no release has written"):
-        RisingSearch.resume(folder, Rising())
-
-
 @pytest.mark.parametrize("content", [b"[]", b'{"events": 3', b"\xff"])
 def test_a_state_that_no_release_has_written_is_a_damaged_one(folder, content):
     crashed(folder)
     write_state(folder, content)
     with pytest.warns(RuntimeWarning, match="is damaged"):
         assert len(RisingSearch.saved_result(folder).history) == 11
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("seconds", []),
-        ("seconds", ["x"]),
-        ("metrics", []),
-        ("metrics", ["own"]),
-        ("elapsed", "long"),
-        ("calls", []),
-        ("best", "x"),
-        ("scores", [{}]),
-        ("job", [0, 0, 1]),
-    ],
-)
-@pytest.mark.parametrize(
-    "look",
-    [
-        lambda folder: RisingSearch.saved_result(folder),
-        lambda folder: RunReader(folder).read(),
-        lambda folder: RisingSearch.resume(folder, Rising()),
-    ],
-)
-def test_a_forged_result_is_an_error_on_every_way_to_look(folder, look, name, value):
-    def change(event):
-        if event["event"] == "result":
-            event[name] = value
-
-    a_search(folder, budget=3).run()
-    forge(folder, lambda header: None, change)
-    (folder / STATE).unlink()
-    with pytest.raises(RisingSearchError):
-        look(folder)

@@ -74,12 +74,6 @@ def test_a_job_that_was_cancelled_is_no_failure(client, learner):
     assert not result.failures
 
 
-def test_a_worker_that_dies_alone_is_one(client, learner):
-    result = found(learner, client, dies_at=2)
-    [report] = result.failures
-    assert isinstance(report.failure, ScriptError)
-
-
 class Gone:
     """A client of a cluster where every nanny has ended with its worker."""
 

@@ -165,7 +165,11 @@ def test_the_slices_of_a_killed_process_continue_from_their_checkpoints(start, s
     assert any(result.opened_by_prior for result in rising.arm_results(study))
 
 
-@pytest.mark.parametrize("stop", ["in a slice", "before one"])
+@pytest.mark.parametrize(
+    ("place", "stop"),
+    [("journal", "in a slice"), ("postgres" if POSTGRES else "journal", "before one")],
+    indirect=["place"],
+)
 def test_a_process_that_was_taken_for_dead_counts_for_nothing(start, study, stop):
     slow = start(stop)
     slow.wait_for_its_suspension()

@@ -296,22 +296,6 @@ def test_trials_that_never_ask_are_stopped_and_never_revived(make_study):
     assert all("rising:arm" not in trial.user_attrs for trial in study.trials)
 
 
-def test_a_trial_that_never_asks_and_fails_is_charged_what_it_trained(make_study):
-    trained = []
-
-    def failing(trial):
-        if trial.number == 0:
-            trial.suggest_float("x", 0.0, 1.0)
-            trial.report(0.1, 0)
-            raise OSError("no disk")
-        return unaware(trial, trained)
-
-    study = make_study(budget=62)
-    with pytest.warns(UserWarning, match="did not ask"):
-        study.optimize(failing, catch=(OSError,))
-    assert len(trained) == 60  # two were charged: one reported, one that failed
-
-
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize("inherit", [True, False])
 def test_a_retried_slice_stays_the_same(objective, make_study, inherit):
@@ -390,17 +374,6 @@ def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study
     study.sampler = rising.RisingSampler(60, 20, seed=1, give_up_after=0.05)
     study.optimize(objective)
     assert objective.trained.total() == 60
-
-
-def test_nothing_is_opened_while_the_undecided_hold_all(make_study):
-    study = make_study(budget=40, epochs_per_job=4, give_up_after=0.4)
-    first = study.ask()
-    rising.arm(first)
-    for _ in range(2):  # each could get 20 epochs
-        study._storage.create_new_trial(study._study_id)
-    first.report(0.5, 0)
-    study.tell(first, 0.5)  # and gives three back
-    assert study.ask().user_attrs[N_EPOCHS] == 0
 
 
 def test_a_process_that_was_only_slow_ends_its_trial_and_counts_for_nothing(

@@ -139,12 +139,9 @@ PATIENT = {
 @pytest.mark.parametrize(
     ("options", "n_steps", "n_epochs"),
     [
-        (PATIENT, None, 3),
         (PATIENT | {"load_best_model_at_end": True, "save_strategy": "best"}, None, 3),
         (PATIENT | {"eval_strategy": "steps", "eval_steps": 4}, 4, 3),
-        (PATIENT | {"save_total_limit": 1}, None, 3),
         ({"callbacks": lambda: [Stopping()]}, None, 2),
-        ({"max_steps": 14}, None, 3),
         ({"eval_on_start": True}, 5, 5),  # 4 epochs are 24 steps
     ],
 )

@@ -46,6 +46,7 @@ def answers(url):
         return False
 
 
+@pytest.mark.slow
 def test_a_server_gets_all_of_it(server):
     result = a_search(MLflowTracker(server, experiment="digits")).run()
     logged = in_mlflow(uri=server)

@@ -74,17 +74,6 @@ def test_weights_are_right_beyond_the_range_of_numbers():
     assert np.all(np.isfinite(policy.weight))
 
 
-def test_arms_of_no_weight_share_what_is_left_when_the_others_are_busy():
-    policy = Rexp3.create(4, 100)
-    policy.weight[:] = [1.0, 0.0, 0.0, 0.0]
-    policy.available[:] = [False, True, False, True]
-    rng = np.random.default_rng(0)
-    chosen = [policy.select(1, rng) for _ in range(2000)]
-    assert np.bincount(chosen, minlength=4)[[1, 3]] == pytest.approx(1000, abs=90)
-    policy.started(1, 3)
-    assert policy.probability[3] == 0.5
-
-
 def test_a_busy_arm_leaves_its_chance_to_the_others():
     policy = Rexp3.create(3, 1000)
     policy.weight[:] = [5.0, 3.0, 1.0]

@@ -52,34 +52,6 @@ def test_run_equals_the_direct_policy(n_arms, switches, play):
     assert n_dropped > 0
 
 
-def test_a_sweep_is_in_random_order():
-    orders = set()
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        policy = SER4.create(3, 10, switches=0)
-        order = []
-        for t in range(1, 4):
-            order.append(policy.select(t, rng))
-            policy.update(t, order[-1], 0.5, rng)
-        orders.add(tuple(order))
-    assert len(orders) == 6
-
-
-def test_a_restart_brings_all_arms_back():
-    rng = np.random.default_rng(0)
-    policy = SER4.create(3, 100, switches=1e9)
-    assert policy.restart_probability == 1.0
-    policy.active[:] = [False, True, False]
-    policy.turns[:] = [7, 8, 9]
-    policy.mean[:] = [0.1, 0.9, 0.2]
-    policy.sweeps[0] = 8
-    policy.update(25, 1, 0.9, rng)
-    assert policy.active.all()
-    assert policy.turns.tolist() == [0, 0, 0]
-    assert policy.mean.tolist() == [0.0, 0.0, 0.0]
-    assert policy.sweeps[0] == 0
-
-
 def test_a_sweep_does_not_wait_for_an_arm_that_has_ended():
     rng = np.random.default_rng(0)
     policy = SER4.create(3, 100, delta=1.0, eps=10.0, switches=0)

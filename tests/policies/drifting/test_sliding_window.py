@@ -161,23 +161,6 @@ def test_runs_equal_the_direct_policies_where_arms_come_to_an_end(
 # ------------------------------------------------------------------- the window
 
 
-@pytest.mark.parametrize("policy_class", CLASSES)
-@pytest.mark.parametrize("window", [1, 7, 300])
-def test_the_window_holds_the_last_rewards_at_every_round(policy_class, window):
-    rng = np.random.default_rng(5)
-    policy = policy_class.create(4, 200, window=window)
-    for t in range(1, 201):
-        assert policy.window_pulls.sum() == min(t - 1, window)
-        arm = policy.select(t, rng)
-        policy.update(t, arm, float(rng.integers(0, 2)), rng)
-        newest = [
-            policy.window_arms[(t - 1 - k) % window] for k in range(min(t, window))
-        ]
-        assert newest[0] == arm
-        assert np.array_equal(np.bincount(newest, minlength=4), policy.window_pulls)
-        assert policy.window_total.sum() == policy.window_rewards.sum()
-
-
 def test_the_window_is_filled_in_the_order_in_which_rewards_come_back():
     rng = np.random.default_rng(0)
     policy = SWUCB.create(3, 20, window=2)

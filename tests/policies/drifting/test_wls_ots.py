@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.policies import explain
 from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
 
 
@@ -42,18 +41,6 @@ def test_whole_run_equals_the_direct_policy(decay, window, play, play_direct):
         assert play(policy, rewards, 150) == play_direct(values, rewards, 150)
 
 
-def test_trend_is_a_weighted_line_through_the_last_rewards():
-    rng = np.random.default_rng(0)
-    policy = WLSOptimisticTS.create(1, 400, decay=0.9, window=20)
-    rounds, rewards = range(1, 200), rng.normal(0.5, 0.1, 199)
-    for t in rounds:
-        policy.update(t, 0, rewards[t - 1], rng)
-        if t >= 2:
-            line, s = direct_trend(rounds[:t], rewards[:t], t + 1, decay=0.9, window=20)
-            parts = {"prediction": line, "deviation": s}
-            assert explain(policy, 0) == pytest.approx(parts, rel=1e-9)
-
-
 def test_a_line_does_not_change_while_its_arm_rests():
     rng = np.random.default_rng(0)
     policy = WLSOptimisticTS.create(2, 60_000)
@@ -63,21 +50,6 @@ def test_a_line_does_not_change_while_its_arm_rests():
         policy.update(t, 1, 0.6, rng)
     # The line gains 0.01 per round: it is at 0.6 in round 31.
     assert [policy.select(t, rng) for t in (20, 30, 32, 50_000)] == [1, 1, 0, 0]
-
-
-def test_a_line_goes_through_two_rewards_however_far_apart():
-    policy = WLSOptimisticTS.create(1, 9_000)
-    policy.update(1, 0, 0.1, None)
-    policy.update(5_001, 0, 0.6, None)
-    assert policy.level[0] == pytest.approx(0.6)
-    assert policy.slope[0] == pytest.approx(1e-4)
-
-
-def test_a_line_is_flat_where_all_rewards_but_one_are_forgotten():
-    policy = WLSOptimisticTS.create(1, 60_000)
-    policy.update(1, 0, 0.1, None)
-    policy.update(50_000, 0, 0.6, None)
-    assert (policy.level[0], policy.slope[0]) == (0.6, 0.0)
 
 
 def test_an_arm_with_one_reward_is_pulled_by_chance():

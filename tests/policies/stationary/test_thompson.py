@@ -50,26 +50,6 @@ def test_gaussian_run_equals_the_direct_policy(sigma, play, play_direct):
         assert play(policy, rewards, 200) == play_direct(values, rewards, 200)
 
 
-@pytest.mark.parametrize("fractional", [False, True])
-def test_successes_and_failures_are_counted(fractional):
-    rng = np.random.default_rng(0)
-    before = rng.bit_generator.state
-    policy = ThompsonBeta.create(2, 9, fractional=fractional)
-    for t, reward in enumerate([1.0, 0.0, 1.0, 7.0, -7.0], start=1):
-        policy.update(t, 0, reward, rng)
-    assert (policy.successes[0], policy.failures[0]) == (3.0, 2.0)
-    assert rng.bit_generator.state == before  # what is certain needs no coin
-
-
-def test_a_coin_is_flipped_once_per_reward():
-    rng = np.random.default_rng(0)
-    policy = ThompsonBeta.create(1, 4000)
-    for t in range(1, 4001):
-        policy.update(t, 0, 0.3, rng)
-    assert policy.successes[0] + policy.failures[0] == 4000
-    assert policy.successes[0] == pytest.approx(1200, abs=100)  # 3.5 deviations
-
-
 def test_explain_gives_the_posterior():
     beta = ThompsonBeta.create(2, 9)
     gaussian = ThompsonGaussian.create(2, 9, sigma=0.3)

@@ -94,16 +94,6 @@ def test_whole_run_equals_the_direct_policy(
         assert arms == play_direct(by_index(index, **direct), rewards, 150)
 
 
-def test_raven_variance_is_the_unbiased_one():
-    rng = np.random.default_rng(0)
-    rewards = rng.normal(0.5, 0.2, 50)
-    policy = RavenUCB.create(1, 50)
-    for n, reward in enumerate(rewards, start=1):
-        policy.update(n, 0, reward, rng)
-        expected = np.var(rewards[:n], ddof=1) if n > 1 else 0.0
-        assert policy.variance[0] == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("policy", "index", "unpulled"),
     [(UCBV, ucb_v_index, "range_bonus"), (RavenUCB, raven_index, "bonus")],
