@@ -10,7 +10,7 @@ import numpy as np
 
 from risingsearch.checks import checked_generator, checked_int
 from risingsearch.curves import raven, rising, rotting, smooth
-from risingsearch.curves.base import PAPERS, Environment
+from risingsearch.curves.base import Environment
 from risingsearch.curves.files import LoadedCurves, load_curves
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
@@ -59,19 +59,23 @@ class EnvironmentInfo(NamedTuple):
     setting: str
 
 
-ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
-    "bernoulli": raven.bernoulli,
-    "concave": rising.concave,
-    "imdb": rising.imdb_replay,
-    "logistics": raven.logistics,
-    "ltf": rising.ltf,
-    "rotting-anv": rotting.rotting_anv,
-    "rotting-av": rotting.rotting_av,
-    "rotting-np": rotting.rotting_np,
-    "sinusoid": smooth.sinusoid,
-    "two-arm": rising.two_arm,
+CURE = "Song et al., arXiv 2602.10727"
+RAVEN = "Fang et al., From Theory to Practice with RAVEN-UCB"
+ROTTING = 'Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5'
+SMOOTH = "Jia et al., Smooth Non-Stationary Bandits"
+_ENTRIES: dict[str, tuple[Callable[..., Environment], str]] = {
+    "bernoulli": (raven.bernoulli, f"{RAVEN}, section 4.1"),
+    "concave": (rising.concave, f"{CURE}, appendix A.1.2"),
+    "imdb": (rising.imdb_replay, f"Metelli et al. 2022, ICML; {CURE}, section 6.3"),
+    "logistics": (raven.logistics, f"{RAVEN}, section 4.3"),
+    "ltf": (rising.ltf, f"{CURE}, appendix A.1.1"),
+    "rotting-anv": (rotting.rotting_anv, f"{ROTTING}, ANV"),
+    "rotting-av": (rotting.rotting_av, f"{ROTTING}, AV"),
+    "rotting-np": (rotting.rotting_np, f"{ROTTING}, non-parametric"),
+    "sinusoid": (smooth.sinusoid, f"{SMOOTH}, section 7.2"),
+    "two-arm": (rising.two_arm, f"{CURE}, fig. 1"),
 }
-
+ENVIRONMENTS = {name: generator for name, (generator, _) in _ENTRIES.items()}
 RESTED = (rising.__name__, rotting.__name__)
 
 
@@ -136,11 +140,11 @@ def list_environments() -> list[EnvironmentInfo]:
         EnvironmentInfo(
             name=name,
             parameters=_parameters(name),
-            paper=PAPERS[generator],
+            paper=paper,
             summary=(inspect.getdoc(generator) or "").splitlines()[0],
             setting="rested" if generator.__module__ in RESTED else "restless",
         )
-        for name, generator in sorted(ENVIRONMENTS.items())
+        for name, (generator, paper) in sorted(_ENTRIES.items())
     ]
 
 

@@ -25,16 +25,10 @@ environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-PAPERS: dict[Callable[..., Any], str] = {}
-"""Where each generator comes from, with the section."""
-
-_Generator = TypeVar("_Generator", bound=Callable[..., Any])
 
 
 class Environment(Protocol):
@@ -78,13 +72,3 @@ def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
     if own is None:
         return np.full(environment.n_arms, rounds, dtype=np.int64)
     return np.asarray(np.minimum(own, rounds))
-
-
-def generator(paper: str) -> Callable[[_Generator], _Generator]:
-    """Note where a generator comes from."""
-
-    def noted(function: _Generator) -> _Generator:
-        PAPERS[function] = paper
-        return function
-
-    return noted

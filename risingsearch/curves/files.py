@@ -44,8 +44,6 @@ class LoadedCurves(NamedTuple):
     form : str
         How the file was read: "one row per arm", "one column per arm" or "one row per
         arm and epoch".
-    test : ndarray of shape (n_arms, n_epochs), optional
-        Test scores of the same epochs, where an npz file has them.
     direction : str, optional
         "maximize" or "minimize", if the file says so, as an exported run does.
     """
@@ -53,7 +51,6 @@ class LoadedCurves(NamedTuple):
     means: NDArray[np.float64]
     names: tuple[str, ...]
     form: str
-    test: NDArray[np.float64] | None = None
     direction: str | None = None
 
 
@@ -75,7 +72,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     An ``.npz`` file holds an array ``valid``, ``means`` or ``mean`` of shape (n_arms,
     n_epochs), or a single array of two dimensions under any name, which is all that an
     ``.npy`` file holds. Optional beside it: ``length``, the epochs of each arm that
-    count; ``test``, scores of the same shape; ``names`` of the arms.
+    count; ``names`` of the arms.
 
     An empty cell, or NaN, means that the arm had ended. Epochs are counted in their
     order, not by their numbers. An arm without a score, as it is exported if it has
@@ -146,13 +143,10 @@ def _npz(path: Path) -> LoadedCurves:
                 msg = f"length must hold {n_arms} numbers; got shape {length.shape}"
                 raise InvalidParameterError(msg)
             means[np.arange(n_epochs) >= length[:, None]] = np.nan
-        test = None
-        if "test" in arrays.files and arrays["test"].shape == means.shape:
-            test = arrays["test"].astype(float)
         names = _numbered(n_arms)
         if "names" in arrays.files and arrays["names"].shape == (n_arms,):
             names = tuple(str(arm) for arm in arrays["names"])
-    return LoadedCurves(means, names, BY_ARM, test)
+    return LoadedCurves(means, names, BY_ARM)
 
 
 def _two_dimensional(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
@@ -288,8 +282,7 @@ def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
     msg = f"{path}: arms without a score are left out: {', '.join(left_out[:5])}{more}"
     warnings.warn(msg, RuntimeWarning, stacklevel=3)
     names = tuple(np.array(curves.names)[is_scored].tolist())
-    test = None if curves.test is None else curves.test[is_scored]
-    return curves._replace(means=curves.means[is_scored], names=names, test=test)
+    return curves._replace(means=curves.means[is_scored], names=names)
 
 
 def _check(curves: LoadedCurves) -> None:

@@ -8,18 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.curves.base import generator
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
 
-PAPER = "Fang et al., From Theory to Practice with RAVEN-UCB"
 MEANS = (0.3, 0.8)
 SUCCESSES = (0.8, 0.95)  # range of the success probabilities
 DEVIATIONS = (0.1, 0.3)
 EVERY = 5_000  # rounds between two changes
 
 
-@generator(f"{PAPER}, section 4.1")
 def bernoulli(
     rng: np.random.Generator,
     horizon: int,
@@ -36,7 +33,6 @@ def bernoulli(
     return DriftingMeans.create(means, noise=noise)
 
 
-@generator(f"{PAPER}, section 4.3")
 def logistics(
     rng: np.random.Generator,
     horizon: int,

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_int
-from risingsearch.curves.base import generator
 from risingsearch.curves.noise import NoiseLike, make_noise
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.errors import InvalidParameterError
 from risingsearch.paths import checked_path
 
-PAPER = "Song et al., arXiv 2602.10727"
 N_ARMS = (2, 3, 4, 5)
 REFERENCE_HORIZON = 50_000  # T0, in which arms rise
 
@@ -34,7 +32,6 @@ IMDB_FILE = Path("imdb_curves", "imdb_online_curves.npz")
 IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 
-@generator(f"{PAPER}, fig. 1")
 def two_arm(
     rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 0.01
 ) -> LinearThenFlat:
@@ -47,7 +44,6 @@ def two_arm(
     return LinearThenFlat.create([0.4, 1 / 20_000], [0.4, 1.0], noise)
 
 
-@generator(f"{PAPER}, appendix A.1.1")
 def ltf(
     rng: np.random.Generator,
     horizon: int,
@@ -74,7 +70,6 @@ def ltf(
     return LinearThenFlat.create(plateaus / saturation, plateaus, noise)
 
 
-@generator(f"{PAPER}, appendix A.1.2")
 def concave(
     rng: np.random.Generator,
     horizon: int,
@@ -114,7 +109,6 @@ def concave(
     return CurveTable.create(means, noise, "best-arm")
 
 
-@generator(f"Metelli et al. 2022, ICML; {PAPER}, section 6.3")
 def imdb_replay(
     rng: np.random.Generator,
     horizon: int,

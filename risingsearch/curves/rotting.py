@@ -11,18 +11,15 @@ import math
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.curves.base import generator
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.rested import CurveTable
 from risingsearch.policies.rotting.curve_models import plateau_models
 
-PAPER = 'Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5'
 SIGMA = math.sqrt(0.2)
 GOOD_PULLS = 7_500
 HIGHEST_OFFSET = 0.5
 
 
-@generator(f"{PAPER}, non-parametric")
 def rotting_np(
     rng: np.random.Generator, horizon: int, *, noise: NoiseLike = SIGMA
 ) -> CurveTable:
@@ -36,7 +33,6 @@ def rotting_np(
     return CurveTable.create(means, noise, "greedy")
 
 
-@generator(f"{PAPER}, AV")
 def rotting_av(
     rng: np.random.Generator,
     horizon: int,
@@ -57,7 +53,6 @@ def rotting_av(
     return CurveTable.create(models[drawn], noise, "greedy")
 
 
-@generator(f"{PAPER}, ANV")
 def rotting_anv(
     rng: np.random.Generator,
     horizon: int,

@@ -10,16 +10,13 @@ import math
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.curves.base import generator
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import Sinusoid
 
-PAPER = "Jia et al., Smooth Non-Stationary Bandits"
 CYCLES = (2.5, 5.0)
 DEVIATION = 0.001
 
 
-@generator(f"{PAPER}, section 7.2")
 def sinusoid(
     rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 1.0
 ) -> Sinusoid:

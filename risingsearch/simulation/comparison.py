@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -160,16 +159,16 @@ def compare(
     """
     named_policies = _named("policies", policies)
     named_environments = _named("environments", environments)
-    horizons = _checked_horizons(horizons)
+    horizons = [checked_int("every horizon", horizon, 1) for horizon in horizons]
     n_runs = checked_int("n_runs", n_runs, 1)
     players = [Player(*pair) for pair in named_policies.values()]
     regret = np.empty((len(named_environments), len(horizons), len(players), n_runs))
     best_mean = np.empty_like(regret)
     with counted(regret[:, :, 0].size, progress) as told:
-        for (e, named), (h, horizon) in product(
+        for (e, (given, params)), (h, horizon) in product(
             enumerate(named_environments.values()), enumerate(horizons)
         ):
-            plan = Plan(players, *named, compiled)
+            plan = Plan(players, given, params, compiled)
             last = np.array([horizon])
             runs = plan.play(last, horizon, n_runs, seed, jobs, told=told)
             for k, run in enumerate(runs):
@@ -184,12 +183,6 @@ def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
     """Return the given items as pairs with parameters, by their names."""
     if isinstance(given, str):
         given = [given]
-    # A policy is a tuple too, but has names.
-    if not isinstance(given, (Mapping, Sequence)) or hasattr(given, "_fields"):
-        msg = (
-            f"{kind} must be a list, or a mapping from names; got {reprlib.repr(given)}"
-        )
-        raise InvalidParameterError(msg)
     if len(given) == 0:
         msg = f"{kind} must be at least one; got {given!r}"
         raise InvalidParameterError(msg)
@@ -203,16 +196,8 @@ def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
+    # A policy is a tuple too, but has names.
     if not isinstance(item, tuple) or hasattr(item, "_fields"):
         return item, None
-    if len(item) != 2:
-        msg = f"a pair must be (policy or environment, parameters); got {item!r}"
-        raise InvalidParameterError(msg)
-    return item
-
-
-def _checked_horizons(horizons: Any) -> list[int]:
-    if not isinstance(horizons, Iterable) or not (given := list(horizons)):
-        msg = f"horizons must be at least one number of rounds; got {horizons!r}"
-        raise InvalidParameterError(msg)
-    return [checked_int("every horizon", horizon, 1) for horizon in given]
+    thing, params = item
+    return thing, params

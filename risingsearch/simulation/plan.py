@@ -48,7 +48,7 @@ class Player:
             make = partial(make_policy, resolve_policy(given))
         elif isinstance(given, type):
             make = getattr(given, "create", given)
-        own = _checked_params("policy", params)
+        own = dict(params or {})
         self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", own)
 
     def policy(self, environment: Any, horizon: int) -> Any:
@@ -79,7 +79,7 @@ class Plan:
         )
         self._loops: dict[tuple[type, type], Callable[..., None]] = {}
         self._ready_made = hasattr(environment, "optimal")
-        own = _checked_params("environment", environment_params)
+        own = dict(environment_params or {})
         if self._ready_made and own:
             msg = f"a ready-made environment takes no parameters; got {own}"
             raise InvalidParameterError(msg)
@@ -114,7 +114,7 @@ class Plan:
             )
             for player in self._players
         ]
-        optimal = _optimal(environment, checkpoints) if self._ready_made else None
+        optimal = environment.optimal(checkpoints) if self._ready_made else None
         game = _Game(checkpoints, horizon, trace)
 
         def run(own: np.random.SeedSequence) -> PlayedRun:
@@ -147,7 +147,7 @@ class Plan:
     ) -> PlayedRun:
         environment = self._environment(seed, game.horizon)
         if optimal is None:
-            optimal = _optimal(environment, game.checkpoints)
+            optimal = environment.optimal(game.checkpoints)
         records = []
         for player in self._players:
             policy = player.policy(environment, game.horizon)
@@ -157,9 +157,7 @@ class Plan:
         return PlayedRun(optimal, records)
 
     def _environment(self, seed: np.random.SeedSequence, horizon: int) -> Any:
-        environment = self._sample(_generators(seed)[0], horizon)
-        _check_environment(environment)
-        return environment
+        return self._sample(_generators(seed)[0], horizon)
 
     def _loop(
         self, player: Player, policy: Any, environment: Any, horizon: int
@@ -246,25 +244,6 @@ def _n_processors() -> int:
     return os.cpu_count() or 1
 
 
-def _optimal(environment: Any, checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the best sums, one per checkpoint."""
-    best = np.asarray(environment.optimal(checkpoints), dtype=float)
-    if best.shape != checkpoints.shape:
-        msg = (
-            f"{type(environment).__name__}.optimal must return a sum for each of the "
-            f"{len(checkpoints)} numbers of rounds; got shape {best.shape}"
-        )
-        raise InvalidParameterError(msg)
-    return best
-
-
-def _checked_params(kind: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    if params is not None and not isinstance(params, Mapping):
-        msg = f"{kind}_params must map names to values; got {params!r}"
-        raise InvalidParameterError(msg)
-    return dict(params or {})
-
-
 def _with_params(
     kind: str, make: Any, takes: str, params: dict[str, Any]
 ) -> Callable[..., Any]:
@@ -304,22 +283,6 @@ def _check_policy(policy: Any, n_arms: int) -> None:
                 f"each of the {n_arms} arms; got {reprlib.repr(array)}"
             )
             raise PolicyError(msg)
-
-
-def _check_environment(environment: Any) -> None:
-    name = type(environment).__name__
-    if isinstance(environment, type):
-        msg = f"{environment.__name__} is a class; make an environment of it first"
-        raise InvalidParameterError(msg)
-    for method in ("mean", "draw", "optimal"):
-        if not callable(getattr(environment, method, None)):
-            msg = f"{name} is no environment: it has no method {method}"
-            raise InvalidParameterError(msg)
-    n_arms = checked_int(f"n_arms of {name}", getattr(environment, "n_arms", None), 1)
-    pulls = getattr(environment, "pulls", None)
-    if pulls is not None and np.shape(pulls) != (n_arms,):
-        msg = f"{name}.pulls must hold {n_arms} numbers; got shape {np.shape(pulls)}"
-        raise InvalidParameterError(msg)
 
 
 def name_of(given: Any) -> str:

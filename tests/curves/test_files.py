@@ -49,7 +49,6 @@ def test_the_form_of_a_table_is_seen_from_its_columns(tmp_path, form, example):
     np.testing.assert_array_equal(curves.means, MEANS)
     assert curves.names == ("a", "b")
     assert curves.form == form
-    assert curves.test is None
     assert CurveTable.create(curves.means).pulls.tolist() == [3, 2]
 
 
@@ -124,19 +123,18 @@ class TestArrays:
     def test_valid_scores_are_cut_to_their_length(self, tmp_path):
         path = tmp_path / "curves.npz"
         full = np.array([[0.5, 0.6, 0.7], [0.3, 0.4, 0.9]], dtype=np.float32)
-        np.savez(path, valid=full, length=[3, 2], test=full / 2, X=np.ones((2, 4)))
+        np.savez(path, valid=full, length=[3, 2], X=np.ones((2, 4)))
         curves = load_curves(path)
         np.testing.assert_allclose(curves.means, MEANS)
-        np.testing.assert_allclose(curves.test, full / 2)
         assert curves.names == ("0", "1")
         assert curves.means.dtype == float
 
     def test_arms_without_an_epoch_are_left_out(self, tmp_path):
         path = tmp_path / "curves.npz"
-        np.savez(path, valid=MEANS, length=[0, 1], test=MEANS / 2)
+        np.savez(path, valid=MEANS, length=[0, 1])
         with pytest.warns(RuntimeWarning, match="arms without a score are left out: 0"):
             curves = load_curves(path)
-        assert (curves.names, curves.means.shape) == (("1",), curves.test.shape)
+        assert (curves.names, curves.means.shape) == (("1",), (1, 3))
 
     def test_a_single_table_may_have_any_name(self, tmp_path):
         np.savez(tmp_path / "a.npz", whatever=MEANS, names=["a", "b"])

@@ -4,7 +4,6 @@ from scipy import stats
 
 from risingsearch.curves.rested import LinearThenFlat
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import make_policy
 from risingsearch.simulation import compare, simulate
 
 POLICIES = {
@@ -69,9 +68,6 @@ def test_unknown_environment_or_horizon(comparison):
     ("arguments", "message"),
     [
         ({"policies": []}, r"policies must be at least one; got \[\]"),
-        ({"policies": make_policy("random", 2, 5)}, "policies must be a list, or a ma"),
-        ({"policies": [("random", {}, 1)]}, "a pair must be .policy or environment"),
-        ({"horizons": 5}, "horizons must be at least one number of rounds; got 5"),
         ({"n_runs": 1.5}, "n_runs must be a whole number of at least 1; got 1.5"),
     ],
 )

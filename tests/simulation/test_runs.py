@@ -113,23 +113,6 @@ def test_to_frame():
     assert set(frame["policy"]) == {"random"}
 
 
-class Strange(NamedTuple):
-    """An environment of which something is not as it should be."""
-
-    n_arms: int = 2
-    pulls: list[int] | None = None
-    best: object = (1.0,)
-
-    def mean(self, arm, n, t):
-        return 0.5
-
-    def draw(self, mean, arm, n, t, rng):
-        return mean
-
-    def optimal(self, rounds):
-        return self.best
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -145,9 +128,6 @@ class Strange(NamedTuple):
             r"CureUCB must take \(n_arms, horizon, max_pulls\) and policy_params "
             r"{'sigmo': 3}: got an unexpected keyword argument 'sigmo'",
         ),
-        ({"environment": LinearThenFlat}, "LinearThenFlat is a class"),
-        ({"environment": lambda rng, horizon: 3}, "int is no environment: it has no"),
-        ({"environment": Strange(pulls=[1])}, r"pulls must hold 2 numbers; .* \(1,\)"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
