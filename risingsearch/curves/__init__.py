@@ -13,7 +13,7 @@ from risingsearch.curves import raven, rising, rotting, smooth
 from risingsearch.curves.base import Environment
 from risingsearch.curves.files import LoadedCurves, load_curves
 from risingsearch.curves.noise import Noise, make_noise
-from risingsearch.curves.rested import CurveTable, LinearThenFlat
+from risingsearch.curves.rested import CurveTable
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, unknown_name
 
@@ -23,7 +23,6 @@ __all__ = [
     "DriftingMeans",
     "Environment",
     "EnvironmentInfo",
-    "LinearThenFlat",
     "LoadedCurves",
     "Noise",
     "Sinusoid",

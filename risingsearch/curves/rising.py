@@ -11,11 +11,11 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.curves.noise import NoiseLike, make_noise
-from risingsearch.curves.rested import CurveTable, LinearThenFlat
+from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.paths import checked_path
 
@@ -34,14 +34,14 @@ IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 def two_arm(
     rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 0.01
-) -> LinearThenFlat:
+) -> CurveTable:
     r"""Two arms whose order depends on the horizon: 0.4, or slowly up to 1.
 
     Good for seeing at a glance whether a policy knows when time is short:
     :math:`\mu_A(n) = 0.4`, :math:`\mu_B(n) = \min(1, n / 20000)`; arm A is the better
     one below 16,000 rounds, arm B above. The paper does not state the noise.
     """
-    return LinearThenFlat.create([0.4, 1 / 20_000], [0.4, 1.0], noise)
+    return _linear_then_flat([0.4, 1 / 20_000], [0.4, 1.0], horizon, noise)
 
 
 def ltf(
@@ -50,7 +50,7 @@ def ltf(
     *,
     n_arms: int | None = None,
     noise: NoiseLike = 0.01,
-) -> LinearThenFlat:
+) -> CurveTable:
     r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
 
     Good for policies that must tell an arm that is still rising from one that is done:
@@ -67,7 +67,7 @@ def ltf(
     n = _arms(rng, n_arms)
     plateaus = rng.uniform(0.1, 1.0, n)
     saturation = rng.uniform(0.05, 1.0, n) * REFERENCE_HORIZON
-    return LinearThenFlat.create(plateaus / saturation, plateaus, noise)
+    return _linear_then_flat(plateaus / saturation, plateaus, horizon, noise)
 
 
 def concave(
@@ -172,6 +172,14 @@ def _arms(rng: np.random.Generator, n_arms: int | None, at_least: int = 1) -> in
     if n_arms is None:
         return int(rng.choice(N_ARMS))
     return checked_int("n_arms", n_arms, at_least)
+
+
+def _linear_then_flat(
+    slopes: ArrayLike, plateaus: ArrayLike, horizon: int, noise: NoiseLike
+) -> CurveTable:
+    lines = np.multiply.outer(slopes, np.arange(1, horizon + 1))
+    means = np.minimum(np.asarray(plateaus)[:, None], lines)
+    return CurveTable.create(means, noise, "best-arm")
 
 
 def _growth(

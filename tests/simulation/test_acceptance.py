@@ -32,7 +32,7 @@ def test_regret_of_rising_policies(environment, horizon, n_runs, expected):
 
 
 def test_cure_is_never_above_r_ed_on_linear_then_flat_arms_without_noise():
-    exact = {"noiseless": True}
+    exact = {"sigma": 0.0, "eps": 1e-9}
     policies = {"cure": ("cure-ucb", exact), "r-ed": ("r-ed-ucb", exact)}
     silent = {"ltf": ("ltf", {"noise": 0.0})}
     result = compare(policies, silent, [5000, 50_000], n_runs=60)

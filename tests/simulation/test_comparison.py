@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from risingsearch.curves.rested import LinearThenFlat
+from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.simulation import compare, simulate
 
@@ -45,7 +45,7 @@ def test_wins_are_shares_of_the_runs(comparison):
 
 
 def test_ties_count_half():
-    flat = LinearThenFlat.create([1.0, 1.0], [0.5, 0.5])
+    flat = CurveTable.create(np.full((2, 30), 0.5), 0.01)
     tied = compare(["random", "round-robin"], {"flat": flat}, [30], 3, compiled=False)
     assert tied.wins("flat", 30).loc["random", "round-robin"] == 0.5
     assert tied.to_frame().average_rank.tolist() == [1.5, 1.5]

@@ -7,8 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from risingsearch.curves import make_environment
-from risingsearch.curves.rested import LinearThenFlat
+from risingsearch.curves import DriftingMeans, make_environment
 from risingsearch.simulation import simulate
 
 FOR_EVER = 2**53
@@ -26,7 +25,7 @@ def interrupted_soon():
             timers.append(press)
             if len(timers) == 1:
                 press.start()
-        return LinearThenFlat.create([0.1, 0.2], [1.0, 1.0])
+        return DriftingMeans.create([[0.1], [0.2]])
 
     yield arms
     for timer in timers[:1]:
@@ -56,7 +55,7 @@ def test_a_run_that_fails_ends_the_others():
         if len(begun) > 2:  # one of the two threads is under way by now
             message = "no arms today"
             raise LookupError(message)
-        return LinearThenFlat.create([0.1, 0.2], [1.0, 1.0])
+        return DriftingMeans.create([[0.1], [0.2]])
 
     with pytest.raises(LookupError, match="no arms today"):
         simulate("round-robin", arms, FOR_EVER, 9, jobs=2)

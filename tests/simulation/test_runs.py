@@ -4,14 +4,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from risingsearch.curves.rested import CurveTable, LinearThenFlat
+from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import make_policy
 from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.simulation import simulate
 
 interpreted = partial(simulate, compiled=False)
-TWO_ARMS = LinearThenFlat.create([1.0, 1 / 200], [0.4, 1.0], noise=0.01)
+N = np.arange(1, 301)
+TWO_ARMS = CurveTable.create([np.full(300, 0.4), N / 300], 0.01, "best-arm")
 
 
 def test_shapes_and_what_the_rows_mean():
@@ -27,7 +28,7 @@ def test_shapes_and_what_the_rows_mean():
     )
     assert result.arms is None
     assert result.rewards is None
-    assert "cure-ucb in LinearThenFlat, 300 rounds, 4 runs" in repr(result)
+    assert "cure-ucb in CurveTable, 300 rounds, 4 runs" in repr(result)
 
 
 def test_reward_adds_up_the_means_of_the_arms_pulled():

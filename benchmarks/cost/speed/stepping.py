@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.curves.rested import LinearThenFlat
+from risingsearch.curves.rested import CurveTable
 from risingsearch.policies import PolicyInfo, make_policy
 from risingsearch.simulation.engine import loop_for, new_record
 
@@ -25,7 +25,14 @@ HORIZON = 50_000
 REWARD_RANGE = (-0.5, 1.5)
 """What policies for bounded rewards are told: six sigmas beyond the means."""
 
-ENVIRONMENT = LinearThenFlat.create(SLOPES, PLATEAUS, NOISE)
+ENVIRONMENT = CurveTable.create(
+    np.minimum(
+        np.array(PLATEAUS)[:, None],
+        np.multiply.outer(SLOPES, np.arange(1, HORIZON + 1)),
+    ),
+    NOISE,
+    "best-arm",
+)
 
 
 class Run(NamedTuple):

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cost.speed.stepping import (
-    ENVIRONMENT,
     HORIZON,
     N_ARMS,
     NOISE,
+    PLATEAUS,
+    SLOPES,
     AbsentToolError,
     Contestant,
     Run,
@@ -40,7 +41,7 @@ def contestant(tool: str) -> Contestant:
         sums, pulls = np.zeros((N_ARMS, HORIZON + 1)), np.zeros(N_ARMS, dtype=np.int64)
         arguments = (
             *(N_ARMS, HORIZON, own.eps, own.sigma),
-            *(ENVIRONMENT.slopes, ENVIRONMENT.plateaus, NOISE),
+            *(np.array(SLOPES), np.array(PLATEAUS), NOISE),
             *(generator.ctypes.bit_generator, sums, pulls),
         )
         begin = time.process_time_ns()

@@ -45,7 +45,7 @@ def paper_policies(
 def exact_policies() -> dict[str, Any]:
     """Return the two policies of section 5.1, for rewards without noise."""
     names = ("cure-ucb", "r-ed-ucb")
-    return {name: (name, {"noiseless": True}) for name in names}
+    return {name: (name, {"sigma": 0.0, "eps": 1e-9}) for name in names}
 
 
 def other_policies() -> dict[str, Any]:

@@ -39,9 +39,9 @@ class CureUCB(NamedTuple):
     (eq. 6 and Algorithm 1 of the paper). Every arm is pulled twice first, round-robin.
     The paper leaves ``h`` at 0 for few pulls; at least 1 is our reading. It takes
     ``sigma`` as known and gives no value; the estimate is ours too. The noiseless
-    form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and ``h = 1``; here it too
-    starts with two pulls, where the paper uses one and the known value of the curve
-    at 0.
+    form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and ``h = 1``, as of an
+    ``eps`` of 1e-9; here it too starts with two pulls, where the paper uses one and the
+    known value of the curve at 0.
 
     References
     ----------
@@ -62,7 +62,7 @@ class CureUCB(NamedTuple):
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    eps: float  # 0: h = 1
+    eps: float
     sigma: float  # NaN: estimated
     P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
     average: Floats  # (n_arms,), of the last h rewards
@@ -81,19 +81,12 @@ class CureUCB(NamedTuple):
         *,
         eps: float = 0.25,
         sigma: float | None = None,
-        noiseless: bool = False,
     ) -> CureUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
-
-        Parameters
-        ----------
-        noiseless : bool, default False
-            Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
-        """
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            eps=0.0 if noiseless else checked_eps(eps),
-            sigma=0.0 if noiseless else checked_sigma(sigma),
+            eps=checked_eps(eps),
+            sigma=checked_sigma(sigma),
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),

@@ -37,8 +37,9 @@ class REdUCB(NamedTuple):
 
     (Metelli et al. 2022, eq. 7-8). Every arm is pulled twice first, round-robin;
     ``h`` is at least 1. The noiseless form (eq. 11 of the CURE-UCB paper) is the
-    same with ``sigma = 0`` and ``h = 1``. The estimator is the paper's, not the one of
-    the public code of the same authors, which weighs and refreshes differently.
+    same with ``sigma = 0`` and ``h = 1``, as of an ``eps`` of 1e-9. The estimator is
+    the paper's, not the one of the public code of the same authors, which weighs and
+    refreshes differently.
 
     R-UCBE is good for finding one arm that is best at the end of a fixed budget. It has
     the horizon ``T`` for ``t``, and a constant ``A`` for :math:`10 \ln(1/\delta_t)`.
@@ -73,7 +74,7 @@ class REdUCB(NamedTuple):
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    eps: float  # 0: h = 1
+    eps: float
     sigma: float  # NaN: estimated
     delta: float
     alpha: float  # 0: delta is constant
@@ -100,7 +101,6 @@ class REdUCB(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.001,
         alpha: float | None = None,
-        noiseless: bool = False,
     ) -> REdUCB:
         """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
@@ -110,13 +110,11 @@ class REdUCB(NamedTuple):
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
             For ``delta_t = t ** -alpha``, above 0; in the paper above 2.
-        noiseless : bool, default False
-            Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            eps=0.0 if noiseless else checked_eps(eps),
-            sigma=0.0 if noiseless else checked_sigma(sigma),
+            eps=checked_eps(eps),
+            sigma=checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
             alpha=0.0
             if alpha is None

@@ -68,6 +68,7 @@ def direct_run(play_direct, estimated_sigma):
     return run
 
 
+EXACT = {"sigma": 0.0, "eps": 1e-9}
 INDICES = {"cure-ucb": cure_index, "r-ed-ucb": r_ed_index}
 
 
@@ -103,16 +104,6 @@ def test_delta_may_shrink_with_the_round(play, direct_run, concave):
     policy = REdUCB.create(3, 150, sigma=0.02, alpha=2.5)
     direct = direct_run(r_ed_index, curves, 150, eps=0.25, sigma=0.02, alpha=2.5)
     assert play(policy, curves, 150) == direct
-
-
-@pytest.mark.parametrize("name", list(INDICES))
-def test_noiseless_form_is_sigma_zero_and_a_window_of_one(
-    name, play, direct_run, concave
-):
-    curves = concave(4, 300, seed=2, noise=0.0)
-    policy = make_policy(name, 4, 300, noiseless=True)
-    direct = direct_run(INDICES[name], curves, 300, eps=1e-9, sigma=0.0)
-    assert play(policy, curves, 300) == direct
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.003, None])
@@ -182,7 +173,7 @@ def policy_regret(arms, curves, horizon):
 )
 def test_cure_loses_only_its_first_pulls_on_the_two_arms(horizon, best, regret, play):
     curves = two_arms(horizon)
-    arms = play(CureUCB.create(2, horizon, noiseless=True), curves, horizon)
+    arms = play(CureUCB.create(2, horizon, **EXACT), curves, horizon)
     assert arms[:4] == [0, 1, 0, 1]
     assert set(arms[4:]) == {best}
     assert policy_regret(arms, curves, horizon) == pytest.approx(regret, abs=2e-3)
@@ -200,7 +191,7 @@ def test_cure_is_never_behind_r_ed_on_linear_then_flat_arms(play):
         curves = np.minimum(top, top / saturation * n)
         cure, r_ed = (
             policy_regret(
-                play(make(n_arms, horizon, noiseless=True), curves, horizon),
+                play(make(n_arms, horizon, **EXACT), curves, horizon),
                 curves,
                 horizon,
             )
