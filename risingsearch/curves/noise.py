@@ -1,8 +1,7 @@
-"""Noise of rewards around their mean: none, Gaussian, Bernoulli, heavy tails."""
+"""Noise of rewards around their mean: none, Gaussian, Bernoulli."""
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError
 
-NONE, GAUSSIAN, BERNOULLI, STUDENT = range(4)
-_KINDS = ("none", "gaussian", "bernoulli", "student")
+NONE, GAUSSIAN, BERNOULLI = range(3)
+_KINDS = ("none", "gaussian", "bernoulli")
 
 
 class Noise(NamedTuple):
@@ -23,37 +22,28 @@ class Noise(NamedTuple):
 
     kind: int
     sigma: float
-    shape: float  # degrees of freedom (Student), observations per pull (Bernoulli)
+    batch: int  # trials of a Bernoulli pull
 
 
 NoiseLike = Noise | str | float
 """A noise model, its kind, or the standard deviation of Gaussian noise."""
 
 
-def make_noise(
-    kind: str = "gaussian",
-    sigma: float = 1.0,
-    *,
-    batch: int = 1,
-    degrees_of_freedom: float = 3.0,
-) -> Noise:
+def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) -> Noise:
     """Return a noise model.
 
     Parameters
     ----------
-    kind : {"none", "gaussian", "bernoulli", "student"}, default "gaussian"
+    kind : {"none", "gaussian", "bernoulli"}, default "gaussian"
         ``"none"``: the reward is its mean. ``"gaussian"``: normal. ``"bernoulli"``: the
         share of successes among ``batch`` trials whose probability is the mean, so
-        means must lie between 0 and 1. ``"student"``: heavy tails, Student's t scaled
-        to the standard deviation ``sigma``.
+        means must lie between 0 and 1.
     sigma : float, default 1.0
-        Standard deviation of the Gaussian and the Student noise, in units of the
-        reward, at least 0. Where an environment has its standard deviations, per
-        arm or per round, it multiplies them.
+        Standard deviation of the Gaussian noise, in units of the reward, at least 0.
+        Where an environment has its standard deviations, per arm or per round, it
+        multiplies them.
     batch : int, default 1
         Trials per Bernoulli pull, at least 1; e.g. 100 for a mini-batch of 100 reviews.
-    degrees_of_freedom : float, default 3.0
-        Of the Student noise, above 2, so that its variance exists.
 
     Examples
     --------
@@ -65,12 +55,7 @@ def make_noise(
     """
     code = _KINDS.index(checked_choice("kind", kind, _KINDS))
     sigma = checked_float("sigma", sigma, 0.0, open_low=False)
-    if code == STUDENT:
-        shape = checked_float(
-            "degrees_of_freedom", degrees_of_freedom, 2.0, open_low=True
-        )
-        return Noise(code, sigma * math.sqrt((shape - 2.0) / shape), shape)
-    return Noise(code, sigma, float(checked_int("batch", batch, 1)))
+    return Noise(code, sigma, checked_int("batch", batch, 1))
 
 
 def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
@@ -98,11 +83,9 @@ def noisy(noise: Noise, mean: float, scale: float, rng: np.random.Generator) -> 
     if noise.kind == GAUSSIAN:
         return mean + noise.sigma * scale * rng.standard_normal()
     if noise.kind == BERNOULLI:
-        if noise.shape > 1.0:
+        if noise.batch > 1:
             # A mean of exactly 0 or 1 may have been rounded across the limit.
             p = min(1.0, max(0.0, mean))
-            return rng.binomial(int(noise.shape), p) / noise.shape
+            return rng.binomial(noise.batch, p) / noise.batch
         return 1.0 if rng.random() < mean else 0.0
-    if noise.kind == STUDENT:
-        return mean + noise.sigma * scale * rng.standard_t(noise.shape)
     return mean
