@@ -80,6 +80,10 @@ SUITES = {
         "benchmarks.cost.soak.suite",
         "long searches with failures and kills: what grows, and what does not",
     ),
+    "spaces": Suite(
+        "benchmarks.spaces.suite",
+        "continuous spaces, searched beside Optuna's samplers",
+    ),
     "speed": Suite(
         "benchmarks.cost.speed.suite",
         "steps per second of every policy, beside other libraries and C",

@@ -462,8 +462,9 @@ def _chosen(
         epochs_per_job=given.epochs_per_job,
         proposals=proposer is not None,
     )
-    if isinstance(proposer, InformedProposer):
-        known, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
-        taken = {name: learnt[name] for name in learnt if name in known}
-        return chosen.name, taken | chosen.parameters, proposer
-    return chosen.name, chosen.parameters, None if chosen.opens_all else proposer
+    if chosen.opens_all and not isinstance(proposer, InformedProposer):
+        return chosen.name, chosen.parameters, None
+    known = policy_info(chosen.name).parameters
+    learnt: dict[str, Any] = getattr(proposer, "policy_params", dict)()
+    taken = {name: learnt[name] for name in learnt if name in known}
+    return chosen.name, taken | chosen.parameters, proposer

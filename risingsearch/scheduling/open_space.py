@@ -14,7 +14,7 @@ from risingsearch.space import Space
 
 Floats = NDArray[np.float64]
 
-FEWEST, MOST = 8, 200  # arms to propose from, and rows of the model
+FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FITTED_ON, STEPS = 100, 15
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
 OPTIMISM = 0.5
@@ -28,11 +28,11 @@ class OpenSpaceProposer:
     """Proposes configurations of a space that will end high.
 
     A Gaussian process models the scores over configuration and epoch; see ``Process``.
-    Its rows are the recent averages of up to 200 arms after their first epoch, a fifth
-    of all epochs, and their last. Of 400 random configurations, 200 near the five arms
-    with the highest ends, and 100 near the most promising of these, the one with the
-    highest mean plus half a standard deviation after all epochs is proposed. Arms in
-    training without a score count as mean ones.
+    Its rows are the recent averages of up to 100 arms after their first epoch, a fifth
+    of all epochs, and their last. To 200 random configurations and 400 near the ten
+    best arms, the neighbours of the most promising are added, three times; then the one
+    with the highest mean plus half a standard deviation after all epochs is proposed.
+    Arms in training without a score count as mean ones.
 
     ``candidates`` are those of the search, in which what was proposed has taken its
     place.
@@ -42,6 +42,10 @@ class OpenSpaceProposer:
         self.space = space
         self.candidates = candidates
         self._units: dict[int, tuple[Mapping[str, Any], Floats]] = {}
+
+    def policy_params(self) -> dict[str, float]:
+        """Return how the default policy shares a budget in an open space."""
+        return {"opening_share": 0.2, "later_share": 0.4}
 
     @property
     def identity(self) -> dict[str, Any]:

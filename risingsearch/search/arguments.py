@@ -18,6 +18,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
+from risingsearch.scheduling.open_space import OpenSpaceProposer
 from risingsearch.scheduling.policy_choice import choose_policy, recommended_candidates
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.space import PART, Configurations, Space
@@ -55,16 +56,8 @@ def _auto_proposer(
     ).proposes
     if not proposes:
         return None
-    if given["space"] is not None:
-        return proposer_in(given["space"], candidates)
-    features = encode(candidates)
-    return None if features is None else GaussianProcessProposer(features)
-
-
-def proposer_in(
-    space: Space, candidates: Sequence[Mapping[str, Any]]
-) -> Proposer | None:
-    """Return the proposer in an open space; in a ``ShownSpace`` it is never asked."""
+    if given["space"] is not None and not given["prior"]:
+        return OpenSpaceProposer(given["space"], candidates)
     features = encode(candidates)
     return None if features is None else GaussianProcessProposer(features)
 

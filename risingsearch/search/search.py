@@ -54,8 +54,8 @@ class RisingSearch:
         Decides who trains next; see ``Scheduler``.
     proposer : Proposer, "auto" or None, default "auto"
         Which candidate is opened next, if the policy leaves it open. "auto" models the
-        final scores over the parameters (``GaussianProcessProposer``), with
-        ``policy="auto"``; None keeps the order, and so does ``shuffle=False``.
+        final scores over the parameters, with ``policy="auto"``, and proposes others in
+        a space; None keeps the order, and so does ``shuffle=False``.
     budget : int, str or Budget, optional
         Epochs over all arms; training time, ``Budget(hours=8)`` or "8h", or GPU-hours,
         ``Budget(gpu_hours=20)`` or "20gpu-h", summed over all workers; wall-clock

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.shared.normal_scores import corrected, normal_score
 from risingsearch.policies.shared.rewards import (
     append_reward,
     checked_eps,
@@ -28,13 +28,6 @@ LUBY_BASE, LONGEST = 4, 16
 NOISE_MARGIN = 2.0
 ROUNDING = 1e-9  # of sums, by which a flat arm seems to rise
 FEWEST_TO_PROPOSE = 24
-
-CELLS = 1024
-_QUANTILE = NormalDist().inv_cdf
-NORMAL_SCORES = np.array(
-    [round(2**16 * _QUANTILE((i + 0.5) / CELLS)) for i in range(CELLS)]
-)
-"""Quantiles of the normal distribution, as whole numbers: their sums are exact."""
 
 
 class TrustedDampedSlope(NamedTuple):
@@ -59,6 +52,10 @@ class TrustedDampedSlope(NamedTuple):
     they tell what early scores hide. An arm among the best ``promoted_share`` at the
     end of its look gets as many pulls again at once; with few arms, whose looks leave
     some of the share, so do the others, the best first.
+
+    *Later looks*, of the highest rung within ``R // 5``, get the ``later_share`` of all
+    pulls after the opening share. In an open space these arms are proposed by what is
+    known; without one the share is 0.
 
     *Controls.* Up to ``control_share`` of the budget trains arms to their last pull,
     regardless of their scores: one at a time, the first to be opened of those that had
@@ -100,7 +97,9 @@ class TrustedDampedSlope(NamedTuple):
     opening_share: float
     promoted_share: float
     control_share: float
+    later_share: float
     first_rung: int  # r1
+    later_look: int
     ceiling: float  # highest reward possible
     P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
     average: Floats  # (n_arms,), m
@@ -130,6 +129,7 @@ class TrustedDampedSlope(NamedTuple):
         opening_share: float = 0.4,
         promoted_share: float = 0.33,
         control_share: float = 0.1,
+        later_share: float = 0.0,
         shortest_look: int = 1,
         reward_range: tuple[float, float] = (-math.inf, math.inf),
     ) -> TrustedDampedSlope:
@@ -147,6 +147,8 @@ class TrustedDampedSlope(NamedTuple):
             Share of the arms of a rung whose look is doubled, above 0 and at most 1.
         control_share : float, default 0.1
             Share of the budget for controls, from 0 to 1.
+        later_share : float, default 0.0
+            Share of what follows the first looks for later ones, from 0 to 1.
         shortest_look : int, default 1
             In pulls, at least 1; a search takes its ``min_epochs``.
         reward_range : (float, float), optional
@@ -172,7 +174,11 @@ class TrustedDampedSlope(NamedTuple):
             control_share=checked_float(
                 "control_share", control_share, 0.0, 1.0, open_low=False
             ),
+            later_share=checked_float(
+                "later_share", later_share, 0.0, 1.0, open_low=False
+            ),
             first_rung=r1,
+            later_look=length_of_later_looks(limit, r1),
             ceiling=checked_range("reward_range", reward_range)[1],
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
@@ -196,11 +202,14 @@ class TrustedDampedSlope(NamedTuple):
         max_pulls: int,
         *,
         opening_share: float = 0.4,
+        later_share: float = 0.0,
         shortest_look: int = 1,
     ) -> int:
         """Return how many arms this budget opens while all looks are short."""
         r1 = first_rung(max_pulls, shortest_look)
-        return max(2, int(opening_share * horizon / r1))
+        per_later_look = length_of_later_looks(max_pulls, r1)
+        later = later_share * (1.0 - opening_share) * horizon / per_later_look
+        return max(2, int(opening_share * horizon / r1) + int(later))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm to look at while one is due, a control, or the highest end."""
@@ -248,7 +257,12 @@ class TrustedDampedSlope(NamedTuple):
         return int(look - n if n < look else 1 + n // 4)
 
     def proposing(self) -> bool:
-        """Return whether an arm opened now is worth a proposal: every second one is."""
+        """Return whether an arm opened now is worth a proposal.
+
+        Every second one is while first looks are trusted, and each of a later look.
+        """
+        if looks_are_over(self, mean_horizon(self.horizon)):
+            return True
         n_opened = int(np.count_nonzero(self.pulls))
         enough = n_opened >= FEWEST_TO_PROPOSE and n_opened % 2 == 1
         return enough and self.trusts_first_looks()
@@ -285,6 +299,11 @@ def first_rung(max_pulls: int, shortest_look: int) -> int:
     return max(screening_pulls(max_pulls), min(shortest_look, max_pulls))
 
 
+def length_of_later_looks(max_pulls: int, r1: int) -> int:
+    """Return the pulls of a later look."""
+    return rung_start(rung_of(max_pulls // 5, r1), r1)
+
+
 def rung_start(rung: int, r1: int) -> int:
     """Return the pulls at which a rung, from 0, begins: ``r1`` times a power of 2."""
     return r1 << rung
@@ -317,8 +336,9 @@ def arm_to_look_at(policy: TrustedDampedSlope) -> int:
                 and (seen == WAIT or policy.average[i] > policy.average[seen])
             ):
                 seen = i
-    if looks_are_over(policy, mean_horizon(policy.horizon)):
-        return WAIT
+    horizon = mean_horizon(policy.horizon)
+    if looks_are_over(policy, horizon):
+        return unopened if later_look_is_due(policy, horizon) else WAIT
     # Where no arm is unopened, what is left for looks doubles those that are over.
     return seen if unopened == WAIT else unopened
 
@@ -331,16 +351,29 @@ def mean_horizon(horizon: Floats) -> float:
     return total / len(horizon)
 
 
+def first_looks(policy: TrustedDampedSlope, horizon: float) -> float:
+    """Return how many pulls first looks get."""
+    return max(2.0 * policy.first_rung, policy.opening_share * horizon)
+
+
 def looks_are_over(policy: TrustedDampedSlope, horizon: float) -> bool:
-    """Return whether their share of the budget is planned."""
-    least = max(2.0 * policy.first_rung, policy.opening_share * horizon)
-    return bool(policy.n_look_pulls[0] >= least)
+    """Return whether the first of them are planned."""
+    return bool(policy.n_look_pulls[0] >= first_looks(policy, horizon))
+
+
+def later_look_is_due(policy: TrustedDampedSlope, horizon: float) -> bool:
+    """Return whether another later look is within its share."""
+    first = first_looks(policy, horizon)
+    later = policy.n_look_pulls[0] + policy.later_look - first
+    return bool(later <= policy.later_share * (policy.pulls.sum() - first))
 
 
 def look_at_new(policy: TrustedDampedSlope, horizon: float) -> int:
     """Return how many pulls the look at a new arm has."""
     r1 = policy.first_rung
-    if looks_are_over(policy, horizon) or policy.step_correlation[0] >= policy.trust:
+    if looks_are_over(policy, horizon):
+        return policy.later_look if policy.later_share > 0.0 else r1
+    if policy.step_correlation[0] >= policy.trust:
         return r1
     n = min(r1 * luby(policy.n_long_looks[0] + 1), len(policy.P[0]) - 1)
     spent = policy.n_look_pulls[0]
@@ -546,34 +579,3 @@ def n_on_rung(policy: TrustedDampedSlope, rung: int) -> int:
         if not math.isnan(policy.rung_average[i]):
             n += 1
     return n
-
-
-def normal_score(rank: Any, n: int) -> Any:
-    """Return the normal score of a rank: arms below less arms above, of ``n``."""
-    return NORMAL_SCORES[(rank + n) * CELLS // (2 * n)]
-
-
-def corrected(
-    n_all: int,
-    x_all: int,
-    xx_all: int,
-    n: int,
-    x_sum: int,
-    y_sum: int,
-    xx: int,
-    xy: int,
-    yy: int,
-) -> float:
-    """Return the correlation of ``n`` pairs, were their ``x`` not selected from more.
-
-    ``x_all`` and ``xx_all`` are the sums of all ``n_all`` values of ``x`` and of their
-    squares, the others those of the pairs. 0 where all values of one kind are equal.
-    """
-    of_all = xx_all / n_all - (x_all / n_all) * (x_all / n_all)
-    of_x = xx / n - (x_sum / n) * (x_sum / n)
-    of_y = yy / n - (y_sum / n) * (y_sum / n)
-    if of_x <= 0.0 or of_y <= 0.0:
-        return 0.0
-    r = (xy / n - (x_sum / n) * (y_sum / n)) / math.sqrt(of_x * of_y)
-    spread = of_all / of_x
-    return r * math.sqrt(spread) / math.sqrt(1.0 + r * r * (spread - 1.0))

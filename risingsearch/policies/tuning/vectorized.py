@@ -13,16 +13,16 @@ import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats
 from risingsearch.policies.base import WAIT, Policy
+from risingsearch.policies.shared.normal_scores import corrected, normal_score
 from risingsearch.policies.tuning.trusted_damped_slope import (
     EXPECTED_PAIRS,
     FEWEST_PAIRS,
     TrustedDampedSlope,
     becomes_control,
-    corrected,
+    later_look_is_due,
     look_again,
     look_at_new,
     looks_are_over,
-    normal_score,
     plan_look,
     promote,
     record,
@@ -97,9 +97,9 @@ class _VectorizedSlope:
         arm = _first(free & (n < look))
         if arm != WAIT:
             return arm
-        if looks_are_over(policy, self._horizon()):
-            return WAIT
-        unopened = _first(free & (n == 0))
+        unopened, horizon = _first(free & (n == 0)), self._horizon()
+        if looks_are_over(policy, horizon):
+            return unopened if later_look_is_due(policy, horizon) else WAIT
         ended = free & (n > 0) & (n == look) & ~policy.promoted
         return _highest(policy.average, ended) if unopened == WAIT else unopened
 

@@ -9,8 +9,8 @@ from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
+from risingsearch.policies.shared.normal_scores import CELLS
 from risingsearch.policies.tuning.trusted_damped_slope import (
-    CELLS,
     TrustedDampedSlope,
     luby,
     noise,

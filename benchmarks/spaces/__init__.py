@@ -1,0 +1,1 @@
+"""Continuous spaces, searched beside Optuna's samplers."""
