@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Floats
 
 EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
 
-def plateau_models(
-    n_pulls: int, exponents: Iterable[float] = EXPONENTS, plateau: int = 100
-) -> Floats:
+def plateau_models(n_pulls: int, plateau: int = 100) -> Floats:
     """Return the falling plateaus of the rotting benchmark, (n_models, n_pulls)."""
     # Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5. The first one is
     # a pull shorter than the others.
-    n_pulls = checked_int("n_pulls", n_pulls, 1)
-    plateau = checked_int("plateau", plateau, 1)
-    powers = [
-        checked_float("exponents", exponent, -math.inf, open_low=False)
-        for exponent in exponents
-    ]
     step = np.arange(1, n_pulls + 1) // plateau + 1.0
-    table: Floats = np.power(step, -np.array(powers)[:, np.newaxis])
+    table: Floats = np.power(step, -np.array(EXPONENTS)[:, np.newaxis])
     return table
 
 
