@@ -62,7 +62,7 @@ _CALLBACKS = {
 }
 # parameters that count passes over the rows
 _PASSES = re.compile(
-    "(fit__)?(epochs|iterations|passes|(max|n|num|nb)_(epochs?|iters?|iterations|passes))"
+    "(fit__)?(epochs|iterations|passes|(max|n|num|nb)_?(epochs?|iters?|iterations|passes))"
 )
 # those without effect where an epoch is one call and the search decides when to stop
 _IDLE = {

@@ -8,9 +8,17 @@ import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from functools import partial
 from io import IOBase
 from itertools import chain
-from types import FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinMethodType,
+    CellType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -32,7 +40,7 @@ Marks = list[Any]
 
 _PLAIN = (int, float, complex, np.generic, str, bytes, Enum, type(None))
 _CONTAINERS = (list, tuple, set, deque)
-_FIXED = (Dataset, FunctionType, MethodType, ModuleType, type, torch.autocast)
+_FIXED = (Dataset, ModuleType, type, torch.autocast)
 _SAMPLED = 2**20  # numbers of an array that are compared
 _LONG = 100  # items of a list of rows, among which no generator is looked for
 
@@ -160,7 +168,14 @@ def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
 
 
 def _attributes(held: Any) -> list[Any]:
-    """Return the attributes of an object; none of those of the standard library."""
+    """Return what an object holds; nothing for those of the standard library."""
+    if isinstance(held, MethodType | BuiltinMethodType):
+        return [held.__self__]
+    if isinstance(held, partial):
+        return [held.func, *held.args, *held.keywords.values()]
+    if isinstance(held, FunctionType):
+        cells = [cell for cell in held.__closure__ or () if cell != CellType()]
+        return [cell.cell_contents for cell in cells] + [*(held.__defaults__ or ())]
     kind = type(held)
     if isinstance(held, _FIXED) or (
         kind.__module__.partition(".")[0] in sys.stdlib_module_names

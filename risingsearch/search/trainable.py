@@ -530,7 +530,7 @@ def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
     for name, value in metrics.items():
         text = name if isinstance(name, str) else shown(name)
         try:
-            json.dumps(as_json({text: value}))
+            json.dumps(as_json({text: value}), ensure_ascii=False).encode()
         except (TypeError, ValueError, RecursionError):
             msg = (
                 f"the metric {text} is a {type(value).__name__}, which the run_dir "

@@ -240,7 +240,7 @@ def test_an_epoch_is_one_pass_where_a_call_may_make_several(estimator, y):
 
 
 @pytest.mark.parametrize(
-    "name", ["epochs", "n_epochs", "num_epochs", "n_iter", "max_iter", "max_iterations"]
+    "name", ["epochs", "n_epochs", "num_epochs", "n_iter", "max_iter", "nepochs"]
 )
 def test_such_parameters_are_known_by_their_names(name):
     class Passing(Net):

@@ -5,6 +5,7 @@ import enum
 import itertools
 import random
 from collections import OrderedDict, defaultdict, deque
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -307,6 +308,21 @@ class Saved(Own):
     def load_state_dict(self, state):
         self.held.it = state["it"]
 
+    def add(self, by):
+        self.held.it += by
+
+
+def adding(total, by):
+    total.add_(by)
+
+
+def adding_to(total):
+    return lambda by: total.add_(by)
+
+
+def called(own):
+    own.held.it(0.5)
+
 
 def copied(model):
     return {
@@ -352,6 +368,10 @@ CHANGES = [
     (lambda model: random.Random(0), lambda own: own.held.it.random()),
     (lambda model: 0, lambda own: setattr(own.held, "it", own.held.it + 1)),
     (lambda model: [], lambda own: own.held.it.append(0.5)),
+    (lambda model: [].append, called),
+    (lambda model: Saved(model, 0, None).add, called),
+    (lambda model: adding_to(torch.zeros(1)), called),
+    (lambda model: partial(adding, torch.zeros(1)), called),
 ]
 
 
