@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ class Training:
         self._lock = Lock()
         self.found = Found([], [])
 
-    def start(self, params: Params, seed: int = 0) -> int:
+    def start(self, params: Mapping[str, Any], seed: int = 0) -> int:
         """Return the number of a new arm."""
         with self._lock:
             self._arms.append(self.problem.epochs(dict(params)))
@@ -151,9 +152,10 @@ METHODS: dict[str, Callable[[Training, int, int], None]] = {
     "TPE + median": of_optuna(lambda s: (TPESampler(seed=s), MedianPruner())),
     "TPE + Hyperband": of_optuna(lambda s: (TPESampler(seed=s), hyperband())),
     "GPSampler": of_optuna(lambda s: (GPSampler(seed=s), NopPruner())),
-    "CMA-ES": of_optuna(lambda s: (CmaEsSampler(seed=s), NopPruner())),
     "random": of_optuna(lambda s: (RandomSampler(seed=s), NopPruner())),
 }
+if find_spec("cmaes"):
+    METHODS["CMA-ES"] = of_optuna(lambda s: (CmaEsSampler(seed=s), NopPruner()))
 
 
 def search(method: str, problem: Problem, budget: int, seed: int, n_jobs: int) -> Found:

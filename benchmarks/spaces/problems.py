@@ -97,7 +97,9 @@ def branin() -> Problem:
         else:
             end -= 0.04 * p["a"]
         start = 0.2 + 0.1 * p["b"]
-        return end - (end - start) * np.exp(-N / (tau * (0.5 + p["dropout"])))
+        left = np.exp(-N / (tau * (0.5 + p["dropout"])))
+        found: NDArray[np.float64] = end - (end - start) * left
+        return found
 
     return Problem("branin", parts, lambda p: iter(curve(p)))
 

@@ -22,6 +22,7 @@ TYPICAL_LENGTH = 0.35  # times the root of the number of parameters
 TREND = 0.1  # variance of the level at the end, and of its difference from the start
 NOISE_RANGE = (2e-3, 2.0)
 MOST_ALIKE = 3
+FEWEST_TRAININGS = 5  # that the budget pays
 
 
 class OpenSpaceProposer:
@@ -35,17 +36,23 @@ class OpenSpaceProposer:
     Arms in training without a score count as mean ones.
 
     ``candidates`` are those of the search, in which what was proposed has taken its
-    place.
+    place. A budget of few full trainings is shared as it is over a list.
     """
 
-    def __init__(self, space: Space, candidates: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        candidates: Sequence[Mapping[str, Any]],
+        n_trainings: float = math.inf,
+    ) -> None:
         self.space = space
         self.candidates = candidates
+        self._is_short = n_trainings < FEWEST_TRAININGS
         self._units: dict[int, tuple[Mapping[str, Any], Floats]] = {}
 
     def policy_params(self) -> dict[str, float]:
         """Return how the default policy shares a budget in an open space."""
-        return {"opening_share": 0.2, "later_share": 0.4}
+        return {} if self._is_short else {"opening_share": 0.2, "later_share": 0.4}
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -19,7 +19,11 @@ from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
 from risingsearch.scheduling.open_space import OpenSpaceProposer
-from risingsearch.scheduling.policy_choice import choose_policy, recommended_candidates
+from risingsearch.scheduling.policy_choice import (
+    choose_policy,
+    horizon_and_limit,
+    recommended_candidates,
+)
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.space import PART, Configurations, Space
 
@@ -57,7 +61,9 @@ def _auto_proposer(
     if not proposes:
         return None
     if given["space"] is not None and not given["prior"]:
-        return OpenSpaceProposer(given["space"], candidates)
+        sizes = given["budget"], given["max_epochs"], len(candidates)
+        horizon, limit = horizon_and_limit(*sizes)
+        return OpenSpaceProposer(given["space"], candidates, horizon / limit)
     features = encode(candidates)
     return None if features is None else GaussianProcessProposer(features)
 

@@ -51,3 +51,9 @@ def test_a_search_killed_with_proposals_in_flight_resumes_bit_for_bit(
         executor = {"executor": threads} if n_jobs else {}
         search = RisingSearch.resume(copy, Rising(), **executor)
         assert said(search.run()) == expected
+
+
+@pytest.mark.parametrize(("budget", "proposes"), [(24, False), (25, True)])
+def test_a_budget_of_few_trainings_is_shared_as_over_a_list(budget, proposes):
+    result = the_search(None, budget=budget).run()
+    assert any(arm.like for arm in result.arms) == proposes
