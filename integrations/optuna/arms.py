@@ -144,33 +144,16 @@ def arm(trial: optuna.Trial) -> TrialArm:
 
     Examples
     --------
-    >>> import json
-    >>> import tempfile
     >>> import optuna
     >>> import risingsearch.integrations.optuna as rising
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> def objective(trial):
-    ...     rate = trial.suggest_float("rate", 0.1, 1.0)
-    ...     arm = rising.arm(trial)
-    ...     error = 1.0
-    ...     if arm.checkpoint:
-    ...         error = json.loads((arm.checkpoint / "error.json").read_text())
-    ...     for epoch in range(arm.from_epoch, 12):
-    ...         error *= 1.0 - 0.3 * rate
-    ...         trial.report(error, epoch)
-    ...         if trial.should_prune():
-    ...             with arm.save() as folder:
-    ...                 (folder / "error.json").write_text(json.dumps(error))
-    ...             raise optuna.TrialPruned
-    ...     return error
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study = optuna.create_study(
-    ...         sampler=rising.RisingSampler(60, 12, checkpoint_dir=folder, seed=0),
-    ...         pruner=rising.RisingPruner(),
-    ...     )
-    ...     study.optimize(objective)
-    >>> sum(result.epochs for result in rising.arm_results(study))
-    60
+    ...     arm = rising.arm(trial)  # alone, each trial is an arm from its start
+    ...     return float(arm.from_epoch)
+    >>> study = optuna.create_study()
+    >>> study.optimize(objective, n_trials=1)
+    >>> study.best_value
+    0.0
     """
     attrs = trial._cached_frozen_trial.user_attrs  # not a deep copy of them
     sampler = trial.study.sampler

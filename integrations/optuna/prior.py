@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from optuna._transform import _SearchSpaceTransform
 from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch, PriorProposer, read_prior
@@ -26,12 +27,33 @@ Params = Mapping[str, Any]
 
 
 class OpenedArms(NamedTuple):
-    """The arms of a study: those that have trained, and others."""
+    """The arms of a study, by their numbers in the scheduler."""
 
-    known: Opened
-    params: list[Params]  # by position in ``known.arms``
-    waiting: list[Params]  # of all others, as far as they are known
-    space: dict[str, BaseDistribution]  # the parameters that all of them have
+    known: Opened  # those that have trained
+    trials: dict[int, FrozenTrial]  # the newest of each arm, with its parameters
+
+    @property
+    def params(self) -> list[Params]:
+        """The parameters of those that have trained."""
+        return [self.trials[arm].params for arm in self.known.arms.tolist()]
+
+    @property
+    def waiting(self) -> list[Params]:
+        """Those of all others, as far as they are known."""
+        others = self.trials.keys() - self.known.arms.tolist()
+        return [self.trials[arm].params for arm in sorted(others)]
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The latest distribution of every parameter."""
+        spaces = (trial.distributions for trial in self.trials.values())
+        return dict(item for space in spaces for item in space.items())
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        """Those of the parameters that all have that have trained."""
+        names = set.intersection(*map(set, self.params)) if self.params else set()
+        return {name: one for name, one in self.distributions.items() if name in names}
 
 
 class _Pool(NamedTuple):

@@ -1,4 +1,4 @@
-"""The sampler that gives every trial its arm, and proposes new ones by another."""
+"""The sampler that gives every trial its arm, and has new ones proposed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import BaseSampler
 from optuna.storages import fail_stale_trials
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -27,6 +27,7 @@ from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import PriorSuggestions
+from risingsearch.integrations.optuna.proposals import ModelSampler
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.storages import checkpoints_in, claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
@@ -36,6 +37,7 @@ from risingsearch.integrations.optuna.trials import (
     FIXED,
     GIVEN_UP,
     LAST,
+    LIKE,
     N_EPOCHS,
     ArmView,
     TrialSlice,
@@ -78,7 +80,7 @@ class _Here:
     followed: tuple[Any, int] | None = None  # storage and study
     mine: set[int] = field(default_factory=set)  # trials that run in this process
     teller: CallbackList | None = None
-    # By earlier searches, for open trials: the parameters, and what each may be.
+    # For open trials: the parameters, and what each may be.
     suggested: dict[int, tuple[dict[str, Any], dict[str, BaseDistribution]]] = field(
         default_factory=dict
     )
@@ -89,10 +91,10 @@ class RisingSampler(BaseSampler):
 
     Each trial is a slice of an arm: some epochs of one configuration. When it ends, a
     policy decides which arm continues, and how long; that slice is queued as a trial
-    with the arm's own parameters and its curve so far, or another sampler is asked for
-    a new arm. Use it with ``RisingPruner``, which ends slices, and with an objective
-    that asks for its arm (``risingsearch.integrations.optuna.arm``). ``optimize`` stops
-    when the budget is spent, so leave ``n_trials`` out: it counts slices.
+    with the arm's own parameters and its curve so far, or a new arm is proposed. Use it
+    with ``RisingPruner``, which ends slices, and with an objective that asks for its
+    arm (``risingsearch.integrations.optuna.arm``). ``optimize`` stops when the budget
+    is spent, so leave ``n_trials`` out: it counts slices.
 
     Optuna's own are workers and wall-clock time (``study.optimize(n_jobs=...,
     timeout=...)``) and the study's direction. Threads share a sampler. Processes that
@@ -111,7 +113,8 @@ class RisingSampler(BaseSampler):
     policy_params : dict, optional
         Parameters of the policy.
     base : BaseSampler, optional
-        Proposes new arms; by default ``TPESampler``. It sees one trial per arm.
+        Proposes new arms, by default a model of the scores of all epochs. It sees one
+        trial per arm, with scores after equally many epochs.
     n_candidates : int, optional
         Arms at most, at least 1, but for workers that open one at the same moment. By
         default the policy decides over how many the budget is best spread.
@@ -232,7 +235,7 @@ class RisingSampler(BaseSampler):
         self._n_arms = min(n_arms, self._most_arms or n_arms)
         self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
-        self.base = _checked(TPESampler(seed=seed) if base is None else base)
+        self.base = _checked(ModelSampler(seed) if base is None else base)
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()
@@ -263,7 +266,7 @@ class RisingSampler(BaseSampler):
             if self._grant(study, trial) == 0:
                 self._wait_for_work(study, trial)
             elif _opens(trial):
-                self._ask_prior(study, trial)
+                self._suggest(study, trial)
                 self.base.before_trial(self._view(study, trial), trial)
         except Exception:  # Optuna would leave the trial running
             with suppress(UpdateFinishedTrialError):
@@ -273,7 +276,7 @@ class RisingSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Ask earlier searches, and else the sampler that proposes new arms."""
+        """Ask earlier searches and the model, and else the base."""
         if not _opens(trial):
             return {}
         if trial.number in self._here.suggested:
@@ -286,12 +289,11 @@ class RisingSampler(BaseSampler):
         trial: FrozenTrial,
         search_space: dict[str, BaseDistribution],
     ) -> dict[str, Any]:
-        """Return the suggestion of earlier searches, or ask the base."""
+        """Return the suggestion of earlier searches or the model, or ask the base."""
         if not _opens(trial):
             return {}
         suggested = self._here.suggested.pop(trial.number, None)
         if suggested is not None:
-            study._storage.set_trial_user_attr(trial._trial_id, BY_PRIOR, True)
             return suggested[0]
         return self.base.sample_relative(self._view(study, trial), trial, search_space)
 
@@ -398,17 +400,26 @@ class RisingSampler(BaseSampler):
             return False
         return True
 
-    def _ask_prior(self, study: Study, trial: FrozenTrial) -> None:
-        """Have earlier searches suggest an arm, unless one was enqueued."""
-        if self._prior is None or FIXED in trial.system_attrs:
+    def _suggest(self, study: Study, trial: FrozenTrial) -> None:
+        """Have earlier searches or the model suggest an arm, unless it was enqueued."""
+        model = self.base if isinstance(self.base, ModelSampler) else None
+        if FIXED in trial.system_attrs or not (model or self._prior):
             return
+        number = trial.number
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             opened = replica.opened()
-            params = self._prior.suggest(trial.number, opened)
-            if params is not None:
-                space = {name: opened.space[name] for name in params}
-                self._here.suggested[trial.number] = params, space
+            params = self._prior.suggest(number, opened) if self._prior else None
+            reason: tuple[str, Any] = BY_PRIOR, True
+            if params is None and model and replica.scheduler.proposing:
+                proposal = model.propose(number, opened)
+                if proposal is not None:
+                    params = dict(proposal.params)
+                    reason = LIKE, [replica.arm_of(arm) for arm in proposal.like]
+        if params is not None:
+            study._storage.set_trial_user_attr(trial._trial_id, *reason)
+            space = {name: opened.distributions[name] for name in params}
+            self._here.suggested[number] = params, space
 
     def take_request(self, trial: optuna.Trial) -> None:
         """Record that the objective has asked for the arm that its trial opens."""
@@ -505,7 +516,7 @@ class RisingSampler(BaseSampler):
     def _seen(self, study: Study) -> list[FrozenTrial]:
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
-            return replica.others + replica.expected()
+            return replica.others + replica.seen()
 
 
 def _opens(trial: FrozenTrial) -> bool:

@@ -27,6 +27,7 @@ from risingsearch.integrations.optuna.trials import (
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
+FEWEST_COMPARED = 10  # arms whose scores another sampler sees
 SILENT_EPOCHS = 10.0  # the time of so many epochs without a report: it may be dead
 
 
@@ -97,7 +98,6 @@ class StudyReplica:
         self._index: dict[int, int] = {}  # in the scheduler, by the study's arm
         self._arm: dict[int, int] = {}  # the other way round
         self._unplaced: set[int] = set()  # opened elsewhere: the scheduler is too small
-        self._ended: set[int] = set()  # arms that have ended by themselves
         self._holder: dict[int, int] = {}  # number of the trial that trains an arm
         self._told: set[int] = set()  # trials told before the storage knows their end
 
@@ -290,7 +290,6 @@ class StudyReplica:
         self.scheduler.tell(job, scores, seconds, ended=not paused)
         if not paused:
             self.scheduler.end(job.arm)
-            self._ended.add(slice_.arm)
 
     def _wanted_arms(self) -> int:
         """Return how many arms the scheduler should have by now."""
@@ -438,21 +437,29 @@ class StudyReplica:
             for i, o in self._open.items()
         )
 
-    def expected(self) -> list[FrozenTrial]:
-        """Return one trial per arm, with the end that is expected of it."""
-        return [self._expected(arm) for arm in self._index]
+    def seen(self) -> list[FrozenTrial]:
+        """Return one trial per arm, with its score after as many epochs as others had.
+
+        These are as many as a tenth of the arms have had, ten at least. An arm that has
+        had fewer has failed, as have all while the policy wants no proposals.
+        """
+        found = {arm: self._trials[arm] for arm in self._index}
+        known = self.scheduler.opened()
+        lengths = sorted(map(len, known.curves), reverse=True)
+        n_compared = max(FEWEST_COMPARED, len(lengths) // 10)
+        epoch = min(lengths[:n_compared], default=0)
+        proposing = self.scheduler.proposing
+        for k, rewards in enumerate(known.curves):
+            arm, value = self._arm[int(known.arms[k])], math.nan
+            if proposing and (known.finished[k] or len(rewards) >= epoch):
+                value = float(self.scheduler.sign * rewards[:epoch][-1])
+            found[arm] = arm_trial(found[arm], self._newest(arm), value)
+        return list(found.values())
 
     def opened(self) -> OpenedArms:
-        """Return the arms, as earlier searches are compared with those that trained."""
-        known = self.scheduler.opened()
-        trained = known.arms.tolist()
-        spaces = [self._newest(self._arm[index]).distributions for index in trained]
-        shared = set(spaces[0]).intersection(*spaces) if spaces else set()
-        space = {name: spaces[-1][name] for name in shared}
-        params = [self.params_of(index) for index in trained]
-        others = [i for i in self._index.values() if i not in trained]
-        waiting = [self.params_of(index) for index in others]
-        return OpenedArms(known, params, waiting, space)
+        """Return the arms, as models see them."""
+        trials = {index: self._newest(arm) for arm, index in self._index.items()}
+        return OpenedArms(self.scheduler.opened(), trials)
 
     def arm_of(self, index: int) -> int:
         """Return the arm of the study that is an arm of the scheduler."""
@@ -464,18 +471,6 @@ class StudyReplica:
 
     def _newest(self, arm: int) -> FrozenTrial:
         return self.newest.get(arm) or self._trials[arm]
-
-    def _expected(self, arm: int) -> FrozenTrial:
-        opening = self._trials[arm]
-        last = self.newest.get(arm)
-        if last is None:
-            return opening
-        trusted = last.number != arm or self.scheduler.trusts_first_looks
-        known = trusted or arm in self._ended
-        end = self.scheduler.expected_end(self._index[arm])
-        if known and not math.isfinite(end):
-            return opening
-        return arm_trial(opening, last, end if known else None)
 
 
 class _Unchanging(dict[Any, Any]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ CHECKPOINT = "rising:checkpoint"
 FINAL = "rising:final"
 LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
 BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
+LIKE = "rising:like"  # the arms that one opened for the model resembles
 FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
@@ -163,16 +165,18 @@ def fix_enqueued(
         trial.system_attrs = trial.system_attrs | {FIXED: due}
 
 
-def arm_trial(
-    opening: FrozenTrial, last: FrozenTrial, end: float | None
-) -> FrozenTrial:
-    """Return an arm, from first to last slice, as one trial: it runs without an end."""
+def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTrial:
+    """Return an arm, from first to last slice, as one trial: it failed without value.
+
+    Samplers take no notice of trials that failed, but do not propose them again.
+    """
+    is_finite = math.isfinite(value)
     return FrozenTrial(
         number=opening.number,
-        state=TrialState.RUNNING if end is None else TrialState.COMPLETE,
-        value=end,
+        state=TrialState.COMPLETE if is_finite else TrialState.FAIL,
+        value=value if is_finite else None,
         datetime_start=opening.datetime_start,
-        datetime_complete=None if end is None else opening.datetime_complete,
+        datetime_complete=opening.datetime_complete,
         params=last.params,
         distributions=last.distributions,
         user_attrs=last.user_attrs,

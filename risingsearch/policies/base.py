@@ -77,8 +77,6 @@ Where a search proposes configurations:
 ``projection(self, arm) -> float``
     Where the arm is expected to end once it has given all its pulls (the best reward so
     far).
-``trusts_first_looks(self) -> bool``
-    Whether an arm's first slice predicts its end well enough to propose by (False).
 
 A policy of the package has an entry in ``risingsearch.policies``, with its paper and
 these traits where they hold: ``STOPS``, it may stop with budget left; ``PLANS``, it
@@ -260,12 +258,6 @@ def proposing(policy: Policy) -> bool:
     """Return whether an arm that is opened now may be proposed."""
     own = getattr(policy, "proposing", None)
     return True if own is None else bool(own())
-
-
-def trusts_first_looks(policy: Policy) -> bool:
-    """Return whether an arm's first slice predicts its end well enough."""
-    own = getattr(policy, "trusts_first_looks", None)
-    return False if own is None else bool(own())
 
 
 def explain(policy: Policy, arm: int) -> dict[str, float]:

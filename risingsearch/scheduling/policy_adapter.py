@@ -133,10 +133,6 @@ class PolicyAdapter:
         """Return whether an arm that is opened now may be proposed."""
         return bool(self._call(base.proposing, self.policy))
 
-    def trusts_first_looks(self) -> bool:
-        """Return whether the first slice of an arm tells enough to propose by."""
-        return bool(self._call(base.trusts_first_looks, self.policy))
-
     def slice_length(self, arm: int) -> int:
         """Return the epochs the policy wants for an arm before it decides again."""
         place = int(self._place_of[arm])

@@ -8,8 +8,6 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
-
 from risingsearch.arms import ArmList, Job, Status
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
@@ -479,15 +477,6 @@ class Scheduler:
         """Factor for scores that makes higher better: 1.0 or -1.0."""
         return self._arms.sign
 
-    def expected_end(self, arm: int) -> float:
-        """Return where an arm is expected to end, in the user's direction.
-
-        The worst score of all if it has none yet; NaN while no arm has one.
-        """
-        if not math.isfinite(self._arms.worst_reward):
-            return math.nan
-        return float(self.sign * self._decider.expected_ends(np.array([arm]))[0])
-
     @property
     def proposals(self) -> Mapping[int, Proposal]:
         """The configurations that were proposed, by the arm that was opened with it."""
@@ -498,9 +487,9 @@ class Scheduler:
         return self._decider.opened()
 
     @property
-    def trusts_first_looks(self) -> bool:
-        """Whether the first slice of an arm tells enough of its end to propose by."""
-        return self._decider.policy.trusts_first_looks()
+    def proposing(self) -> bool:
+        """Whether the policy wants an arm that is opened now to be proposed."""
+        return self._decider.policy.proposing()
 
     def trust_in_prior(self) -> dict[str, float]:
         """Return how far each earlier search is trusted, by its name.

@@ -1,6 +1,4 @@
-"""Decisions made elsewhere: ``peek``, ``start``, ``end``, ``expected_end``."""
-
-import math
+"""Decisions made elsewhere: ``peek``, ``start``, ``end``."""
 
 import pytest
 
@@ -151,15 +149,3 @@ def test_an_arm_in_training_ends_by_its_job():
     for arm in (0, 4):
         with pytest.raises(InvalidParameterError, match=f"does not train; got {arm}"):
             search.end(arm)
-
-
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_expected_end_is_in_the_users_direction(direction):
-    sign = 1.0 if direction == "maximize" else -1.0
-    search = scheduler(policy="trusted-damped-slope", direction=direction)
-    assert math.isnan(search.expected_end(0))
-    search.tell(search.start(0, 2), [sign * 0.5, sign * 0.7])
-    search.tell(search.start(1, 8), [sign * 0.4] * 7 + [sign * 0.1])
-    assert sign * search.expected_end(0) > 0.7
-    assert sign * search.expected_end(1) == pytest.approx(0.4)
-    assert sign * search.expected_end(2) == pytest.approx(0.1)

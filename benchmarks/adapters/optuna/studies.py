@@ -39,7 +39,11 @@ def _tpe(task: Task, budget: int, seed: int) -> Any:
 
 def _rising(task: Task, budget: int, seed: int) -> Any:
     return rising.RisingSampler(
-        budget, task.max_epochs, n_candidates=len(task.curves), seed=seed
+        budget,
+        task.max_epochs,
+        base=_tpe(task, budget, seed),
+        n_candidates=len(task.curves),
+        seed=seed,
     )
 
 

@@ -22,7 +22,7 @@ import test_heartbeats
 study = test_heartbeats.load(sys.argv[2])
 
 def objective(trial):
-    if trial.number == 7:
+    if trial.user_attrs.get("rising:from_epoch"):
         trial.suggest_float("x", 0.0, 1.0)
         test_heartbeats.rising.arm(trial)
         study._storage.record_heartbeat(trial._trial_id)
@@ -73,14 +73,14 @@ def test_a_killed_slice_is_queued_again(tmp_path):
     command = [sys.executable, "-c", KILLED, os.path.dirname(__file__), storage]
     assert subprocess.run(command).returncode == -signal.SIGKILL
     study = load(storage)
-    dead = study.trials[7]
+    dead = study.trials[-1]
     assert dead.user_attrs["rising:from_epoch"] > 0
     assert dead.state == TrialState.RUNNING
     while not study._storage._get_stale_trial_ids(study._study_id):
         time.sleep(0.1)
     study.optimize(objective)
-    assert study.trials[7].state == TrialState.FAIL
-    again = study.trials[8]
+    assert study.trials[dead.number].state == TrialState.FAIL
+    again = study.trials[dead.number + 1]
     for name in ("rising:arm", "rising:from_epoch", "rising:n_epochs"):
         assert again.user_attrs.get(name) == dead.user_attrs.get(name)
     assert again.params == dead.params

@@ -123,7 +123,9 @@ def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
         [{"y": y} for y in np.linspace(0.0, 0.1, 8)],
         [np.array([-y]) for y in np.linspace(0.0, 0.1, 8)],
     )
-    study = make_study(budget=100, prior=[earlier(kind="a"), of_y])
+    first = {"kind": "a"}  # so that y is known
+    prior = [earlier(**first), of_y]
+    study = make_study(budget=100, prior=prior, enqueue=[first], seed=2)
     study.optimize(objective)
     assert lies_around_what_did_well(study)
     assert {"a", "b"} == {r.params["kind"] for r in rising.arm_results(study)}

@@ -4,6 +4,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
+from risingsearch import Scheduler
 
 
 class Observing(RandomSampler):
@@ -36,22 +37,35 @@ def test_a_sampler_sees_one_trial_per_arm(objective, make_study):
         for number, trial in seen.items():
             assert trial.params == arms[number].params
             if trial.state == TrialState.COMPLETE:
-                assert trial.value >= max(trial.intermediate_values.values())
+                assert trial.value in trial.intermediate_values.values()
 
 
-@pytest.mark.parametrize("trust", [-1.0, 1.0])
-def test_first_slices_are_believed_where_the_policy_trusts_them(
-    objective, make_study, trust
-):
+def test_arms_are_compared_after_equally_many_epochs(objective, make_study):
     objective.suggest = lambda trial: trial.number + trial.suggest_float("x", 0, 1)
-    objective.score = lambda top, epoch: (-1) ** epoch * top  # second slices turn it
-    study = make_study(policy_params={"trust": trust}, policy="trusted-damped-slope")
+    study = make_study(budget=200, policy="successive-halving", n_candidates=32)
     study.optimize(objective)
-    had_another_slice = {r.id for r in rising.arm_results(study) if r.n_trials > 1}
-    seen = study.sampler._seen(study)
-    ended = {trial.number for trial in seen if trial.state == TrialState.COMPLETE}
-    assert {trial.state for trial in seen} <= {TrialState.COMPLETE, TrialState.RUNNING}
-    assert ended == (had_another_slice if trust > 0 else {t.number for t in seen})
+    seen = {trial.number: trial for trial in study.sampler._seen(study)}
+    lengths = sorted(len(trial.intermediate_values) for trial in seen.values())
+    epoch = lengths[-10]  # that many arms are compared at least
+    assert lengths[0] < epoch < lengths[-1]
+    for trial in seen.values():
+        scores = list(trial.intermediate_values.values())
+        if len(scores) < epoch:
+            assert trial.state == TrialState.FAIL
+        else:
+            assert trial.state == TrialState.COMPLETE
+            assert trial.value == scores[epoch - 1]
+
+
+@pytest.mark.parametrize("proposing", [True, False])
+def test_scores_are_seen_when_the_policy_wants_proposals(
+    objective, make_study, monkeypatch, proposing
+):
+    study = make_study(budget=40)
+    study.optimize(objective)
+    monkeypatch.setattr(Scheduler, "proposing", proposing)
+    with_score = [one.value is not None for one in study.sampler._seen(study)]
+    assert any(with_score) is proposing
 
 
 @pytest.mark.parametrize("base", ["grid", "brute force"])
