@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.policies.base import WAIT
-from risingsearch.simulation.engine import select, slice_length, update
+from risingsearch.simulation.engine import select, slice_length, started, update
 
 
 class UnknownEnds(NamedTuple):
@@ -57,6 +57,11 @@ class UnknownEnds(NamedTuple):
         if length > self.pulls_left[arm]:
             self.ended[arm] = True
         return length
+
+    def started(self, t: int, arm: int) -> None:
+        """Tell the policy what is started."""
+        show(self, arm)
+        started(self.policy, t, arm)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Pass the reward on."""
