@@ -167,6 +167,7 @@ class TestImports:
             for module in re.findall(r"import_module\(\"(\w+)", path.read_text()):
                 found.add((name.removesuffix(".py"), module))
         assert found == {
+            ("risingsearch/curves/smooth", "statsmodels"),
             ("risingsearch/simulation/engine", "numba"),
         }
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_generator, checked_int
-from risingsearch.curves import raven, rising, rotting, smooth
+from risingsearch.curves import raven, rising, rotting, shifting, smooth
 from risingsearch.curves.base import Environment
+from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.rested import CurveTable
@@ -19,6 +20,7 @@ from risingsearch.errors import InvalidParameterError, unknown_name
 
 __all__ = [
     "ENVIRONMENTS",
+    "ClickLog",
     "CurveTable",
     "DriftingMeans",
     "Environment",
@@ -26,8 +28,10 @@ __all__ = [
     "LoadedCurves",
     "Noise",
     "Sinusoid",
+    "click_log",
     "list_environments",
     "load_curves",
+    "make_click_log",
     "make_environment",
     "make_noise",
 ]
@@ -63,16 +67,28 @@ RAVEN = "Fang et al., From Theory to Practice with RAVEN-UCB"
 ROTTING = 'Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5'
 SMOOTH = "Jia et al., Smooth Non-Stationary Bandits"
 _ENTRIES: dict[str, tuple[Callable[..., Environment], str]] = {
+    "add-remove": (shifting.add_remove, f"{RAVEN}, table 1"),
     "bernoulli": (raven.bernoulli, f"{RAVEN}, section 4.1"),
+    "blip": (shifting.blip, f"{RAVEN}, table 1"),
+    "clicks": (smooth.click_counterfactual, f"{SMOOTH}, section 7.3"),
+    "clicks-fitted": (smooth.click_fitted, f"{SMOOTH}, section 7.3"),
     "concave": (rising.concave, f"{CURE}, appendix A.1.2"),
+    "gradual": (shifting.gradual, f"{RAVEN}, table 1"),
     "imdb": (rising.imdb_replay, f"Metelli et al. 2022, ICML; {CURE}, section 6.3"),
+    "incremental": (shifting.incremental, f"{RAVEN}, table 1"),
+    "localised-jump": (shifting.localised_jump, f"{RAVEN}, table 1"),
     "logistics": (raven.logistics, f"{RAVEN}, section 4.3"),
     "ltf": (rising.ltf, f"{CURE}, appendix A.1.1"),
+    "periodic": (shifting.periodic, f"{RAVEN}, table 1"),
     "rotting-anv": (rotting.rotting_anv, f"{ROTTING}, ANV"),
     "rotting-av": (rotting.rotting_av, f"{ROTTING}, AV"),
     "rotting-np": (rotting.rotting_np, f"{ROTTING}, non-parametric"),
+    "sensitivity-blips": (raven.sensitivity_blips, f"{RAVEN}, fig. 3"),
+    "sensitivity-incremental": (raven.sensitivity_incremental, f"{RAVEN}, fig. 3"),
+    "sensitivity-variance": (raven.sensitivity_variance, f"{RAVEN}, fig. 3"),
     "sinusoid": (smooth.sinusoid, f"{SMOOTH}, section 7.2"),
     "two-arm": (rising.two_arm, f"{CURE}, fig. 1"),
+    "variance-drift": (shifting.variance_drift, f"{RAVEN}, table 1"),
 }
 ENVIRONMENTS = {name: generator for name, (generator, _) in _ENTRIES.items()}
 RESTED = (rising.__name__, rotting.__name__)

@@ -1,4 +1,4 @@
-"""Smoothly drifting arms: the sinusoid of the smooth non-stationary bandits paper.
+"""Smoothly drifting arms: the environments of the smooth non-stationary bandits paper.
 
 Restless: the means move with the rounds.
 """
@@ -6,13 +6,21 @@ Restless: the means move with the rounds.
 from __future__ import annotations
 
 import math
+from importlib import import_module
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.curves.clicks import ClickLog, click_log, click_rates
 from risingsearch.curves.noise import NoiseLike
-from risingsearch.curves.restless import Sinusoid
+from risingsearch.curves.restless import DriftingMeans, Sinusoid
+from risingsearch.errors import InvalidParameterError, missing
 
+MINUTE = 60.0
+WINDOW = 3_600.0  # seconds of the log that a click rate is counted in
+FRACTION = 0.1  # of the minutes, that LOWESS fits each line to
 CYCLES = (2.5, 5.0)
 DEVIATION = 0.001
 
@@ -36,3 +44,108 @@ def sinusoid(
     amplitude = 0.25 / (nu * nu) + DEVIATION * rng.standard_normal()
     phase = rng.uniform(0.0, 2.0 * math.pi)
     return Sinusoid.create(amplitude, 2.0 * math.pi * nu / horizon, phase, noise)
+
+
+def click_counterfactual(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    log: Any,
+    n_items: int = 20,
+    noise: NoiseLike = "bernoulli",
+) -> DriftingMeans:
+    """Clicks on articles: one round is a second, the reward a logged click.
+
+    Good for real drift that no formula smoothed: the reward of an article at round
+    ``t`` is the click bit of an entry of the log drawn uniformly from the hour around
+    second ``t``, which is a Bernoulli trial with the click rate of that hour. Rounds
+    count from the first entry, so the horizon is at most the length of the log. The
+    paper plays one day, or its first half, quarter, ...
+
+    The paper's data (Yahoo! R6B, 2 October 2011) are licensed; any log will do, and
+    ``make_click_log`` makes up a synthetic one. The paper does not say what happens to
+    an article that is not shown all day: here a window without an entry keeps the click
+    rate before it, or takes the first one there is. Nor does it say what regret is
+    measured against: here the click rates themselves.
+    """
+    log = click_log(log)
+    start, end = log.timestamps[0], log.timestamps[-1]
+    if horizon > math.ceil(end - start) + 1:
+        msg = (
+            f"the log is {end - start:g} seconds long, so horizon must be at most "
+            f"{math.ceil(end - start) + 1}; got {horizon}"
+        )
+        raise InvalidParameterError(msg)
+    seconds = start + np.arange(1.0, horizon + 1.0)
+    rates = _rates_over_time(log, n_items, seconds, 0.5 * WINDOW, 0.5 * WINDOW)
+    changed = np.flatnonzero(np.any(np.diff(rates, axis=1) != 0.0, axis=0)) + 1
+    knots = np.concatenate([[0], changed])
+    return DriftingMeans.create(rates[:, knots], knots + 1, noise=noise)
+
+
+def click_fitted(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    log: Any,
+    n_items: int = 20,
+    noise: NoiseLike = "bernoulli",
+) -> DriftingMeans:
+    """Clicks on articles, smoothed, and the log stretched over any number of rounds.
+
+    Good for smooth drift that comes from data: the click rate of the hour up to every
+    minute, from the end of the first hour on, smoothed by LOWESS (Cleveland 1981; needs
+    statsmodels) and interpolated in straight lines.
+
+    The paper leaves the bandwidth open. It also says that 8.64e7 rounds are seconds,
+    which are the milliseconds of a day; here the log is spread over the horizon.
+    Where the smoothed line leaves the range from 0 to 1 it is set to its nearest end.
+    """
+    log = click_log(log)
+    start, end = log.timestamps[0], log.timestamps[-1]
+    if not start + WINDOW < end:
+        msg = (
+            f"the log must be longer than the window of {WINDOW:g} seconds; it is "
+            f"{end - start:g} seconds long"
+        )
+        raise InvalidParameterError(msg)
+    minutes = np.arange(start + WINDOW, end + MINUTE, MINUTE)
+    rates = _rates_over_time(log, n_items, minutes, WINDOW, 0.0)
+    smooth = _smoothed(rates, minutes)
+    # Minute by minute over the horizon; several minutes may share a round.
+    stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
+    knots, minute = np.unique(stretched, return_index=True)
+    return DriftingMeans.create(smooth[:, minute], knots, between="linear", noise=noise)
+
+
+def _rates_over_time(
+    log: ClickLog, n_items: int, times: NDArray[np.float64], before: float, after: float
+) -> NDArray[np.float64]:
+    """Return the click rates over time of every item that has an entry."""
+    n = min(checked_int("n_items", n_items, 1), len(log.names))
+    rates = []
+    for item in range(n):
+        own, shown = click_rates(log, item, times, before, after)
+        known = np.flatnonzero(shown)
+        if len(known) == 0:
+            continue
+        latest = np.maximum.accumulate(np.where(shown > 0, np.arange(len(times)), 0))
+        own[0] = own[known[0]]
+        rates.append(own[latest])
+    return np.array(rates)
+
+
+def _smoothed(
+    rates: NDArray[np.float64], times: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return every row smoothed by LOWESS, within 0 and 1."""
+    try:
+        lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
+    except ImportError as error:
+        raise missing("statsmodels", extra="bench") from error
+    near = 0.01 * (times[-1] - times[0])  # lines are fitted that far apart
+    rows = [
+        lowess(row, times, FRACTION, delta=near, return_sorted=False) for row in rates
+    ]
+    smooth: NDArray[np.float64] = np.clip(np.array(rows), 0.0, 1.0)
+    return smooth

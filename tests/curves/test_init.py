@@ -13,7 +13,7 @@ from risingsearch.curves import (
 from risingsearch.errors import InvalidParameterError
 
 INFOS = {info.name: info for info in list_environments()}
-FROM_DATA = {"imdb"}
+FROM_DATA = {"clicks", "clicks-fitted", "imdb"}
 DRAWN = sorted(INFOS.keys() - FROM_DATA)
 
 

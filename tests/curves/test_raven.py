@@ -8,6 +8,12 @@ import pytest
 from risingsearch.curves import raven
 from risingsearch.errors import InvalidParameterError
 
+STUDY = [
+    raven.sensitivity_variance,
+    raven.sensitivity_incremental,
+    raven.sensitivity_blips,
+]
+
 
 def make(experiment, horizon, seed=0, **options):
     return experiment(np.random.default_rng(seed), horizon, **options)
@@ -22,6 +28,38 @@ def test_bernoulli_arms_stand_still_and_lie_close():
     rng = np.random.default_rng(1)
     drawn = {arms.draw(arms.mean(2, 1, t), 2, 1, t, rng) for t in range(1, 100)}
     assert drawn == {0.0, 1.0}
+
+
+class TestSensitivity:
+    def test_at_a_thousand_rounds_the_three_scenarios_are_one(self):
+        drawn = [make(experiment, 1_000) for experiment in STUDY]
+        for arms in drawn:
+            assert arms.rounds.tolist() == [1]
+            np.testing.assert_array_equal(arms.means, drawn[0].means)
+            np.testing.assert_array_equal(arms.variances, drawn[0].variances)
+
+    @pytest.mark.parametrize("experiment", STUDY)
+    def test_shifts_come_at_the_multiples_of_5000(self, experiment):
+        arms = make(experiment, 19_950)
+        assert arms.rounds.tolist() == [1, 5_000, 10_000, 15_000]
+        for table, low, high in [(arms.means, 0.3, 0.8), (arms.variances, 0.01, 0.09)]:
+            assert low <= table.min() < table.max() <= high
+
+    def test_blips_are_left_out_of_the_last_hundred_rounds(self):
+        assert make(raven.sensitivity_blips, 10_099).rounds.tolist() == [1, 5_000]
+        assert make(raven.sensitivity_blips, 10_100).rounds[-1] == 10_000
+        assert make(raven.sensitivity_variance, 10_000).rounds[-1] == 10_000
+
+    def test_what_shifts(self):
+        def changed(experiment):
+            arms = make(experiment, 9_000)
+            return [
+                np.mean(np.diff(x, axis=0) != 0.0) for x in (arms.means, arms.variances)
+            ]
+
+        assert changed(raven.sensitivity_variance) == [0.0, 1.0]
+        assert changed(raven.sensitivity_incremental) == [1.0, 0.0]
+        assert changed(raven.sensitivity_blips) == [1.0, 1.0]
 
 
 class TestLogistics:

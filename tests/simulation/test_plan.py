@@ -63,7 +63,7 @@ def test_a_run_that_fails_ends_the_others():
 
 def test_classes_may_differ_from_run_to_run():
     def arms(rng, horizon):
-        name = ["ltf", "bernoulli"][rng.integers(2)]
+        name = ["ltf", "blip"][rng.integers(2)]
         return make_environment(name, horizon, rng)
 
     compiled, interpreted = (

@@ -64,7 +64,7 @@ class TestEnvironments:
 
     @pytest.mark.parametrize(
         ("name", "suitable"),
-        [("ltf", RISING), ("rotting-np", ROTTING), ("bernoulli", RESTLESS)],
+        [("ltf", RISING), ("rotting-np", ROTTING), ("periodic", RESTLESS)],
     )
     def test_policies_and_horizons_that_suit(self, monkeypatch, name, suitable):
         def played(policies, environments, horizons, *_, progress):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.curves.raven import MEANS
+from risingsearch.curves.shifting import MEANS
 from risingsearch.policies import list_policies
 from risingsearch.simulation import Comparison, compare
 
@@ -64,7 +64,7 @@ class Study(NamedTuple):
     def play(
         self,
         policies: Mapping[str, Any],
-        environments: Mapping[str, Any],
+        environments: Sequence[str],
         horizons: Sequence[int],
         runs: int,
     ) -> Comparison:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.raven import logistics, reduction, sensitivity
-from benchmarks.papers.raven.scenarios import TABLE_1
-from benchmarks.papers.raven.sensitivity import LONG
+from benchmarks.papers.raven.sensitivity import LONG, TABLE_1
 from benchmarks.papers.raven.study import PAPER, SCALES, Study, everyone, result_rows
 from benchmarks.papers.raven.trials import DYNAMIC, Trials, play
 from benchmarks.shared import report

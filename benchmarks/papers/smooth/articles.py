@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.papers.smooth.clicks import ClickLog, counterfactual, fitted
 from benchmarks.papers.smooth.sinusoid import VARIATION, draw_regret
 from benchmarks.papers.smooth.slopes import slope
 from benchmarks.shared import claims, figures, report, results
 from benchmarks.shared.claims import Claim
 from benchmarks.shared.results import means
-from risingsearch.curves import DriftingMeans
+from risingsearch.curves import make_environment
+from risingsearch.curves.clicks import ClickLog
 from risingsearch.policies.drifting.budgeted_exploration import rate_optimal
 from risingsearch.simulation import Comparison, compare
 
 DAY = 86_400
 HALVINGS = 5
 N_ITEMS = 20
-Make = Callable[[ClickLog, int, int], DriftingMeans]
-EXPERIMENTS: dict[str, tuple[Make, dict[str, float]]] = {
-    "counterfactual": (counterfactual, {"be-ns": 0.698, "be-s": 0.625}),
-    "LOWESS-fitted": (fitted, {"be-ns": 0.686, "be-s": 0.620}),
+EXPERIMENTS = {
+    "clicks": ("counterfactual", {"be-ns": 0.698, "be-s": 0.625}),
+    "clicks-fitted": ("LOWESS-fitted", {"be-ns": 0.686, "be-s": 0.620}),
 }
 SLOPES_NEAR = 0.05
 
@@ -49,16 +48,18 @@ class Study(NamedTuple):
             min(DAY, length) // 2**halving for halving in range(HALVINGS, -1, -1)
         )
 
-    def play(self, experiment: str) -> Comparison:
+    def play(self, environment: str) -> Comparison:
         """Play all policies; the arms are those of the log in every run."""
-        make, _ = EXPERIMENTS[experiment]
-        horizons = self.fitted_horizons if make is fitted else self.horizons
-        runs = self.fitted_runs if make is fitted else self.runs
-        print(f"{experiment}: {runs} runs up to {horizons[-1]:,}", file=sys.stderr)
+        fitted = environment == "clicks-fitted"
+        horizons = self.fitted_horizons if fitted else self.horizons
+        runs = self.fitted_runs if fitted else self.runs
+        print(f"{environment}: {runs} runs up to {horizons[-1]:,}", file=sys.stderr)
         found = []
         for horizon in horizons:
-            arms = make(self.log, horizon, N_ITEMS)
-            named = {f"clicks, {experiment}": arms}
+            arms = make_environment(
+                environment, horizon, self.seed, log=self.log, n_items=N_ITEMS
+            )
+            named = {f"clicks, {EXPERIMENTS[environment][0]}": arms}
             tried = policies(self.log, arms.n_arms, horizon)
             found.append(
                 compare(tried, named, [horizon], runs, self.seed, self.jobs),
@@ -135,7 +136,7 @@ def parts(
 def check(comparison: Comparison) -> Iterator[Claim]:
     """Yield what section 7.3 says, and what came out, as published and otherwise."""
     [name] = comparison.environments
-    paper = next(said for title, (_, said) in EXPERIMENTS.items() if title in name)
+    paper = next(slopes for title, slopes in EXPERIMENTS.values() if title in name)
     for suffix, said in (("", name), (", noise", f"{name}; budgets of the noise")):
         three = results.only(comparison, ["be-s" + suffix, "be-ns" + suffix, "rexp3"])
         yield claims.lowest_everywhere(
@@ -167,10 +168,10 @@ def draw_rates(log: ClickLog, horizon: int, out: Path) -> str:
     """Draw the click rate of every item, as counted and as fitted (Fig. 4)."""
     figure, axes = figures.new(11, 3.6, 2, sharey=True)
     length = min(DAY, int(log.timestamps[-1] - log.timestamps[0]) + 1)
-    for ax, (title, (make, _)), rounds in zip(
+    for ax, (name, (title, _)), rounds in zip(
         axes, EXPERIMENTS.items(), (length, horizon), strict=True
     ):
-        arms = make(log, rounds, N_ITEMS)
+        arms = make_environment(name, rounds, 0, log=log, n_items=N_ITEMS)
         t = np.linspace(1, rounds, 400).astype(int)
         for arm in range(arms.n_arms):
             rate = [arms.mean(arm, 1, int(s)) for s in t]

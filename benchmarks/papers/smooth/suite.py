@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.papers.smooth import articles, sinusoid
-from benchmarks.papers.smooth.clicks import ClickLog, make_log, read_log
 from benchmarks.shared import report, results
+from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 
 
 class Scale(NamedTuple):
@@ -47,7 +47,7 @@ def run(
     clicks: Path | None = None,
 ) -> None:
     """Play the sinusoids and the clicks."""
-    log = read_log(clicks) if clicks else make_log(seed)
+    log = click_log(clicks) if clicks else make_click_log(seed)
     size = SCALES[scale]
     sinusoids = sinusoid.Study(
         size.instances, size.horizons, size.bernoulli_horizons, seed, jobs

@@ -1,0 +1,179 @@
+"""Shifting arms: seven ways in which rewards cease to be what they were.
+
+The scenarios of table 1 of the RAVEN-UCB paper, which defines them without any number:
+ranges, rounds and laws are ours. Restless, with normal rewards, measured against the
+best mean of every round. For other numbers there is ``DriftingMeans.create``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_int
+from risingsearch.curves.noise import NoiseLike
+from risingsearch.curves.restless import DriftingMeans
+
+Arms = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Means and standard deviations, one of each per arm."""
+
+MEANS = (0.3, 0.8)
+VARIANCES = (0.01, 0.09)
+STEP, GROWTH = 2e-5, 8e-6  # largest changes of a mean and of a variance per round
+EVERY = 2_000  # rounds between two jumps, and of a period
+N_PHASES = 4  # states that an arm goes through in a period
+LENGTH = 100  # rounds of a blip
+
+
+def incremental(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    r"""Incremental drift: every mean moves by the same small amount every round.
+
+    :math:`\mu_k(t) = \mu_k(0) + \delta_k t` with :math:`\delta_k` drawn uniformly from
+    :math:`\pm 2 \cdot 10^{-5}`.
+    """
+    means, deviations = normal_arms(rng, n_arms)
+    step = rng.uniform(-STEP, STEP, n_arms)
+    end = max(2, horizon)
+    first, last = (means + step, deviations), (means + step * end, deviations)
+    return timeline([(1, first), (end, last)], "linear", noise)
+
+
+def variance_drift(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    r"""Variance drift: the means stay, the rewards scatter more and more.
+
+    :math:`\sigma_k^2(t) = \sigma_k^2(0) + g_k t`, with :math:`g_k` drawn uniformly from
+    0 to :math:`8 \cdot 10^{-6}`, which doubles the range of the variances in 10,000
+    rounds.
+    """
+    means, deviations = normal_arms(rng, n_arms)
+    step = rng.uniform(0.0, GROWTH, n_arms)
+    end = max(2, horizon)
+    first = means, np.sqrt(deviations**2 + step)
+    last = means, np.sqrt(deviations**2 + step * end)
+    return timeline([(1, first), (end, last)], "linear", noise)
+
+
+def gradual(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    r"""Gradual drift: rewards come from new distributions more and more often.
+
+    In the first third of the horizon from the old distribution of the arm, in the last
+    from its new one, and between from the new one with a probability that grows
+    linearly from 0 to 1.
+    """
+    old, new = normal_arms(rng, n_arms), normal_arms(rng, n_arms)
+    start = max(2, horizon // 3)
+    end = max(start + 1, 2 * horizon // 3)
+    return timeline([(1, old), (start, old), (end, new)], "mixture", noise)
+
+
+def localised_jump(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    """Localised jumps: every 2,000 rounds a third of the arms is drawn anew."""
+    arms = normal_arms(rng, n_arms)
+    rounds = range(1 + EVERY, horizon + 1, EVERY)
+    changes = jumps(rng, arms, rounds, lambda n: normal_arms(rng, n))
+    return timeline(changes, "held", noise)
+
+
+def periodic(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    """Periodic drift: the arms go through the same states again and again.
+
+    Every arm moves in straight lines through four random means and variances, at equal
+    distances, and back to the first within 2,000 rounds: the distribution at round
+    ``t + 2000`` is that at round ``t``.
+    """
+    states = [normal_arms(rng, n_arms) for _ in range(N_PHASES)]
+    n_knots = N_PHASES * (horizon // EVERY + 1) + 1
+    changes = [
+        (1 + i * EVERY // N_PHASES, states[i % N_PHASES]) for i in range(n_knots)
+    ]
+    return timeline(changes, "linear", noise)
+
+
+def blip(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    """Blip: for 100 rounds, half way, every arm has another distribution."""
+    usual, other = normal_arms(rng, n_arms), normal_arms(rng, n_arms)
+    start = max(2, horizon // 2)
+    changes = [(1, usual), (start, other), (start + LENGTH, usual)]
+    return timeline(changes, "held", noise)
+
+
+def add_remove(
+    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+) -> DriftingMeans:
+    """Arms come and go: a new one appears, later one of the first ones vanishes.
+
+    There are ``n_arms`` at first. After a third of the horizon comes one more, the
+    last, drawn like the others. After two thirds the best of the others vanishes, so
+    that a policy has to give up what it has found. An arm that is not there pays 0,
+    always: the policies have to find out.
+    """
+    n_arms = checked_int("n_arms", n_arms, 1)
+    means, deviations = normal_arms(rng, n_arms + 1)
+    added = max(2, horizon // 3 + 1)
+    removed = max(added + 1, 2 * horizon // 3 + 1)
+    arms = np.arange(n_arms + 1)
+    first, last = arms < n_arms, arms != np.argmax(means[:-1])
+    changes = [
+        (1, (means * first, deviations * first)),
+        (added, (means, deviations)),
+        (removed, (means * last, deviations * last)),
+    ]
+    return timeline(changes, "held", noise)
+
+
+def normal_arms(rng: np.random.Generator, n_arms: int) -> Arms:
+    """Return means and standard deviations with uniform means and variances."""
+    n_arms = checked_int("n_arms", n_arms, 1)
+    means = rng.uniform(*MEANS, n_arms)
+    return means, np.sqrt(rng.uniform(*VARIANCES, n_arms))
+
+
+def timeline(
+    changes: Sequence[tuple[int, Arms]],
+    between: str,
+    noise: NoiseLike,
+    reference: str = "dynamic",
+) -> DriftingMeans:
+    """Return the environment with these arms at these rounds."""
+    rounds, arms = zip(*changes, strict=True)
+    means, deviations = zip(*arms, strict=True)
+    return DriftingMeans.create(
+        np.stack(means, axis=1),
+        rounds,
+        deviations=np.stack(deviations, axis=1),
+        between=between,
+        noise=noise,
+        reference=reference,
+    )
+
+
+def jumps(
+    rng: np.random.Generator,
+    arms: Arms,
+    rounds: Iterable[int],
+    draw: Callable[[int], Arms],
+) -> list[tuple[int, Arms]]:
+    """Return the timeline of arms of which a third is redrawn at each round."""
+    means, deviations = arms
+    n = max(1, len(means) // 3)
+    changes = [(1, arms)]
+    for t in rounds:
+        means, deviations = means.copy(), deviations.copy()
+        chosen = rng.choice(len(means), n, replace=False)
+        means[chosen], deviations[chosen] = draw(n)
+        changes.append((t, (means, deviations)))
+    return changes
