@@ -365,7 +365,10 @@ def later_look_is_due(policy: TrustedDampedSlope, horizon: float) -> bool:
     """Return whether another later look is within its share."""
     first = first_looks(policy, horizon)
     later = policy.n_look_pulls[0] + policy.later_look - first
-    return bool(later <= policy.later_share * (policy.pulls.sum() - first))
+    n_pulls = 0
+    for n in policy.pulls:
+        n_pulls += n
+    return bool(later <= policy.later_share * (n_pulls - first))
 
 
 def look_at_new(policy: TrustedDampedSlope, horizon: float) -> int:
