@@ -20,6 +20,7 @@ LACKS = {
     Scheduler: {
         "n_candidates": "n_arms: a scheduler draws no candidates",
         "prior": "its proposer has learnt from it",
+        "learning_rate": "its proposer knows it",
         "timeout": "it has no clock",
         "epoch_timeout": "it starts no processes",
         "callbacks": "its caller knows what happens",
@@ -35,12 +36,14 @@ LACKS = {
         "timeout": "study.optimize has it",
         "epoch_timeout": "it starts no processes",
         "run_dir": "a study has a storage",
+        "learning_rate": "base proposes the parameters",
     },
     RisingScheduler: {
         "n_candidates": "num_samples of Ray",
         "max_failures": "FailureConfig of Ray",
         "enqueue": "points_to_evaluate of Ray's searchers",
         "prior": "trials come from Ray's searcher",
+        "learning_rate": "trials come from Ray's searcher",
         "timeout": "time_budget_s of Ray",
         "epoch_timeout": "a stopper of Ray, which has the processes",
         "run_dir": "Ray has a storage path",

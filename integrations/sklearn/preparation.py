@@ -34,10 +34,16 @@ from risingsearch.integrations.sklearn.epoch_methods import (
 from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
+from risingsearch.json_values import plain
+from risingsearch.parameters import is_number
+from risingsearch.scheduling.learning_rate import (
+    LearningRate,
+    checked_learning_rate,
+)
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued
-from risingsearch.space import Configurations
+from risingsearch.space import Configurations, Space
 
 # arguments of other searches, and what RisingSearchCV has instead
 INSTEAD = {
@@ -53,7 +59,10 @@ INSTEAD = {
     "pre_dispatch": "n_jobs alone, jobs are sent as processes become free",
 }
 # options that are not handed on to RisingSearch as they are, and all that are
-OTHERS = ("max_epochs", "n_candidates", "seed", "error_score", "enqueue")
+OTHERS = (
+    *("max_epochs", "n_candidates", "seed", "error_score", "enqueue"),
+    "learning_rate",
+)
 SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
 
 
@@ -98,11 +107,22 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         seed=seed,
         progress=cv.verbose > 0,
         enqueue=first,
+        learning_rate=_learning_rate(cv, candidates.space),
         metric=cv._metric_name(),
         fingerprint=None if cv.run_dir is None else _fingerprint(folds, cv),
         seconds_before=time.monotonic() - started,
         **{name: getattr(cv, name) for name in SAME},
     )
+
+
+def _learning_rate(cv: Any, space: Space | None) -> Any:
+    """Return the option, with the estimator's own value as one that is good."""
+    given = checked_learning_rate(cv.learning_rate)
+    found = None if space is None else LearningRate.of(space, given)
+    if found is None or isinstance(given, Mapping):
+        return given
+    value = cv.estimator.get_params().get(found.name)
+    return {found.name: plain(value)} if is_number(plain(value)) else given
 
 
 def trained_by(cv: Any) -> str:
@@ -154,7 +174,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
 
 def _candidates(
     cv: Any, random: Any, resource: Resource | None, budget: Budget
-) -> tuple[list[dict[str, Any]], list[int]]:
+) -> tuple[Configurations, list[int]]:
     """All candidates, and the numbers of those that come first."""
     enqueue = checked_enqueue(cv.enqueue)
     min_epochs = checked_int("min_epochs", cv.min_epochs, 1)

@@ -124,6 +124,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     prior, checkpoints, callbacks, min_epochs, patience, target_score
         As in ``RisingSearch``. ``prior`` is read in ``fit``; a fitted search, this
         one's or scikit-learn's, can be one. Clones share the callbacks.
+    learning_rate : str, dict or False, default=None
+        As in ``RisingSearch``; the estimator's own value counts as one that is good.
 
     Attributes
     ----------
@@ -209,6 +211,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         run_dir: Any = None,
         checkpoints: str | None = None,
         prior: Any = None,
+        learning_rate: Any = None,
         callbacks: Any = (),
         min_epochs: int = 1,
         epochs_per_job: int | None = None,

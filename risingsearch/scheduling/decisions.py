@@ -219,9 +219,14 @@ class Decider:
         if isinstance(proposer, InformedProposer):
             proposed = proposer.propose_beforehand(self.opened(), unopened)
         beforehand = proposed is not None
-        if not beforehand and self.policy.proposing():
+        if not beforehand:
+            early = getattr(proposer, "propose_early", None)
+            shortest = getattr(self.policy.policy, "first_rung", math.inf)
+            if self.policy.slice_length(arm) > shortest:
+                early = None  # long looks are for arms that start slowly
+            ask = proposer.propose if self.policy.proposing() else early
             rng = self._draws.of(PROPOSE, self.arms.n_asked)
-            proposed = proposer.propose(self.opened(), unopened, rng)
+            proposed = ask and ask(self.opened(), unopened, rng)
         if proposed is None:
             return arm, False
         name = type(proposer).__name__

@@ -22,6 +22,7 @@ from risingsearch.checks import (
 )
 from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.learning_rate import checked_learning_rate
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
 
@@ -57,6 +58,7 @@ class SearchOptions:
     max_failures: int = 0
     enqueue: Sequence[Any] = ()
     prior: Any = None
+    learning_rate: str | Mapping[str, float] | bool | None = None
     timeout: float | None = None
     epoch_timeout: float | None = None
     patience: int | None = None
@@ -82,6 +84,7 @@ class SearchOptions:
             if (value := getattr(self, name)) is not None:
                 self._set(**{name: checked_timeout(value, name)})
         self._set(seed=checked_seed(self.seed))
+        self._set(learning_rate=checked_learning_rate(self.learning_rate))
 
     def _set(self, **values: Any) -> None:
         """Replace the given values by checked and converted ones."""

@@ -41,6 +41,8 @@ class Proposer(Protocol):
     """Interface of proposers.
 
     One that changes as it proposes has ``identity``: JSON that tells it from others.
+    One that has a ``propose_early`` like ``propose`` is asked by it for the arms that
+    the policy opens without a proposal.
     """
 
     def propose(

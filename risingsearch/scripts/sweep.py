@@ -144,6 +144,7 @@ class Sweep(Strict):
     prior: Annotated[
         list[EarlierSetting] | None, BeforeValidator(prior_as_mappings)
     ] = None
+    learning_rate: str | dict[str, float] | Literal[False] | None = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(trackers_as_mapping)] = (
         None
     )

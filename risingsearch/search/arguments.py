@@ -18,6 +18,8 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
+from risingsearch.scheduling.early import EarlyProposer
+from risingsearch.scheduling.learning_rate import LearningRate
 from risingsearch.scheduling.open_space import OpenSpaceProposer
 from risingsearch.scheduling.policy_choice import (
     choose_policy,
@@ -63,7 +65,14 @@ def _auto_proposer(
     if given["space"] is not None and not given["prior"]:
         sizes = given["budget"], given["max_epochs"], len(candidates)
         horizon, limit = horizon_and_limit(*sizes)
-        return OpenSpaceProposer(given["space"], candidates, horizon / limit)
+        own = OpenSpaceProposer(given["space"], candidates, horizon / limit)
+        if isinstance(given["space"], ShownSpace):
+            return own
+        enqueued = (candidates[arm] for arm in given["enqueue"])
+        rate = LearningRate.of(given["space"], given["learning_rate"], enqueued)
+        if rate is None:
+            return own
+        return EarlyProposer(candidates, given["space"], rate, own)
     features = encode(candidates)
     return None if features is None else GaussianProcessProposer(features)
 

@@ -48,6 +48,7 @@ PER_PROCESS = (
 )
 _NOT_SCHEDULED = (
     *("callbacks", "prior", "timeout", "epoch_timeout", "run_dir", "n_candidates"),
+    "learning_rate",
     *STOP_RULES,
 )
 
@@ -240,8 +241,9 @@ def completed(
 
 def _with_candidates(given: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
     """Complete candidates, space and enqueued arms; return the candidates."""
-    n = SearchOptions(n_candidates=given["n_candidates"]).n_candidates
-    given["n_candidates"] = n
+    names = "n_candidates", "learning_rate"
+    checked = SearchOptions(**{name: given[name] for name in names})
+    given |= {name: getattr(checked, name) for name in names}
     if isinstance(given["candidates"], Space | Mapping):
         given["candidates"] = slots_in(given, seeds.of_candidates())
     space = getattr(given["candidates"], "space", given.get("space"))

@@ -116,6 +116,11 @@ class RisingSearch:
     prior : source or list of sources, optional
         Earlier searches that say which candidates are opened first; see
         ``risingsearch.priors.earlier_searches``. Not read again by a resumed search.
+    learning_rate : str, dict or False, optional
+        Which parameter of a space is the learning rate, by which the first arms are
+        proposed: its name, or a dict of it and a good value. By default it is known by
+        a name such as ``lr`` or ``eta0``, and the first of ``enqueue`` or the middle of
+        the range is the good value. False is for none, and so is a ``prior``.
     patience : int, optional
         Epochs of the whole search without a new best score after which it ends.
     target_score : float, optional
@@ -188,6 +193,7 @@ class RisingSearch:
         metric: str | None = None,
         fingerprint: Mapping[str, Any] | None = None,
         prior: Any = None,
+        learning_rate: str | Mapping[str, float] | bool | None = None,
         epoch_costs: Sequence[float] | None = None,
         min_epochs: int = 1,
         patience: int | None = None,

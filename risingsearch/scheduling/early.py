@@ -1,0 +1,200 @@
+"""Proposals by the learning rate, before this search has seen anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.scheduling.learning_rate import LearningRate
+from risingsearch.scheduling.proposers import (
+    OPTIMISM,
+    Opened,
+    Proposal,
+    Proposer,
+    normal_scores,
+)
+from risingsearch.space import Space
+
+MOST_SEEN, MOST_LIKE = 150, 3
+DRAWN = 80
+"""Configurations to choose a proposal from: of more, the chosen ones are too alike."""
+AT_FIRST = 30
+"""Arms of which two in three are proposed; of later ones, one in three is."""
+
+NEAR = 0.08
+"""How far a learning rate tells of others, as a share of its range."""
+SHARE = 0.4
+"""Variance that the learning rate has alone, and once more with all parameters."""
+NOISE = 1.0
+"""Variance of a score besides, where all scores together have one of 1."""
+HEIGHTS, WIDTH = np.array([0.0, 0.5]), 0.25
+"""Expected of the mean of all and of the hump about the centre; width of the hump."""
+DOUBT = 1.0
+"""Deviation of these heights."""
+
+
+class Described(NamedTuple):
+    """Configurations as the model takes them."""
+
+    rates: NDArray[np.float64]  # (n, 1), places of the learning rate
+    others: NDArray[np.float64]  # (n, k), the other features
+    beliefs: NDArray[np.float64]  # (n, 2), mean of all, and nearness to the centre
+
+    @classmethod
+    def of(cls, features: NDArray[np.float64], rate: LearningRate) -> Described:
+        """Return the parts of rows of features."""
+        rates = 0.5 + (features[:, rate.columns] - 0.5).sum(axis=1, keepdims=True)
+        hump = np.exp(-0.5 * ((rates - rate.centre) / WIDTH) ** 2) - 0.5
+        beliefs = np.hstack([np.ones_like(hump), hump])
+        return cls(rates, np.delete(features, rate.columns, axis=1), beliefs)
+
+    def between(self, other: Described) -> NDArray[np.float64]:
+        """Return the covariances with others, without those of the beliefs."""
+        alike = np.exp(-0.5 * _squared(self.others, other.others))
+        near = np.exp(-0.5 * _squared(self.rates, other.rates) / NEAR**2)
+        return np.asarray(SHARE * near * (1.0 + alike), dtype=float)
+
+
+def _squared(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared distances between rows."""
+    apart = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
+    return np.asarray(np.maximum(apart, 0.0), dtype=float)
+
+
+class EarlyModel(NamedTuple):
+    """The model of the opened arms: a Gaussian process whose constants are fixed."""
+
+    seen: Described
+    lower: NDArray[np.float64]  # Cholesky factor of the covariance of the scores
+    white: NDArray[np.float64]  # what was not expected of the scores, whitened
+
+    @classmethod
+    def of(cls, seen: Described, ends: NDArray[np.float64]) -> EarlyModel:
+        """Return the model of arms, of which the first have these ends.
+
+        The others have no score yet, and count as what was expected of them.
+        """
+        n, n_known = len(seen.others), len(ends)
+        said = seen.beliefs
+        covariance = seen.between(seen) + DOUBT**2 * said @ said.T + NOISE * np.eye(n)
+        lower = np.linalg.cholesky(covariance)
+        surprise = np.zeros(n)
+        if n_known:
+            surprise[:n_known] = normal_scores(ends) - said[:n_known] @ HEIGHTS
+        white = np.linalg.solve(lower, surprise)
+        return cls(seen, np.asarray(lower, dtype=float), white)
+
+    def promise(
+        self, rows: Described, alike: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the mean plus half a deviation; ``alike``: ``seen.between(rows)``."""
+        said = rows.beliefs
+        shared = alike + DOUBT**2 * self.seen.beliefs @ said.T
+        told = np.linalg.solve(self.lower, shared)
+        variance = 2.0 * SHARE + DOUBT**2 * (said * said).sum(axis=1)
+        variance = np.maximum(variance - (told * told).sum(axis=0), 1e-9)
+        mean = said @ HEIGHTS + told.T @ self.white
+        return np.asarray(mean + OPTIMISM * np.sqrt(variance), dtype=float)
+
+
+class EarlyProposer:
+    """Proposes by the learning rate while first looks say next to nothing.
+
+    A Gaussian process models the normal scores of the expected ends; its mean is a hump
+    about the centre of the learning rate, whose height is found out with the rest. So a
+    centre that is wrong is soon worth nothing: two in three of the first 30 arms are
+    proposed, and later one in three; the others are as they were drawn, and show it.
+    Lengths are fixed, short along the learning rate alone.
+
+    Provenance: own rule. That a belief gives way to what is found is in the spirit of
+    PriorBand (Mallik et al. 2023).
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+        The configurations of all arms, as they are now.
+    space : Space
+        What it proposes from.
+    rate : LearningRate
+        The learning rate of the space.
+    own : Proposer, optional
+        Proposes where the policy asks for it.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> space = Space.of({"lr": loguniform(1e-5, 1.0), "depth": range(9)})
+    >>> rate = LearningRate.of(space)
+    >>> rate
+    LearningRate(name='lr', columns=(0,), centre=0.5)
+    >>> proposer = EarlyProposer([{"lr": 0.1, "depth": 3}] * 9, space, rate)
+    >>> opened = Opened(*map(np.array, ([0], [1], [0.2], [False])), 20)
+    >>> rng = np.random.default_rng(0)
+    >>> proposer.propose_early(opened, np.arange(1, 9), rng)
+    Proposal(params={'lr': 0.003158486816106813, 'depth': 3}, like=(0,))
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Mapping[str, Any]],
+        space: Space,
+        rate: LearningRate,
+        own: Proposer | None = None,
+    ) -> None:
+        self.own = own
+        self._candidates, self._space, self._rate = candidates, space, rate
+        self._points: dict[int, NDArray[np.float64]] = {}  # by arm
+
+    @property
+    def identity(self) -> Any:
+        """All that tells it from others, as JSON."""
+        own: Any = getattr(self.own, "identity", None)
+        own = own or (self.own and type(self.own).__name__)
+        return [self._rate.name, self._rate.centre, own]
+
+    def policy_params(self) -> dict[str, float]:
+        """Return values for parameters that a policy has and that are not given."""
+        return dict(getattr(self.own, "policy_params", dict)())
+
+    def propose(
+        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+    ) -> int | Proposal | None:
+        """Return what this search's own scores propose."""
+        return None if self.own is None else self.own.propose(opened, unopened, rng)
+
+    def propose_early(
+        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+    ) -> Proposal | None:
+        """Return the most promising of some random configurations, if one is due."""
+        if not is_due(len(opened.arms) + len(opened.without_score)):
+            return None
+        rows = rng.permutation(len(opened.arms))[:MOST_SEEN]
+        arms = np.concatenate([opened.arms[rows], opened.without_score])
+        known = EarlyModel.of(self._described(arms), opened.ends[rows])
+        points = rng.random((DRAWN, len(self._space.names)))
+        new = Described.of(self._space.features(points), self._rate)
+        alike = known.seen.between(new)
+        best = np.argsort(-known.promise(new, alike), kind="stable")
+        for k in best.tolist():
+            params = self._space.from_unit(points[k])
+            if self._space.permits(params):
+                nearest = np.argsort(-alike[:, k], kind="stable")[:MOST_LIKE]
+                return Proposal(params, tuple(arms[nearest].tolist()))
+        return None
+
+    def _described(self, arms: NDArray[np.int64]) -> Described:
+        """Return the rows of arms."""
+        for arm in arms.tolist():
+            if arm not in self._points:
+                self._points[arm] = self._space.to_unit(self._candidates[arm])
+        points = [self._points[arm] for arm in arms.tolist()]
+        rows = np.reshape(points, (-1, len(self._space.names)))
+        return Described.of(self._space.features(rows), self._rate)
+
+
+def is_due(n_opened: int) -> bool:
+    """Return whether the arm after so many is to be proposed."""
+    return n_opened % 3 != 2 if n_opened < AT_FIRST else n_opened % 3 == 0
