@@ -156,15 +156,7 @@ class Arm:
 
 
 class ArmList(list[Arm]):
-    """Every arm, at the place of its number; prints those opened, the best first.
-
-    Parameters
-    ----------
-    arms : iterable of Arm
-        The arms in the order of their numbers.
-    direction : {"maximize", "minimize"}
-        Which of their scores are the best.
-    """
+    """Every arm, at the place of its number; prints those opened, the best first."""
 
     def __init__(self, arms: Iterable[Arm], direction: str) -> None:
         super().__init__(arms)

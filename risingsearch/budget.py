@@ -189,13 +189,7 @@ UNITS = tuple(field.name for field in fields(Budget))
 def budget_within(
     budget: int | str | Budget | None, timeout: float | None = None
 ) -> Budget:
-    """Return the budget of a search: the one given, or the time until the timeout.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is neither, or the timeout is not above 0.
-    """
+    """Return the budget of a search: the one given, or the time until the timeout."""
     if timeout is None and budget is None:
         msg = (
             "say when the search ends: budget=300 for 300 epochs in all, or "
@@ -213,10 +207,7 @@ def checked_timeout(value: object, name: str = "timeout") -> float:
 
 
 def epochs_of(budget: Any, instead: str) -> int:
-    """Return the epochs of a budget that has to be in epochs.
-
-    ``instead`` says in the error how to limit the time.
-    """
+    """Return the epochs of a budget; ``instead`` says in an error how to limit time."""
     budget = Budget.of(budget)
     if budget.epochs is None:
         msg = (

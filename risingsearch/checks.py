@@ -131,10 +131,7 @@ def checked_float(
 
 
 def checked_magnitude(name: str, value: float) -> float:
-    """Return a number as the float of a score, or raise where it is too large.
-
-    NaN and infinities are scores, too: of a failed epoch.
-    """
+    """Return a number as the float of a score, or raise where it is too large."""
     number = as_float(value)
     if number is not None and not LARGEST_SCORE < abs(number) < math.inf:
         return number

@@ -20,11 +20,7 @@ SHOWN, AS_TEXT = "$shown", "as_text"
 
 
 def as_json(value: Any) -> Any:
-    """Return ``value`` with what JSON does not know marked as such.
-
-    That is: numbers that are not finite, tuples, and numpy's numbers and text. Anything
-    else that JSON does not know is a ``TypeError``.
-    """
+    """Return ``value`` with numbers and tuples that JSON lacks marked as such."""
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else {"$float": repr(value)}

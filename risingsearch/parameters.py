@@ -44,10 +44,7 @@ def key_of(value: Any) -> Any:
 
 
 class Kind:
-    """The values of a parameter, along its coordinate from 0 to 1.
-
-    By default they are numbers without end, whose places are their features.
-    """
+    """The values of a parameter, along its coordinate from 0 to 1."""
 
     is_category = False  # whether values near each other have nothing in common
     is_finite = False  # whether the values are a list

@@ -89,19 +89,7 @@ class Space:
 
     @classmethod
     def of(cls, given: Any) -> Space:
-        """Return a space as scikit-learn, Optuna and ConfigSpace describe it.
-
-        Parameters
-        ----------
-        given : Space, dict, list of dict or ConfigurationSpace
-            By name, a list of values or a distribution: of scipy, of Optuna, or one
-            with ``rvs``. Of a list of dicts each is as likely.
-
-        Raises
-        ------
-        InvalidParameterError
-            If it is none of these.
-        """
+        """Return a space as scikit-learn, Optuna and ConfigSpace describe it."""
         if isinstance(given, Space):
             return given
         if hasattr(given, "forbidden_clauses"):
@@ -319,10 +307,7 @@ class Space:
 
 
 class Configurations(list[Params]):
-    """Configurations drawn from a space; other ones may take their places.
-
-    ``space`` is None where they are all that is searched, such as those of a grid.
-    """
+    """Configurations drawn from a ``space``, None if they are all that is searched."""
 
     def __init__(self, drawn: Iterable[Params], space: Space | None) -> None:
         super().__init__(drawn)

@@ -27,11 +27,7 @@ class Assignment(NamedTuple):
 
 
 class Placement:
-    """Workers of a cluster, and how busy they are.
-
-    An arm stays where its state is while that worker has a free thread; otherwise its
-    checkpoint goes to the worker with the most free threads.
-    """
+    """Workers of a cluster, and how busy they are; an arm stays where its state is."""
 
     def __init__(self) -> None:
         self._threads: dict[str, int] = {}
@@ -69,10 +65,7 @@ class Placement:
 
 
 class SharedData:
-    """A trainable of this process, and its copies and states on the cluster.
-
-    It is sent to one worker, from which each of the others gets it once.
-    """
+    """A trainable of this process, and its copies and states on the cluster."""
 
     def __init__(self, trainable: Any) -> None:
         self.trainable = trainable

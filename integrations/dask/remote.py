@@ -27,11 +27,7 @@ STATES_BYTES = 2**30
 
 
 class SharedTrainable:
-    """Trainable that is pickled once, and unpickled once in every process.
-
-    Its arrays are pickled separately and not copied. Changes by training do not reach
-    other workers.
-    """
+    """Trainable that is pickled once, and unpickled once in every process."""
 
     def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
         self._pickled = pickled
@@ -111,11 +107,7 @@ class Reply(NamedTuple):
 def train_job(
     data: WorkerData, pickled: bytes, checkpoint: bytes | None, token: str | None
 ) -> Reply:
-    """Train one job, from a state that is held here or from a checkpoint.
-
-    ``pickled`` is the task without its state, which was sent as a checkpoint or is held
-    here under the token. The reply is empty if the data or the state are missing.
-    """
+    """Train one job, from a state that is held here or from a checkpoint."""
     if data.shared is None:
         return Reply()
     task: Task = pickle.loads(pickled)._replace(state=checkpoint)

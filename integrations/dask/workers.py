@@ -83,8 +83,6 @@ class DaskWorkers(Workers):
         """Release the data and the states on the workers."""
         self._data = None
 
-    # ------------------------------------------------------------ in the event loop
-
     async def _train(self, data: SharedData, task: Task) -> Outcome:
         """Train a job, on another worker if one is lost with it."""
         began = time.perf_counter()

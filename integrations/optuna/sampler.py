@@ -253,8 +253,6 @@ class RisingSampler(BaseSampler):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _here=_Here())
 
-    # --------------------------------------------------------------- Optuna's own hooks
-
     def reseed_rng(self) -> None:
         """Reseed the sampler that proposes new arms."""
         self.base.reseed_rng()
@@ -339,8 +337,6 @@ class RisingSampler(BaseSampler):
                 self._prepare_next(study, replica)
         if state != TrialState.FAIL:
             check_length(trial)
-
-    # ------------------------------------------------------------------------ decisions
 
     def _grant(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
@@ -428,8 +424,6 @@ class RisingSampler(BaseSampler):
         if n_epochs not in (None, trial.user_attrs[N_EPOCHS]):
             trial.set_user_attr(N_EPOCHS, n_epochs)
         trial.set_user_attr(ARM, trial.number)
-
-    # -------------------------------------------------------------------- the study
 
     def trust_in_prior(self, study: Study) -> dict[str, float]:
         """Return how far each earlier search is trusted in a study by now.

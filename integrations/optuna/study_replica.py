@@ -101,8 +101,6 @@ class StudyReplica:
         self._holder: dict[int, int] = {}  # number of the trial that trains an arm
         self._told: set[int] = set()  # trials told before the storage knows their end
 
-    # --------------------------------------------------------------- following a study
-
     def sync(self, trials: Sequence[FrozenTrial]) -> None:
         """Record what has happened since; ``trials`` are all, by number."""
         for number, opened in self._open.items():
@@ -316,8 +314,6 @@ class StudyReplica:
         ended = {"finished", "failed"}
         return all(arm.status in ended for arm in self.scheduler.explain())
 
-    # ---------------------------------------------------------------------- decisions
-
     @property
     def left(self) -> int:
         """Epochs that are neither spent nor reserved."""
@@ -438,11 +434,7 @@ class StudyReplica:
         )
 
     def seen(self) -> list[FrozenTrial]:
-        """Return one trial per arm, with its score after as many epochs as others had.
-
-        These are as many as a tenth of the arms have had, ten at least. An arm that has
-        had fewer has failed, as have all while the policy wants no proposals.
-        """
+        """Return one trial per arm, with scores after equally many epochs."""
         found = {arm: self._trials[arm] for arm in self._index}
         known = self.scheduler.opened()
         lengths = sorted(map(len, known.curves), reverse=True)

@@ -166,10 +166,7 @@ def fix_enqueued(
 
 
 def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTrial:
-    """Return an arm, from first to last slice, as one trial: it failed without value.
-
-    Samplers take no notice of trials that failed, but do not propose them again.
-    """
+    """Return an arm, from first to last slice, as a trial: failed without a value."""
     is_finite = math.isfinite(value)
     return FrozenTrial(
         number=opening.number,

@@ -127,8 +127,6 @@ class Experiment:
         else:
             self._record.note(event, trial, self._seen.get(trial.trial_id))
 
-    # ------------------------------------------------------------ what Ray tells
-
     def add(self, trial: Trial) -> None:
         """Add a trial that is new, restored, or tried again after a failure."""
         trial_id = trial.trial_id
@@ -217,8 +215,6 @@ class Experiment:
                 self._add(trial, slice_, result)
             self.arms.tell(trial.trial_id)
         self._record.stop_waiting(trial)
-
-    # ------------------------------------------------------------- what Ray is told
 
     def choose(self) -> Trial | None:
         """Return a trial that is to train now, the same until it does."""

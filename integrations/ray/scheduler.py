@@ -147,8 +147,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._metric = DEFAULT_METRIC
         return True
 
-    # --------------------------------------------------------------- Ray's own hooks
-
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
         """Add a trial that is new, restored, or tried again after a failure."""
         controller = getattr(tune_controller, "_tune_controller", tune_controller)
@@ -234,8 +232,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             f"{self.best_trial_id} at epoch {self.best_epoch}"
             f"{'' if self.stop_reason is None else f'; {self.stop_reason}'}"
         )
-
-    # -------------------------------------------------------------- what it has found
 
     @property
     def n_epochs(self) -> int:

@@ -224,8 +224,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         del given["self"]
         self.__dict__.update(given)
 
-    # ----------------------------------------------------------------------- fitting
-
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:
         """Search, then train the best configuration as ``refit`` says.
@@ -341,8 +339,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         router: MetadataRouter = super().get_metadata_routing()
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
         return router.add(estimator=self.estimator, method_mapping=trained)
-
-    # ----------------------------------------------------------------------- results
 
     def _train(self, tasks: FitTasks) -> None:
         save_best = None if self.refit is False else self._save_best

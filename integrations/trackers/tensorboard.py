@@ -16,10 +16,7 @@ FILE_VERSION = "brain.Event:2"
 
 
 class _TensorBoardRuns(SearchLog):
-    """The runs of a search: a folder for each, and a file in it for each log.
-
-    A file that a crash has torn is read up to there, and never added to.
-    """
+    """The runs of a search: a folder for each, and a file in it for each log."""
 
     def connect(self) -> None:
         self._folder = self.tracker.folder / self.search.search[:16]

@@ -70,9 +70,6 @@ OPTUNA = "Optuna, TPE and median"
 STYLES = (("#D55E00", "-"), ("#0072B2", "--"), ("#7F7F7F", ":"), ("#009E73", "-."))
 
 
-# ------------------------------------------------------------------------- the problem
-
-
 class Problem(NamedTuple):
     """Points, and the rows to train on, to choose models by and to test them."""
 
@@ -129,11 +126,7 @@ class DemoRun:
 
 
 class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A network that counts its epochs and keeps its best scores in ``log``.
-
-    Its parameters are those of the space, ``random_state``, and how many ``epochs`` a
-    ``fit`` trains, for searches that cannot continue a training.
-    """
+    """A network that counts its epochs and keeps its best scores in ``log``."""
 
     problem: ClassVar[Problem]
     log: ClassVar[DemoRun]
@@ -197,9 +190,6 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, y, *_, test = self.problem
             log.test_score = float(np.mean(self.predict(X[test]) == y[test]))
         return score
-
-
-# ------------------------------------------------------------------------ the searches
 
 
 def run(search: str, seed: int) -> DemoRun:
@@ -311,14 +301,8 @@ if importlib.util.find_spec("optuna"):
     SEARCHES[OPTUNA] = _optuna
 
 
-# -------------------------------------------------------------- the table and picture
-
-
 def run_demo(out: Path, seed: int) -> None:
-    """Run every search with four seeds, and print and draw the results.
-
-    A picture and a report are written to the folder ``out``, which is made if missing.
-    """
+    """Run every search with four seeds; print, draw and write a report to ``out``."""
     picture, report = out / "best-by-epochs.png", out / "report.html"
     with writing(picture):  # before anything is trained
         out.mkdir(parents=True, exist_ok=True)

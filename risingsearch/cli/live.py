@@ -51,10 +51,7 @@ NO_TOKEN = "This page needs the whole URL, with its token."
 
 
 class LiveRun:
-    """A run and the report of it, made again when its files have changed.
-
-    It may come later. What is wrong with it is shown, so that others can be looked at.
-    """
+    """A run that may come later, and its report, made again when its files change."""
 
     def __init__(self, name: str, run_dir: Path) -> None:
         self.name = name
@@ -198,13 +195,7 @@ async def _with_headers(
 
 
 def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
-    """Return the application that serves runs below ``/TOKEN/``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If none of the runs can be read.
-    """
+    """Return the application that serves runs below ``/TOKEN/``."""
     runs = [LiveRun(name, run_dir) for name, run_dir in named(run_dirs).items()]
     if all(run.problem for run in runs):
         raise InvalidParameterError(str(runs[0].problem))

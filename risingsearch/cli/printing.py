@@ -23,11 +23,7 @@ OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 
 
 def print_json(value: object, file: TextIO | None = None) -> None:
-    """Print a value as JSON, to standard output unless a file is given.
-
-    JSON has no infinity, no NaN and no missing default: they are written as words.
-    numpy's numbers become numbers, and what else JSON cannot hold is shown as text.
-    """
+    """Print a value as JSON; what JSON cannot hold is shown as text."""
     text = json.dumps(_strict(value), indent=2, allow_nan=False)
     print(text, file=file or sys.stdout)
 

@@ -37,11 +37,7 @@ def _status(arguments: argparse.Namespace) -> None:
 
 
 class RunView:
-    """A run for ``status``, ``watch``, ``serve``, ``report`` and ``export``.
-
-    Nothing is run or unpickled. Facts of a sweep complete those of its search. The
-    directory may be empty yet, or ``may_come`` later.
-    """
+    """A run, read without unpickling; its directory may be empty, or come later."""
 
     def __init__(self, run_dir: Path, *, may_come: bool = False) -> None:
         from risingsearch.search.following import RunReader

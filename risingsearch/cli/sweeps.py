@@ -216,10 +216,7 @@ def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
 
 @contextmanager
 def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
-    """Add to an interrupt or failure what the user can do.
-
-    Only ``run`` reads the file: a mistake in it is not mended for ``resume``.
-    """
+    """Add to an interrupt or failure what the user can do."""
     try:
         yield
     except KeyboardInterrupt as error:

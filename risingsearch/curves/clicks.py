@@ -121,10 +121,7 @@ def make_click_log(
 def click_rates(
     log: ClickLog, item: int, times: NDArray[np.float64], before: float, after: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return an item's click rate and entries in a window around each time.
-
-    Windows include both ends; where one is empty, the rate is NaN.
-    """
+    """Return an item's click rate (NaN without entries) and entries at each time."""
     own = np.flatnonzero(log.items == item)
     when = log.timestamps[own]
     clicked = np.concatenate([[0], np.cumsum(log.clicks[own])])

@@ -35,9 +35,6 @@ def column(values: Iterable[Any]) -> dict[str, Any]:
     return {"distinct": list(place), "at": at}
 
 
-# -------------------------------------------------------------------------- the epochs
-
-
 def told_columns(result: Any) -> dict[str, Any]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
     marks, job = [], None
@@ -66,10 +63,7 @@ def other_metrics(result: Any) -> list[dict[str, Any]]:
 
 
 def projections(result: Any, most_epochs: int) -> list[list[Any]]:
-    """Return arm, epoch, level, last epoch and end of every arm's last projection.
-
-    That is the gain that was expected of an arm when it was last chosen.
-    """
+    """Return arm, epoch, level, last epoch and end of every arm's last projection."""
     sign = sign_of(result.direction)
     epochs = None if result.budget is None else result.budget.epochs
     budget = max(result.n_epochs, epochs or 0)
@@ -121,9 +115,6 @@ def _raised(failure: BaseException | None) -> str:
 
 def _is_lost(row: Mapping[str, Any]) -> bool:
     return "failure" in row or not math.isfinite(row["score"])
-
-
-# ---------------------------------------------------------------------- the candidates
 
 
 def values_of(candidates: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -191,9 +191,6 @@ def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
     return float(scores.min()), float(scores.max())
 
 
-# --------------------------------------------------------------- what figures share
-
-
 class Ink(NamedTuple):
     """Colours of everything beside the leaders, on light ground or on dark."""
 
@@ -277,14 +274,8 @@ def frame(ax: Axes, title: str, x: str, y: str) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-# ------------------------------------------------------------------------ allocation
-
-
 def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the arms from top to bottom, and the row of every epoch.
-
-    The most trained arm is on top; of equals the winner, then the one opened first.
-    """
+    """Return the arms, the most trained on top, and the row of every epoch."""
     arms, first, index, count = np.unique(
         epochs.arm, return_index=True, return_inverse=True, return_counts=True
     )
@@ -344,9 +335,6 @@ def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
     if winner is not None:
         text = ax.get_yticklabels()[named.index(winner)]
         text.set(color=WINNER, fontweight="bold")
-
-
-# ---------------------------------------------------------------------------- curves
 
 
 def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:

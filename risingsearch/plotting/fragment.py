@@ -42,10 +42,7 @@ def search_html(
     metric: str,
     spent: str,
 ) -> str:
-    """Return the best arms of a history and a summary that ends with what was spent.
-
-    It is HTML without scripts, styles or requests; what users wrote is escaped.
-    """
+    """Return the best arms of a history and a summary, as HTML without scripts."""
     sign, name = sign_of(direction), html.escape(shown_metric(metric))
     n_opened = len({row["arm"] for row in history})
     summary = escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")

@@ -120,10 +120,7 @@ def report_page(
     version: str | None = None,
     importances: Importances | None = None,
 ) -> str:
-    """Return the page that ``write_report`` writes; ``own_page`` has the version.
-
-    ``importances`` are those of this result, if they are known already.
-    """
+    """Return the page that ``write_report`` writes; ``own_page`` has the version."""
     importances = importances or parameter_importance(result)
     most, lost = _most_epochs(result, settings), lost_jobs(result)
     values = values_of(result.candidates)
@@ -192,10 +189,7 @@ def _why_nothing(result: Result, lost: Sequence[Lost]) -> str:
 
 
 def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield what came of earlier searches, if there were any: for page and terminal.
-
-    How far each is trusted, and the arms that were opened for what they say together.
-    """
+    """Yield what came of earlier searches, if there were any: for page and terminal."""
     for name, share in result.trust_in_prior.items():
         yield f"trust in {on_one_line(name, LONGEST_NAME)}", f"{share:.2f}"
     if result.trust_in_prior:

@@ -36,10 +36,7 @@ def embedded(data: Any) -> str:
 def own_page(
     name: str, title: str, program: str, *, version: str | None = None, **content: str
 ) -> str:
-    """Return a page whose own policy allows its style and program, and nothing else.
-
-    The content is escaped; with a ``version``, it asks its server for a newer one.
-    """
+    """Return a page whose own policy allows its style and program, and nothing else."""
     live, style = "", part("page.css")
     if version is not None:
         live = '<p id="said" class="note" role="status"></p>\n'

@@ -30,9 +30,6 @@ def table(head: Sequence[str], body: str, *, numeric: bool = False) -> str:
     )
 
 
-# ------------------------------------------------------------------------------- costs
-
-
 class Cost(NamedTuple):
     """Epochs, their time in training and wall-clock time; NaN if that is not known."""
 
@@ -106,9 +103,6 @@ def _time(seconds: float) -> str:
     return NOTHING if math.isnan(seconds) else duration(seconds)
 
 
-# ---------------------------------------------------------------------------- progress
-
-
 class Progress(NamedTuple):
     """The best score so far, at every rise and at the end; none without a score."""
 
@@ -170,9 +164,6 @@ def _limits(
     maximize = sign_of(results[0].direction) > 0.0
     low, high = score_limits(scores, maximize=maximize)
     return max(low, min(values)), min(high, max(values))
-
-
-# -------------------------------------------------------------------------- importance
 
 
 def importance_section(found: Importances) -> str:

@@ -270,9 +270,6 @@ def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"arm": job.arm, "epoch": epoch, **lost}
 
 
-# ------------------------------------------------------------------- results in memory
-
-
 def _of_result(result: Any, asked: Source) -> EarlierSearch:
     """Return the runs of a ``SearchResult``."""
     candidates = result.candidates

@@ -93,12 +93,7 @@ class Result(NamedTuple):
 
 
 class ArmTable:
-    """Arms with their epochs, scores and history, and the jobs that train them.
-
-    Rewards are scores with the sign of the direction: higher is better. If
-    ``deterministic``, results are held until they are applied in the order of the
-    decisions; else they are applied at once.
-    """
+    """Arms with their epochs, scores and history, and the jobs that train them."""
 
     def __init__(self, given: SchedulerOptions, max_epochs: int) -> None:
         n_arms = given.n_arms
@@ -136,8 +131,6 @@ class ArmTable:
         self.best_arm: int | None = None  # the first to reach the best score
         self._improved_at = 0  # length of the history at the last new best score
         self._curves: dict[int, list[float]] = {}  # by arm, the score of every epoch
-
-    # -------------------------------------------------------------------------- jobs
 
     def forgive(self, arm: int) -> None:
         """Take back an arm that its failures have retired: it can fail once more."""
@@ -199,8 +192,6 @@ class ArmTable:
         n_unseen = self.n_asked - self.n_applied
         return self.deterministic and n_unseen >= (self.n_jobs or 1)
 
-    # ------------------------------------------------------------------------ epochs
-
     def free(self, arm: int, n_failures: int, *, ended: bool) -> None:
         """Count an arm as free, and its failures; it may have ended or be retired."""
         self.busy[arm] = False
@@ -218,10 +209,7 @@ class ArmTable:
         *,
         trained: bool,
     ) -> float:
-        """Add the ``k``-th charged epoch of a job, with these facts; return its reward.
-
-        ``trained`` is False for an epoch that was lost to a failure.
-        """
+        """Add the ``k``-th charged epoch, ``trained`` or lost; return its reward."""
         arm = job.arm
         self.charged[arm] += 1
         self.epochs[arm] += trained
@@ -288,8 +276,6 @@ class ArmTable:
             for row in self.history
         ]
 
-    # ------------------------------------------------------------------------ status
-
     def can_train(self) -> NDArray[np.bool_]:
         """Return which arms could still train, busy ones included."""
         return ~self.ended & ~self.failed & (self.charged < self.max_epochs)
@@ -312,8 +298,6 @@ class ArmTable:
             return "finished"
         return "paused" if self.charged[arm] else "unopened"
 
-    # --------------------------------------------------------------- promised epochs
-
     def promised(self, affordable: NDArray[np.int64]) -> int | None:
         """Return the arm that trains before the policy is asked; None for no such."""
         if self.min_epochs == 1 and not self.enqueued:
@@ -330,8 +314,6 @@ class ArmTable:
         """Return which arms are not opened, since the budget cannot train them long."""
         late: NDArray[np.bool_] = (self.charged == 0) & (affordable < self.min_epochs)
         return late
-
-    # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

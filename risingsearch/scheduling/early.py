@@ -73,10 +73,7 @@ class EarlyModel(NamedTuple):
 
     @classmethod
     def of(cls, seen: Described, ends: NDArray[np.float64]) -> EarlyModel:
-        """Return the model of arms, of which the first have these ends.
-
-        The others have no score yet, and count as what was expected of them.
-        """
+        """Return the model of arms, of which the first have these ends."""
         n, n_known = len(seen.others), len(ends)
         said = seen.beliefs
         covariance = seen.between(seen) + DOUBT**2 * said @ said.T + NOISE * np.eye(n)

@@ -95,8 +95,6 @@ class Ledger:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
 
-    # -------------------------------------------------------------- remaining amount
-
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
@@ -113,10 +111,7 @@ class Ledger:
     def pulls_left(
         self, left: NDArray[np.int64], busy: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """Return how many epochs each arm can get, of those it has ``left``.
-
-        The current job of a busy arm is reserved already.
-        """
+        """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left
         most = np.minimum(left, self.affordable())
@@ -136,8 +131,6 @@ class Ledger:
             return np.full(n_arms, rounds + left / self._middle)
         epochs = _divided(left, self.cost_per_epoch())
         return np.asarray(rounds + np.minimum(epochs, ENDLESS))
-
-    # ----------------------------------------------------------------------- entries
 
     def reserve(self, job: Job) -> None:
         """Set the expected cost of a job aside."""
@@ -181,8 +174,6 @@ class Ledger:
             )
             raise InvalidParameterError(msg)
         self.total += added.amount
-
-    # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON values."""

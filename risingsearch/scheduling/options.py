@@ -40,10 +40,7 @@ COUNTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Common options of a search, checked; each face documents those that it takes.
-
-    ``tests/test_faces.py`` compares the faces with it, and says why one differs.
-    """
+    """Common options of a search, checked; each face documents those that it takes."""
 
     budget: int | str | Budget | None = None
     max_epochs: int | None = None

@@ -85,11 +85,7 @@ def registered_name(policy: Any) -> str | None:
 def horizon_and_limit(
     budget: int | Budget, max_epochs: int | None, n_arms: int
 ) -> tuple[int, int]:
-    """Return the rounds that a policy plans for, and the epochs of one arm.
-
-    A budget that is not in epochs pays for as many rounds as all arms can use, until
-    costs are known.
-    """
+    """Return the rounds that a policy plans for, and the epochs of one arm."""
     epochs = Budget.of(budget).epochs
     if max_epochs is None:
         if epochs is None:
@@ -120,11 +116,7 @@ def recommended_candidates(
     epochs_per_job: int | None = None,
     **_: Any,
 ) -> int:
-    """Return how many configurations the policy's own rule asks for.
-
-    ``IN_TIME``, or the epochs if they are fewer, where the rule is unknown: of a policy
-    without a name, or with a budget that is not in epochs.
-    """
+    """Return how many configurations the policy's own rule asks for, if it is known."""
     epochs = Budget.of(budget).epochs
     if epochs is None or not isinstance(policy, str):
         return min(IN_TIME, epochs or IN_TIME)

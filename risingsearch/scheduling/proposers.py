@@ -48,10 +48,7 @@ class Proposer(Protocol):
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
-        """Return an unopened arm or a configuration; None for the next arm in order.
-
-        The same arguments and the same state of ``rng`` give the same answer.
-        """
+        """Return an unopened arm or a configuration; None for the next arm in order."""
         ...
 
 

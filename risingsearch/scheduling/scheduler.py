@@ -128,8 +128,6 @@ class Scheduler:
         self._decider = Decider(given, policy, proposer)
         self._arms, self._ledger = self._decider.arms, self._decider.ledger
 
-    # ------------------------------------------------------------------ the contract
-
     def ask(self) -> Job | None:
         """Return the next job and reserve its epochs.
 
@@ -344,8 +342,6 @@ class Scheduler:
             copy._decider.apply()
         return copy
 
-    # ---------------------------------------------------------------- changed limits
-
     def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget, as if the larger one had come later.
 
@@ -375,8 +371,6 @@ class Scheduler:
         self._ledger.pass_until(self._checked_now(now))
         self._decider.follow_up()
 
-    # ------------------------------------------------------------------ saved states
-
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, to resume later as if never interrupted.
 
@@ -390,8 +384,6 @@ class Scheduler:
         Its budget may have been extended since. An error changes nothing.
         """
         self._decider.load_state_dict(state)
-
-    # ------------------------------------------------------------------------ queries
 
     @property
     def policy_name(self) -> str:

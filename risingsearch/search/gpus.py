@@ -62,11 +62,7 @@ def placed(
     environment: Sequence[Mapping[str, str]] = (),
     most_workers: int = MOST_WORKERS,
 ) -> GpuPlacement:
-    """Return the variables and the GPUs of each worker.
-
-    With less than a whole GPU each, workers are spread over all GPUs before they share
-    them; with "auto" there are as many as have room.
-    """
+    """Return the variables and the GPUs of each worker, spread over all GPUs."""
     if gpus is None:
         assert workers != "auto"
         return GpuPlacement([dict(each) for each in environment or [{}] * workers], [])
@@ -96,10 +92,7 @@ def placed(
 def variables_of_workers(
     gpus: float, name: str, n_workers: int | None
 ) -> list[dict[str, str]]:
-    """Return the variables of each worker, where Python code asks for them.
-
-    ``name`` is what the code calls their number; None stands for as many as have room.
-    """
+    """Return the variables of each worker; None stands for as many as have room."""
     gpus = checked_float("gpus", gpus, 0.0, MOST_WORKERS, open_low=True)
     if not is_divisible(gpus):
         msg = (
@@ -119,11 +112,7 @@ def gpus_text(gpus: Sequence[Sequence[str]]) -> str:
 
 
 def visible_devices() -> Devices:
-    """Return the devices that this process may see.
-
-    Those that a variable names, up to the first name that is none, as the runtimes
-    read it; without a variable, those that NVIDIA's driver lists.
-    """
+    """Return the devices that a variable names, or else that NVIDIA's driver lists."""
     masks = {mask: os.environ[mask] for mask in MASKS if mask in os.environ}
     if not masks:
         return _listed()

@@ -56,10 +56,7 @@ class Slots:
 
 
 class SingleProcesses(Executor):
-    """Worker processes with an executor each: one that dies takes one job with it.
-
-    They start with the first job, and again after a death or a shutdown.
-    """
+    """Worker processes with an executor each: one that dies takes one job with it."""
 
     isolates_jobs = True
 

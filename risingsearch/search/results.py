@@ -16,16 +16,7 @@ UNFINISHED = "stopped before its end"  # why a search has stopped with budget le
 
 
 class History(list[dict[str, Any]]):
-    """One row per epoch, in the order told; a string selects a column.
-
-    Examples
-    --------
-    >>> history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
-    >>> history["score"]
-    [0.5, 0.7]
-    >>> history[1]["arm"]
-    1
-    """
+    """One row per epoch, in the order told; a string selects a column."""
 
     def __getitem__(self, key: Any) -> Any:
         """Return the row of a number, the rows of a slice or the column of a name."""

@@ -18,13 +18,7 @@ PER_ARM = 2
 
 
 class RetainedCheckpoints:
-    """Live states by arm, and checkpoints in a store.
-
-    An arm that may train on retains its last checkpoints; of all arms, the state with
-    the best score is retained. If room is short, one checkpoint per arm has to do.
-    ``sign`` is the scheduler's. ``at_hand`` returns a checkpoint that need not be read,
-    by arm, parameters, seed and epoch.
-    """
+    """Live states by arm, and checkpoints in a store: each arm's last, and the best."""
 
     def __init__(
         self,
@@ -45,10 +39,7 @@ class RetainedCheckpoints:
         self._live[arm] = state
 
     def release_live(self, arm: int, *, may_be_bytes: bool = False) -> None:
-        """Release an arm's state in memory: the arm resumes from its checkpoint.
-
-        Bytes ``may_be`` that checkpoint: no job has changed them.
-        """
+        """Release an arm's state in memory: the arm resumes from its checkpoint."""
         if not (may_be_bytes and isinstance(self._live.get(arm), bytes)):
             self._live.pop(arm, None)
 
@@ -100,10 +91,7 @@ class RetainedCheckpoints:
             self._perhaps_unneeded.remove(key)
 
     def best(self, key: Key) -> bytes | RunDirError | SetupError | None:
-        """Return a state with the best score, None where it was not retained.
-
-        An error that comes back says why it cannot be read.
-        """
+        """Return a state with the best score, or the error why it cannot be read."""
         if key not in self._bests:
             return None
         try:

@@ -178,8 +178,6 @@ class RunLog:
         finally:
             self._thread.release()
 
-    # ------------------------------------------------------------------ the events
-
     def begin(self, job: Job | None = None, *, here: bool = False) -> None:
         """Write a ``started`` event for each job without one, and one for ``job``."""
         self._is_abandoned &= job is None
@@ -341,8 +339,6 @@ class RunLog:
         if n_new >= (due if if_due else 1):
             with contextlib.suppress(PolicyError):  # then the journal is replayed
                 directory.save_state(self.scheduler.state_dict())
-
-    # ------------------------------------------------------------------ the result
 
     def result(self) -> SearchResult:
         """Return the result so far."""

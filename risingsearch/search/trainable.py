@@ -475,10 +475,7 @@ def start_or_restore(trainable: Any, task: Task) -> Any:
 def checked_score(
     result: float | Mapping[str, Any], metric: str = "score", by: str = "train"
 ) -> tuple[float, dict[str, Any]]:
-    """Split what ``train`` returned into the score and the other metrics.
-
-    The score may be under its own name, ``metric``, instead of ``"score"``.
-    """
+    """Split the result of ``train`` into the score (or ``metric``) and the others."""
     if type(result) is float and abs(result) <= LARGEST_SCORE:
         return result, {}
     more: dict[str, Any] = {}

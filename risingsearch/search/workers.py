@@ -46,11 +46,7 @@ class Pool(Workers):
 def workers_of(
     executor: Any, *, n_jobs: int | None = None, is_elastic: bool = False
 ) -> Workers:
-    """Return the workers of what a user gives as ``executor``, or ``n_jobs`` processes.
-
-    With ``is_elastic`` this process counts as workers whose number may change, for a
-    search that began on such workers.
-    """
+    """Return the workers that ``executor`` stands for, or ``n_jobs`` processes."""
     if executor is None and n_jobs not in (None, 1):
         return Pool(OwnProcesses(checked_int("n_jobs", n_jobs, 1)))
     if executor is None:
@@ -73,10 +69,7 @@ def workers_of(
 def checked_n_jobs(
     given: int | None, executor: Any, workers: Workers, deterministic: bool
 ) -> int | None:
-    """Return how many jobs may be in flight; the scheduler checks the number.
-
-    None stands for as many as there are workers at any time.
-    """
+    """Return how many jobs may be in flight; None stands for one per worker."""
     if given is not None:
         return given
     n_workers = workers.n_workers
@@ -93,10 +86,7 @@ def checked_n_jobs(
 
 
 def workers_to_resume(executor: Any, n_jobs: int | None, *, own: bool) -> Any:
-    """Return the executor of a resumed search that was made with ``n_jobs``.
-
-    ``own`` says that it had started its processes; other executors have to be given.
-    """
+    """Return the executor of a resumed search that was made with ``n_jobs``."""
     if executor is None and (own or n_jobs == 1):
         return None
     return workers_of(executor, is_elastic=n_jobs is None)

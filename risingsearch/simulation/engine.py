@@ -256,10 +256,7 @@ def _say_once(reason: str) -> None:
 
 @cache
 def _compiled(policy_class: Any, environment_class: Any) -> Any:
-    """Return ``play``, compiled for the two classes on first use.
-
-    Numba keeps it on disk, unless a later process could not recognize the classes.
-    """
+    """Return ``play``, compiled for the two classes on first use."""
     numba = _taught_numba()
 
     # Named one by one: numba dispatches ``*arguments`` ten times more slowly.

@@ -101,11 +101,7 @@ class Store:
         )
 
     def save(self, key: Key, state: bytes) -> None:
-        """Store a state; once this returns, it is safe.
-
-        If it cannot be written, or exceeds ``max_bytes``, that is a RunDirError,
-        and all others are as before.
-        """
+        """Store a state, safely once this returns; else all others are as before."""
         if not self.has_room(key, state):
             msg = (
                 f"{self.files}/{key.file_name} would bring the checkpoints to "

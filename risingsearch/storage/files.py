@@ -138,10 +138,7 @@ _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def open_regular_file(path: Path, mode: str = "rb") -> IO[bytes]:
-    """Open a binary file; a folder, link or pipe in its place is an OSError.
-
-    One that ``mode`` makes is for its owner alone.
-    """
+    """Open a binary file; a folder, link or pipe in its place is an OSError."""
     try:
         check_regular_file(path)
     except FileNotFoundError:

@@ -42,10 +42,7 @@ class Journal:
             os.truncate(path, recorded.n_bytes)
 
     def append(self, event: Mapping[str, Any]) -> None:
-        """Write one event and wait until it is on disk.
-
-        If it cannot be written, that is a RunDirError, and the file is as before.
-        """
+        """Write one event and wait until it is on disk; else the file is as before."""
         number = self.n_events + 1
         line = _encoded(number, event)
         before = self.n_events, self.n_bytes
@@ -94,10 +91,7 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
 
 
 def read_on(path: Path, recorded: Recorded) -> Recorded:
-    """Content of a journal by now, given an earlier one, whose list of events grows.
-
-    A journal that does not continue the earlier one is a RunDirError.
-    """
+    """Content of a journal by now, given an earlier one, whose list of events grows."""
     rest = _content(path, recorded.n_bytes)
     return _with_events(path, rest, recorded)
 

@@ -69,11 +69,7 @@ class Saved(NamedTuple):
 
 
 class RunDirectory:
-    """Keeps the events and the checkpoints of one search on disk.
-
-    The directory is made if it is missing, for its owner alone, or that is a
-    RunDirError. With ``checkpoints``, the URL of an object store, those are there.
-    """
+    """Keeps the events and the checkpoints of one search on disk."""
 
     def __init__(
         self,
@@ -136,11 +132,7 @@ class RunDirectory:
             yield
 
     def open(self, header: Event, saved: Saved | None = None) -> Saved:
-        """Return the search, which begins with this header if there is none yet.
-
-        What is ``saved`` of it need not be read again. A journal that is damaged, lacks
-        events, or cannot be written is a RunDirError.
-        """
+        """Return the search, which begins with this header if there is none yet."""
         path = self.path / JOURNAL
         if saved is None:
             n_known, state = _saved_state(self.path / STATE)
@@ -257,10 +249,7 @@ def saved_header(path: Path) -> Event:
 
 
 def saved_search(path: Path) -> Saved:
-    """Read the search in a directory, also while another process searches there.
-
-    A journal that is missing, damaged, or lacks events is a RunDirError.
-    """
+    """Read the search in a directory, also while another process searches there."""
     saved_header(path)
     n_known, state = _saved_state(path / STATE)  # first: it is never ahead then
     recorded = read(path / JOURNAL)

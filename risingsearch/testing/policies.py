@@ -261,9 +261,6 @@ class _Run:
             self.policy.pulls_left[arm] = 0
 
 
-# ------------------------------------------------------------------- a check per rule
-
-
 def _check_layout(subject: _Subject) -> None:
     policy = subject.new_policy()
     require(
