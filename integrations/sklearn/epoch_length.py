@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from risingsearch.budget import Budget
 from risingsearch.integrations.sklearn.epoch_methods import epochs_in_full
-from risingsearch.integrations.sklearn.folds import Folds
+from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.paths import checked_path
 from risingsearch.search.run import Run
 
@@ -30,7 +31,7 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
     seconds = in_seconds.amount / SHORTEST / len(folds.splits)
     try:
         most = epochs_in_full(folds.estimator, DECISIONS)
-        one, step = _seconds(folds, 2.0 * seconds)
+        one, step = _seconds(folds, {}, 2.0 * seconds)
     except Exception:  # it may lack what every candidate sets
         return 1
     if not 0.0 < step < one:
@@ -40,14 +41,20 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
     return min(most, max(math.ceil(fixed), min(_enough(fixed), paid)))
 
 
-def advice_on_steps(folds: Folds, n_epochs: int, details: dict[str, Any]) -> str:
+def advice_on_steps(
+    folds: Folds, params: Mapping[str, Any], n_epochs: int, details: dict[str, Any]
+) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
     times = [v for name, v in details.items() if name.endswith("_time")]
     if n_epochs * sum(times) < 10.0 * (3.0 * sum(times) / len(folds.splits) + MEASURED):
         return ""  # measuring would take too much of the search
-    one, step = _seconds(folds, math.inf)
+    try:
+        one, step = _seconds(folds, params, math.inf)
+        most = epochs_in_full(configured(folds.estimator, params), DECISIONS)
+    except Exception:  # advice must not end a search
+        return ""
     fixed = one / step - 1.0 if 0.0 < step < one else 0.0
-    n = min(_enough(fixed), epochs_in_full(folds.estimator, DECISIONS))
+    n = min(_enough(fixed), most)
     share, then = fixed / (fixed + 1.0), fixed / (fixed + n)
     if share <= FIXED or n < 2:
         return ""
@@ -63,17 +70,19 @@ def _enough(fixed: float) -> int:
     return max(1, math.ceil(fixed * (1.0 / FIXED - 1.0)))
 
 
-def _seconds(folds: Folds, longest: float) -> tuple[float, float]:
+def _seconds(
+    folds: Folds, params: Mapping[str, Any], longest: float
+) -> tuple[float, float]:
     """Return the seconds of an epoch of one step, and of each more; 0 if unmeasured."""
     folds = replace(folds, steps_per_epoch=1)
-    trainer = folds.start({}, seed=0)[0]
+    trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
     one = _timed(folds, trainer)
     if one > longest:
         return one, 0.0
     more = max(2, min(50, int(MEASURED / one)))
     folds = replace(folds, steps_per_epoch=more)
-    return one, (_timed(folds, folds.start({}, seed=0)[0]) - one) / (more - 1)
+    return one, (_timed(folds, folds.start(params, seed=0)[0]) - one) / (more - 1)
 
 
 def _timed(folds: Folds, trainer: Any) -> float:

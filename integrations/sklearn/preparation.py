@@ -102,7 +102,7 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         max_epochs=_max_epochs(cv, candidates[0], folds, budget),
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
-        advises=chooses and budget.epochs is not None,
+        advises=chooses and budget.epochs is not None and cv.verbose > 0,
         error_score=_error_score(cv.error_score),
         seed=seed,
         progress=cv.verbose > 0,

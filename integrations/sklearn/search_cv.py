@@ -98,7 +98,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Seed of the candidates, of the search, and of every ``random_state`` parameter
         of the estimator that is None.
     verbose : int, default=0
-        From 1 on, the ``progress`` of ``RisingSearch`` (needs tqdm).
+        From 1 on, the ``progress`` of ``RisingSearch`` (needs tqdm), and advice on
+        ``steps_per_epoch`` where another would save much time.
     return_train_score : bool, default=False
         Score the training rows too, which takes time.
     steps_per_epoch : int or "auto", default="auto"

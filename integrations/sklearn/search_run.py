@@ -22,6 +22,7 @@ from risingsearch.integrations.sklearn.processes import (
     WorkerProcesses,
 )
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of, suits
+from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
@@ -79,9 +80,7 @@ class SearchRun:
                 of_arm.append(sum(times))
             if self._advises and report.metrics:
                 self._advises = False
-                advice = advice_on_steps(self.folds, self._most(), report.metrics[0])
-                if advice:
-                    warnings.warn(advice, UserWarning, stacklevel=2)
+                self._advise(report)
             if isinstance(report.failure, InvalidParameterError):
                 raise report.failure  # an argument's fault, not a configuration's
             for _ in report.scores:
@@ -102,11 +101,14 @@ class SearchRun:
         tasks.search_done()
         return result
 
-    def _most(self) -> int:
-        """Return the epochs that the budget and the candidates allow."""
+    def _advise(self, report: Report) -> None:
+        """Say once if the epochs of the search should be longer."""
         scheduler = self.search.scheduler
         of_each = scheduler.max_epochs or scheduler.budget
-        return int(min(scheduler.budget, scheduler.n_arms * of_each))
+        most = int(min(scheduler.budget, scheduler.n_arms * of_each))
+        params = self.search._log.candidates[report.job.arm]
+        if advice := advice_on_steps(self.folds, params, most, report.metrics[0]):
+            write_advice(advice)
 
     def _refit_seconds(self) -> float:
         """Seconds that training the best configuration on all rows would take now."""

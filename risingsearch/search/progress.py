@@ -80,9 +80,7 @@ class ProgressLine:
         self._starts.add(n_epochs, outcome.elapsed, outcome.startup)
         advice = self._starts.advice(self._scheduler.epochs_per_job)
         if advice is not None:
-            from tqdm import tqdm
-
-            tqdm.write(advice, file=sys.stderr)
+            write_advice(advice)
             self._starts = None
 
     def show(self) -> None:
@@ -145,6 +143,13 @@ class ProgressLine:
         room = (line.format_dict["ncols"] or WIDTH) - len(str(line)) - 3
         parts = ", ".join(self._parts())
         line.set_postfix_str(shorten(parts, max(room, 9), placeholder="..."))
+
+
+def write_advice(advice: str) -> None:
+    """Write a line above the progress."""
+    from tqdm import tqdm
+
+    tqdm.write(advice, file=sys.stderr)
 
 
 def _has_size() -> bool:

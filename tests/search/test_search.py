@@ -112,7 +112,7 @@ class TestArguments:
         [
             ([], "no candidates"),
             ([3], "got 3"),
-            ({"rate": [0.1, 0.2]}, "got 'rate'"),
+            ({"rate": 0.1}, "must give 'rate' a list of values"),
         ],
     )
     def test_candidates_are_dicts(self, candidates, message):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from concurrent.futures import Executor, Future
 
 import numpy as np
@@ -173,17 +172,15 @@ def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, st
         ({"budget": 20}, ""),
         ({"max_epochs": 9}, ""),  # there is too little to save
         ({"steps_per_epoch": 1}, ""),
+        ({"verbose": 0}, ""),
     ],
 )
-def test_a_budget_in_epochs_is_advised_of_their_length(clock, options, advice):
-    model = Cheap(step=0.01, fixed=options.get("fixed", 1.0))
-    options = {"budget": 100, "random_state": 0, "refit": False, "cv": 0.5, **options}
+def test_a_budget_in_epochs_is_advised_of_their_length(clock, capsys, options, advice):
+    model = Cheap(None, step=0.01, fixed=options.get("fixed", 1.0))
+    options = {"budget": 100, "random_state": 0, "cv": 0.5, "verbose": 1, **options}
     options.pop("fixed", None)
-    search = RisingSearchCV(model, {"quality": [0.2, 0.8]}, **options)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        search.fit(X, Y)
-    told = [str(one.message) for one in told]
+    RisingSearchCV(model, {"quality": [0.2, 0.8]}, refit=False, **options).fit(X, Y)
+    told = [line for line in capsys.readouterr().err.splitlines() if "train" in line]
     assert len(told) == bool(advice)
     assert re.match(advice, "".join(told))
 
