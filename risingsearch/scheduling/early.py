@@ -108,30 +108,6 @@ class EarlyProposer:
 
     Provenance: own rule. That a belief gives way to what is found is in the spirit of
     PriorBand (Mallik et al. 2023).
-
-    Parameters
-    ----------
-    candidates : sequence of dict
-        The configurations of all arms, as they are now.
-    space : Space
-        What it proposes from.
-    rate : LearningRate
-        The learning rate of the space.
-    own : Proposer, optional
-        Proposes where the policy asks for it.
-
-    Examples
-    --------
-    >>> from scipy.stats import loguniform
-    >>> space = Space.of({"lr": loguniform(1e-5, 1.0), "depth": range(9)})
-    >>> rate = LearningRate.of(space)
-    >>> rate
-    LearningRate(name='lr', columns=(0,), centre=0.5)
-    >>> proposer = EarlyProposer([{"lr": 0.1, "depth": 3}] * 9, space, rate)
-    >>> opened = Opened(*map(np.array, ([0], [1], [0.2], [False])), 20)
-    >>> rng = np.random.default_rng(0)
-    >>> proposer.propose_early(opened, np.arange(1, 9), rng)
-    Proposal(params={'lr': 0.003158486816106813, 'depth': 3}, like=(0,))
     """
 
     def __init__(

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from risingsearch.errors import SetupError
 
 LONGEST = 120.0
 """Seconds that a command may take, retries of the commands themselves included."""
-SILENCE = 5.0  # seconds without an answer, after which a warning says so
 LONGEST_MESSAGE = 500  # characters
 UNREACHABLE = re.compile(
     "connect|contact|receive failure|send failure|standby|temporarily|timed out|"
@@ -131,20 +129,14 @@ def _called(program: str, *arguments: str) -> str:
 
 
 def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
-    """Return the output and errors of a command, after a warning if it takes long."""
-    msg = "{} has not answered for {:g} seconds"
+    """Return the output and errors of a command, unless it takes too long."""
     with process:
         try:
-            return process.communicate(timeout=SILENCE)
-        except subprocess.TimeoutExpired:
-            cause = "Slurm's controller may be down, or its configuration wrong"
-            said = f"{msg.format(program, SILENCE)}: {cause}; the search waits"
-            warnings.warn(said, RuntimeWarning, stacklevel=2)
-        try:
-            return process.communicate(timeout=LONGEST - SILENCE)
+            return process.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired as error:
             process.kill()
-            raise NoAnswerError(msg.format(program, LONGEST)) from error
+            msg = f"{program} has not answered for {LONGEST:g} seconds"
+            raise NoAnswerError(msg) from error
         except BaseException:
             process.kill()
             raise
