@@ -1,7 +1,5 @@
 """Arguments at the boundary: returned as they should be, or why they are refused."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from decimal import Decimal

@@ -5,8 +5,6 @@ Functions and classes of a user count by their code, those of an installed packa
 their names.
 """
 
-from __future__ import annotations
-
 import dis
 import hashlib
 import re

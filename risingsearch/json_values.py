@@ -1,7 +1,5 @@
 """Values that JSON does not know, written so that they come back as they were."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameters of a space: the values of each, along a coordinate from 0 to 1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Paths that are given as arguments."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

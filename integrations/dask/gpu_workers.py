@@ -1,7 +1,5 @@
 """Dask workers among which the GPUs of a machine are divided."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from distributed import Nanny

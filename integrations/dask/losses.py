@@ -1,7 +1,5 @@
 """Decide whether a job has killed the workers that were lost with it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which worker trains which arm, and what each worker holds of a search."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Keep the number of jobs of a ``dask_jobqueue.SLURMCluster`` constant."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from typing import Any

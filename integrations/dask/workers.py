@@ -1,7 +1,5 @@
 """Run the jobs of a search on the workers of a Dask cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

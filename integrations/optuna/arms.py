@@ -1,7 +1,5 @@
 """Arm of a trial, which an objective asks for to resume it where it was paused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

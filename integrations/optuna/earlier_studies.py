@@ -1,7 +1,5 @@
 """Studies in a database, as earlier searches: read, and nothing written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar

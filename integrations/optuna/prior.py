@@ -1,7 +1,5 @@
 """Suggestions of earlier searches for new arms, in a space not known before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple

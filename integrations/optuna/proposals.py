@@ -1,7 +1,5 @@
 """Proposals of new arms in a space that is known from the arms alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The pruner that ends slices, and alone stops what can no longer win."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results of a study, arm by arm."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
 from typing import Any

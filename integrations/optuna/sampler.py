@@ -1,7 +1,5 @@
 """The sampler that gives every trial its arm, and has new ones proposed."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

@@ -1,7 +1,5 @@
 """Where a study is kept: its checkpoints, and a SQLite database for one process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

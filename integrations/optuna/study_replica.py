@@ -1,7 +1,5 @@
 """One process's copy of the search that several processes share in a study."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence

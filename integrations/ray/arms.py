@@ -1,7 +1,5 @@
 """Arms of an experiment: their trials, and the jobs in training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One experiment: Ray's trials on the one side, the arms of a search on the other."""
 
-from __future__ import annotations
-
 import logging
 import math
 import sys

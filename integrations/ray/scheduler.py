@@ -1,7 +1,5 @@
 """The trial scheduler: it translates between Ray Tune and the Scheduler."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """State that a function trainable keeps while its trial is paused."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path

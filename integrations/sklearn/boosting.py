@@ -1,7 +1,5 @@
 """Rounds of xgboost and lightgbm over several fits, as if they were those of one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping

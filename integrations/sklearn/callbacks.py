@@ -1,7 +1,5 @@
 """scikit-learn's callbacks (from 1.9 on), one task per epoch; nothing before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

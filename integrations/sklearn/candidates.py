@@ -1,7 +1,5 @@
 """From ``param_distributions`` to the list of configurations that are the arms."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real

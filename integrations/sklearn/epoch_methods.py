@@ -4,8 +4,6 @@ The method is chosen by the attributes of an instance, not by its class, so othe
 libraries' estimators and a user's own work the same way.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral

@@ -1,7 +1,5 @@
 """Training one estimator, one epoch after the other, in the way that it allows."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import warnings

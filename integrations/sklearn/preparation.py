@@ -1,7 +1,5 @@
 """Arguments of ``fit``, checked and turned into a search before anything is trained."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

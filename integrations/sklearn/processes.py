@@ -1,7 +1,5 @@
 """Worker processes that receive the trainable, and so the data, once each."""
 
-from __future__ import annotations
-
 import glob
 import os
 import pickle

@@ -5,8 +5,6 @@ and every epoch before half of the next one's. The cost of an epoch is in propor
 to its amount of it, and that of the last one is ``max_epochs``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral

@@ -1,7 +1,5 @@
 """Results of a fitted search: ``cv_results_`` and warnings about failures."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

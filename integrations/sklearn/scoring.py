@@ -1,7 +1,5 @@
 """The metric that schedules: its name, and its lowest and highest score."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A search over folds under way: where it trains, and how it ends."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

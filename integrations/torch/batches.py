@@ -1,7 +1,5 @@
 """Passes over a data loader that can stop and resume anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs of frameworks between two slices: parameters, a seed and a checkpoint."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 # NumPy's old global state is what many training loops draw from.
 # ruff: noqa: NPY002
 
-from __future__ import annotations
-
 import contextlib
 import random
 import threading

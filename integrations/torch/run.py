@@ -1,7 +1,5 @@
 """Runs of a PyTorch training loop, which wait on the device or in memory."""
 
-from __future__ import annotations
-
 import gc
 import re
 import weakref

@@ -1,7 +1,5 @@
 """Save the states of a run's objects, and restore them in objects built again."""
 
-from __future__ import annotations
-
 import copy
 import io
 from collections import OrderedDict, deque

@@ -1,7 +1,5 @@
 """Objects without a state, which would begin anew when their run comes back."""
 
-from __future__ import annotations
-
 import sys
 import weakref
 import zlib

@@ -1,7 +1,5 @@
 """A PyTorch training loop as a trainable."""
 
-from __future__ import annotations
-
 import io
 import multiprocessing
 import re

@@ -1,7 +1,5 @@
 """MLflow: a parent run for a search, a child for each arm, a step for each epoch."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """TensorBoard: the scalars of every arm, and the HParams page."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The base of all trackers: each epoch is logged once, and failures stop no search."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings

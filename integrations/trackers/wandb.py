@@ -1,7 +1,5 @@
 """Weights & Biases: a group for a search, a run for each arm, a step for each epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands that write a run to a file: report and export."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

@@ -1,7 +1,5 @@
 """Turn a sweep file of W&B into one for ``run``; every choice is noted."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ it, and pages of the web are kept out by the check of the host (DNS rebinding) a
 the headers. The policies of the pages allow requests to this server alone.
 """
 
-from __future__ import annotations
-
 import html
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The command line's parser, its exit codes, and the lists of names."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

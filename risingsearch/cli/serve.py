@@ -1,7 +1,5 @@
 """The command that shows runs in a browser while they run."""
 
-from __future__ import annotations
-
 import argparse
 import secrets
 import socket

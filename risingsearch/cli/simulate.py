@@ -1,7 +1,5 @@
 """``risingsearch simulate``: policies compared on paper, before an epoch is spent."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Environments, which give the reward of each pull: all of them by name."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple

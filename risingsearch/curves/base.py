@@ -23,8 +23,6 @@ other numbers are those of the paper, and other ones are given to the ``create``
 environment.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Click logs: what was shown when, and whether it was clicked."""
 
-from __future__ import annotations
-
 import math
 import reprlib
 from os import PathLike

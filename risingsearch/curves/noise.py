@@ -1,7 +1,5 @@
 """Noise of rewards around their mean: none, Gaussian, Bernoulli."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ pull of an arm, and returns the best sum of means per number of rounds; ``upper_
 is for restless ones.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

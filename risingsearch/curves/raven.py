@@ -3,8 +3,6 @@
 Restless, with normal rewards unless said otherwise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from risingsearch.checks import checked_int

@@ -3,8 +3,6 @@
 Rested: an arm rises with its own pulls.
 """
 
-from __future__ import annotations
-
 import math
 from os import PathLike
 from pathlib import Path

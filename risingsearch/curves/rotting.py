@@ -4,8 +4,6 @@ Rested: an arm falls with its own pulls. Rewards may be negative. The paper play
 rounds with noise of variance 0.2, the default.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

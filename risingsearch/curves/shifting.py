@@ -5,8 +5,6 @@ ranges, rounds and laws are ours. Restless, with normal rewards, measured agains
 best mean of every round. For other numbers there is ``DriftingMeans.create``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np

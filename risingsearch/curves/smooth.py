@@ -3,8 +3,6 @@
 Restless: the means move with the rounds.
 """
 
-from __future__ import annotations
-
 import math
 from importlib import import_module
 from typing import Any

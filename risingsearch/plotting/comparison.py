@@ -1,7 +1,5 @@
 """A page about several searches: what each has found, and what that has cost."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The columns of candidates and epochs that a report draws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby

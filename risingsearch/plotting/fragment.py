@@ -1,7 +1,5 @@
 """A search as a notebook shows it: its best arms, without style or script."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Mapping, Sequence

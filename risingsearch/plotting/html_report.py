@@ -5,8 +5,6 @@ reaches them in two ways only: escaped for HTML, or as JSON that cannot end its 
 The page's own policy refuses every other program, and every request.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections import Counter

@@ -11,8 +11,6 @@ predicting each arm from all others need only one decomposition (leave-one-out b
 diagonal of the smoother).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The files that pages are made of, and the pages made of them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

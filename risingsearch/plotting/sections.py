@@ -1,7 +1,5 @@
 """Parts of the pages about searches, as HTML: what it took, and what mattered."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from string import Template

@@ -1,7 +1,5 @@
 """Values as a page shows them: texts of one line, escaped, numbers that it can read."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterable

@@ -6,8 +6,6 @@
 0
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

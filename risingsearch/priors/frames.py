@@ -1,7 +1,5 @@
 """Earlier searches in tables: a row per run, or a row per epoch of a run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import suppress

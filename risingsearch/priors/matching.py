@@ -1,7 +1,5 @@
 """The configurations of two searches as numbers: parameters matched by name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress

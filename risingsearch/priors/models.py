@@ -1,7 +1,5 @@
 """Predictions of earlier searches for the candidates of a new one; their agreement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

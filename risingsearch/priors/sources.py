@@ -1,7 +1,5 @@
 """Earlier searches, in the forms in which users have them."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

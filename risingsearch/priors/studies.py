@@ -4,8 +4,6 @@ A trial is a run. In a study that a ``RisingSampler`` searched, the trials of an
 one run together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Configurations as numbers that a model can use."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Explanations: where every arm stands, and why it is not in training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ledger of a search: spent, reserved and left of its budget, in any unit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

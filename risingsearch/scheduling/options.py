@@ -1,7 +1,5 @@
 """Options that all faces of a search have in common: one name, default and meaning."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -4,8 +4,6 @@ Keeps a policy's arrays up to date, speaks of arms where the policy speaks of pl
 the opening order, and refuses what breaks the contract.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

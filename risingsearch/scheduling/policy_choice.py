@@ -1,7 +1,5 @@
 """Which policy a search runs, with which parameters, over how many arms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

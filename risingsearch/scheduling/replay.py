@@ -34,8 +34,6 @@ Other events do not change a scheduler:
     The search has ended early, for this ``reason``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 # change; `resume` finds the last in a file, which is private to its user: the values of
 # `environment` may be secrets. The journal, which people pass on, holds their names.
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Mapping

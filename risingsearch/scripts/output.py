@@ -1,7 +1,5 @@
 """Epochs that a running script reports, line by line, in its output or in a file."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import math

@@ -4,8 +4,6 @@
 # folder of the arm, its marker, names it before the script starts: when a sweep is
 # killed, the next one finds all that it has left.
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

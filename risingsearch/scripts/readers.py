@@ -1,7 +1,5 @@
 """Reports in the lines that a script prints: JSON, or a number that a pattern finds."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

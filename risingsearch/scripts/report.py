@@ -1,7 +1,5 @@
 """Report scores from a training script to the search that has started it."""
 
-from __future__ import annotations
-
 import json
 import math
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Training scripts in any language as a trainable: one process per job."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

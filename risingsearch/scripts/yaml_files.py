@@ -1,7 +1,5 @@
 """YAML 1.2 (and so JSON) files of plain values, and the mistakes in them."""
 
-from __future__ import annotations
-
 import difflib
 import io
 import json

@@ -1,7 +1,5 @@
 """Arguments of a search: checked, saved and compared."""
 
-from __future__ import annotations
-
 import base64
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Callbacks of a search: each epoch once, with the same facts on every face."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The status of a run, read from its directory while any process works on it."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

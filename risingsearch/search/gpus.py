@@ -3,8 +3,6 @@
 No GPU is queried itself: the devices are those that this process may see.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM, deferred while a search changes its state."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

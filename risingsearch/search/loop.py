@@ -1,7 +1,5 @@
 """The loop of a search: ask for jobs, have them trained, record what comes back."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import logging

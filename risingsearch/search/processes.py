@@ -1,7 +1,5 @@
 """Worker processes that end with the process of the search, and die alone."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Result of a search: its history, its arms and the best of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

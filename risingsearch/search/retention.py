@@ -1,7 +1,5 @@
 """The states of arms between jobs: which are retained, and what an arm resumes from."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import deque

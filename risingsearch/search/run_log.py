@@ -1,7 +1,5 @@
 """The log of a search: results of its jobs, recorded, kept on disk and replayed."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re

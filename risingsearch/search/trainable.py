@@ -1,7 +1,5 @@
 """Trainables, and how one job of one runs, in this process or in a worker."""
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import math

@@ -1,7 +1,5 @@
 """Where the jobs of a search run: in this process, or on an executor."""
 
-from __future__ import annotations
-
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 

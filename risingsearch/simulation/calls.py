@@ -1,7 +1,5 @@
 """Policies and parameters as people write them: ``cure-ucb(sigma=0.1), asha``."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import re

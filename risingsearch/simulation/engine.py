@@ -14,8 +14,6 @@ checked here: an arm outside the arrays would overwrite other memory, and a slic
 no pulls would never end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math

@@ -10,8 +10,6 @@ array([[0.956, 0.942],
        [0.974, 0.967]])
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Reports of ``risingsearch simulate``, as plain values and as lines of text."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Statistics over many runs: 95 % interval of a mean, and average ranks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files that are whole or absent, whenever the process or the machine stops."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Append-only journal of events: an event is on disk before it counts."""
 
-from __future__ import annotations
-
 import json
 import os
 import zlib

@@ -5,8 +5,6 @@ workers do not inherit it. A reader tries to share it for a moment, so a search 
 a little for readers.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

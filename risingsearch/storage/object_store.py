@@ -4,8 +4,6 @@ Credentials come from the environment, as those packages expect: a URL that hold
 refused, and errors show none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterable, Iterator

@@ -17,8 +17,6 @@ scheduler is told: no result reaches the scheduler before it is on disk. A decis
 is lost with the process is made again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json

@@ -1,7 +1,5 @@
 """Tables of the curves that an arm may follow, for the policies that know them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Kullback-Leibler divergence of two coins, and the upper bound it gives a mean."""
 
-from __future__ import annotations
-
 import math
 
 CLIP = 1e-9

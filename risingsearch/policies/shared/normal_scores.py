@@ -1,7 +1,5 @@
 """Normal scores of ranks, and their correlation among arms that were selected."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 from typing import Any

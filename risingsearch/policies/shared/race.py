@@ -4,8 +4,6 @@ The functions take arrays and not the policy: a ``NamedTuple`` is copied where t
 compiler does not inline a call.
 """
 
-from __future__ import annotations
-
 import math
 
 from risingsearch.policies.arrays import Bools, Floats, Ints

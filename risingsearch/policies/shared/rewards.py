@@ -13,8 +13,6 @@ through them reaches
 at the last pull that the arm can still get: of ``R`` in all, in ``T`` rounds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The plainest baselines: a random arm, and every arm in turn."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Self
 
 import numpy as np

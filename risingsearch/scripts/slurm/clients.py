@@ -1,7 +1,5 @@
 """Call sbatch, squeue and scancel, without a shell."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

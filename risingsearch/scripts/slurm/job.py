@@ -1,7 +1,5 @@
 """Train one slice of one arm on the node of a Slurm job, given the slice's folder."""
 
-from __future__ import annotations
-
 import json
 import math
 import signal

@@ -1,7 +1,5 @@
 """Submit the slices of a sweep to Slurm, and wait for their jobs."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

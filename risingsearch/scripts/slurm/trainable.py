@@ -1,7 +1,5 @@
 """Training scripts as jobs of a Slurm cluster, or on this machine after such jobs."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter
