@@ -48,11 +48,7 @@ def cut(text: str) -> str:
 
 
 def on_one_line(text: str, longest: int = _SHOWN) -> str:
-    r"""Return a name that somebody else gave as it can be shown anywhere.
-
-    What does not print, and what would turn the line around, is shown as its code; of
-    a long name the middle is left out.
-    """
+    """Return a name that somebody else gave as it can be shown anywhere."""
     shown = "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode()
         for one in text

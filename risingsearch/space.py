@@ -240,12 +240,7 @@ class Space:
         return {PART: min(kind.values, key=unlike)}
 
     def features(self, units: ArrayLike) -> Places:
-        """Return what a model takes for these points, (n, k), 0 to 1 in each column.
-
-        A number is its place, a category has a column of 0 and the root of 1/2 per
-        value. A parameter that does not always apply has a column more that says if it
-        does, and one half as its number where not.
-        """
+        """Return a row for a model per point, as ``candidates.encode``, 0 to 1 each."""
         rows = np.atleast_2d(np.asarray(units, dtype=float))
         found: list[Places] = [np.empty((len(rows), 0))]
         active = self._active(rows)
@@ -290,11 +285,7 @@ class Space:
         return active
 
     def perturbed(self, units: ArrayLike, rng: np.random.Generator) -> Places:
-        """Return points near these, each with some of its coordinates changed.
-
-        Four in ten numbers move, by a scale of 0.01 to 0.3 that differs from point to
-        point, and one in ten categories is drawn anew.
-        """
+        """Return points near these, each with some of its coordinates changed."""
         rows = np.atleast_2d(np.asarray(units, dtype=float))
         scale = 10.0 ** rng.uniform(-2.0, -0.5, (len(rows), 1))
         steps = scale * rng.standard_normal(rows.shape)

@@ -88,10 +88,7 @@ class Problem(NamedTuple):
 
 
 def load() -> Problem:
-    """Return 4,000 points to train on, 2,000 to choose by, 2,000 to test.
-
-    Of a hundredth of the points the class is drawn at random.
-    """
+    """Return 4,000 points to train on, 2,000 to choose by, 2,000 to test."""
     X, y = make_classification(
         n_samples=8000,
         n_features=12,

@@ -99,11 +99,7 @@ def imported(
     max_epochs: int | None,
     regex: str | None = None,
 ) -> dict[str, Any]:
-    """Return the sweep that a file of W&B describes, and note what was chosen.
-
-    ``budget`` and ``max_epochs`` are not in such a file; a parameter ``epochs`` with
-    one value stands for the latter. ``regex`` finds the metric in a script's output.
-    """
+    """Return the sweep that a file of W&B describes, and note what was chosen."""
     from risingsearch.scripts.sweep import checked_sweep
     from risingsearch.scripts.trainable import FIELDS
 

@@ -36,12 +36,7 @@ HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code.
-
-    ``argv`` are the arguments after the program's name, by default those of the
-    process. argparse ends the program itself for ``--help``, ``--version`` and
-    arguments that do not parse.
-    """
+    """Run one command, by default that of the process; return its exit code."""
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.command is None:

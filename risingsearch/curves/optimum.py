@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 def best_arm(
     means: NDArray[np.float64], rounds: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the largest sum of a single arm: optimal where means never fall.
-
-    An arm whose curve is shorter than the number of rounds stops there.
-    """
+    """Return the largest sum of a single arm: optimal where means never fall."""
     sums = np.cumsum(np.nan_to_num(means), axis=1)
     column = np.minimum(rounds, sums.shape[1]) - 1
     return np.asarray(sums[:, column].max(axis=0))

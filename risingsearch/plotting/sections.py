@@ -38,12 +38,7 @@ class Cost(NamedTuple):
 
 
 def costs(result: Any, most: int) -> list[Cost]:
-    """Return the cost of a search, and that of training every arm in full.
-
-    An arm trains at most ``most`` epochs, and fewer if it has ended by itself; each as
-    long as its own epochs have taken, one never opened as long as those of the others
-    on average. The clock runs as fast, beside the training, as it did in the search.
-    """
+    """Return the cost of a search, and that of training every arm in full."""
     measured: dict[int, list[float]] = {}
     for row in result.history:
         took = measured.setdefault(row["arm"], [])

@@ -267,10 +267,7 @@ def explain(policy: Policy, arm: int) -> dict[str, float]:
 
 
 def state_dict(policy: Policy) -> dict[str, Any]:
-    """Return the arrays of a policy as plain JSON values, if they are all that changes.
-
-    Else a PolicyError names what no saved state holds.
-    """
+    """Return a policy's arrays as JSON values; a PolicyError if more of it changes."""
     attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
     held = policy._asdict() | attributes  # type: ignore[attr-defined]
     for name in held.keys() - _arrays(policy).keys():

@@ -38,12 +38,7 @@ class LearningRate(NamedTuple):
         declared: str | Mapping[str, float] | bool | None = None,
         enqueued: Iterable[Mapping[str, Any]] = (),
     ) -> LearningRate | None:
-        """Return the learning rate of a space; None if there is none or it is unknown.
-
-        It is the one that is ``declared``, by its name or with a value that is good, or
-        the first that is named like one. Its centre is that of the first configuration
-        that is enqueued, the value declared, or the middle.
-        """
+        """Return the learning rate of a space, as ``declared`` or named, if known."""
         if declared is False:
             return None
         value = None

@@ -162,11 +162,7 @@ def rows_of(opened: Opened, rng: np.random.Generator) -> Rows:
 
 
 def standardised(scores: Floats) -> Floats:
-    """Return scores of mean 0 and deviation 1; low ones count as no lower than so much.
-
-    That is as far below the median as the best is above it, so that what has diverged
-    says nothing about the scale.
-    """
+    """Return scores of mean 0 and deviation 1, without what has diverged."""
     middle = float(np.median(scores))
     kept = np.maximum(scores, 2.0 * middle - float(scores.max())) - middle
     kept /= float(np.abs(kept).max()) or 1.0

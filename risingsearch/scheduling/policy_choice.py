@@ -46,13 +46,7 @@ def choose_policy(
     epochs_per_job: int | None = None,
     proposals: bool = True,
 ) -> PolicyChoice:
-    """Return the policy that a name stands for in a search.
-
-    Every name but ``"auto"`` stands for itself. A policy that plans its first looks
-    takes ``min_epochs`` as their length, or ``epochs_per_job`` where that is more.
-    Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
-    whether it can be proposed which configuration is opened.
-    """
+    """Return the policy that a name stands for, and how many arms are opened."""
     given = checked_params(parameters)
     min_epochs = checked_int("min_epochs", min_epochs, 1)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)

@@ -64,11 +64,7 @@ def told(job: Job, scores: Sequence[float], failure: str | None = None) -> Event
 
 
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
-    """Bring a scheduler to where another one was after the last of these events.
-
-    It was made with the same arguments, and is as far as the other was before the first
-    event. Recorded decisions are applied, not made again.
-    """
+    """Bring a new scheduler to where another one was after the last of these events."""
     for event in events:
         apply(scheduler, event)
 

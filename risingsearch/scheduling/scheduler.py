@@ -331,10 +331,7 @@ class Scheduler:
         return deepcopy(self, {id(proposer): proposer})
 
     def with_all_results(self) -> Scheduler:
-        """Return a copy to which all results are applied; itself if they are.
-
-        If ``deterministic``, a result is applied only once a decision may see it.
-        """
+        """Return a copy to which all results are applied; itself if they are."""
         if not self._arms.holds_results:
             return self
         copy = self.copy()

@@ -51,10 +51,7 @@ def atomic_write(path: Path, *parts: bytes, mode: int = 0o666) -> None:
 
 
 def temp_files_of(path: Path) -> Iterable[Path]:
-    """List what a crash in ``atomic_write`` has left; ``*`` in the name is any text.
-
-    Remove these files only if no other process can be writing.
-    """
+    """List what a crash in ``atomic_write`` has left; ``*`` in the name is any text."""
     return path.parent.glob(f"{path.name}*.tmp")
 
 

@@ -25,13 +25,7 @@ class Recorded(NamedTuple):
 
 
 class Journal:
-    """Events on disk, one line of JSON each, safe once ``append`` returns.
-
-    The first line names the version of the format. Every line has its number and a
-    checksum, so that one that is changed, missing, doubled or elsewhere is an error. A
-    crash in the middle of a write leaves a torn last line, which the next ``Journal``
-    removes. ``create`` makes the file, and ``read`` returns its content.
-    """
+    """Events on disk, a numbered line of JSON each with a checksum; see ``create``."""
 
     def __init__(self, path: Path, recorded: Recorded) -> None:
         self.path = path
@@ -71,10 +65,7 @@ def create(path: Path, header: Mapping[str, Any]) -> None:
 
 
 def read(path: Path, *, header_only: bool = False) -> Recorded:
-    """Header and events of a journal, without a torn last line.
-
-    A file that cannot be read, is damaged, or of another version is a RunDirError.
-    """
+    """Header and events of a journal, without a torn last line; else a RunDirError."""
     content = _content(path, header_only=header_only)
     end = content.find(b"\n") + 1
     header = _decoded(path, content[:end], 0, 0)

@@ -20,10 +20,7 @@ fork, which has the lock for some milliseconds."""
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold the lock in a file, which is made if it is missing.
-
-    If another process holds it, that is a RunDirError; an unusable file is an OSError.
-    """
+    """Hold the lock in a file; a RunDirError if another process holds it."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, mode=PRIVATE)
