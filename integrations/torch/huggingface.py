@@ -1,7 +1,5 @@
 """Hugging Face: a ``Trainer`` as a trainable, one epoch or some steps at a time."""
 
-from __future__ import annotations
-
 import io
 import logging
 import tarfile

@@ -1,7 +1,5 @@
 """Lightning: a module and its data as a trainable, an epoch or some steps at a time."""
 
-from __future__ import annotations
-
 import copy
 import io
 import logging

@@ -222,10 +222,7 @@ def _rising(problem: Problem, seed: int) -> SearchResult:
 
 
 def _halving(problem: Problem, seed: int) -> None:
-    """Train 63 for 1 epoch, the best third afresh for 3, then for 9 and 27: 270 in all.
-
-    Of the brackets that were tried when the problem was chosen it found the best.
-    """
+    """Train 63 for 1 epoch, the best third afresh for 3, then for 9 and 27: 270."""
     search = HalvingRandomSearchCV(
         Classifier(random_state=seed),
         SPACE,

@@ -58,11 +58,8 @@ def upper_sums(
 ) -> NDArray[np.float64]:
     """Return, per row, the sum of the highest of several lines over whole rounds.
 
-    Row ``i`` stands for the rounds 0, ..., ``lengths[i] - 1``. A line has a value at
-    round 0, ``starts[i, arm]`` (minus infinity where there is none), and a change per
-    round, ``slopes[i, arm]``. The line that leads keeps the lead until a steeper one is
-    above it, so that a row takes as many steps as lines lead in turn, however long it
-    is.
+    The line that leads keeps the lead until a steeper one is above it, so that a row
+    takes as many steps as lines lead in turn, however long it is.
     """
     sums = np.zeros(len(lengths))
     done = np.zeros(len(lengths), dtype=np.int64)

@@ -187,12 +187,7 @@ class Told(NamedTuple):
 
 
 class Process(NamedTuple):
-    """Gaussian process over configurations and epochs.
-
-    Its covariance is that of the configurations (Matern 5/2, a length per feature)
-    times an exponential decay with the distance of the epochs, plus a level and a trend
-    that all configurations share.
-    """
+    """Gaussian process over configurations and epochs, with a level and a trend."""
 
     inverse_lengths: Floats  # (n_features,)
     decay: float
