@@ -112,7 +112,8 @@ def test_scripts_that_never_resume_end_the_search(folder, capsys, spent, n_faile
 
 
 def test_one_that_cannot_resume_is_told_of_beside_the_others(folder, capsys):
-    Path("sweep.yaml").write_text(BY_EPOCH)
+    sweep = f"{BY_EPOCH}candidates: 8\npolicy: round-robin\n"  # resumes all of them
+    Path("sweep.yaml").write_text(sweep)
     forgetful = BASH.replace("[[ -e $state ]]", "(( $1 % 4 )) && [[ -e $state ]]")
     Path("train.sh").write_text(forgetful)
     assert main(["run", "sweep.yaml"]) == 0
