@@ -236,6 +236,7 @@ class Experiment:
         while not self._is_stopped and self._ask_next():
             self._take_up()
         if self.is_done:
+            self._record.write_ready()  # what was taken up now
             self._finish()
             return None
         waiting = [
