@@ -216,6 +216,7 @@ def ray_address():
         # Else it starts workers before they are needed, and ends them a second later.
         patch.setenv("RAY_prestart_worker_first_driver", "0")
         patch.setenv("RAY_idle_worker_killing_time_threshold_ms", "3600000")
+        patch.setenv("RAY_worker_niceness", "0")  # else they wait for all other tests
         for _ in range(TRIES):
             try:
                 ray.init(
