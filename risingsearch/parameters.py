@@ -1,6 +1,7 @@
 """Parameters of a space: the values of each, along a coordinate from 0 to 1."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -41,7 +42,7 @@ def key_of(value: Any) -> Any:
     return value
 
 
-class Kind:
+class Kind(ABC):
     """The values of a parameter, along its coordinate from 0 to 1."""
 
     is_category = False  # whether values near each other have nothing in common
@@ -52,17 +53,17 @@ class Kind:
         """All values; None if there is no end of them."""
         return None
 
+    @abstractmethod
     def value(self, place: float) -> Any:
         """Return the value at a place."""
-        raise NotImplementedError
 
     def values_at(self, places: Places) -> list[Any]:
         """Return the values at some places."""
         return [self.value(place) for place in places.tolist()]
 
+    @abstractmethod
     def place(self, value: Any) -> float:
         """Return the place of a value, the middle of its part of the coordinate."""
-        raise NotImplementedError
 
     def snapped(self, places: Places) -> Places:
         """Return the places of the values at these places."""
@@ -72,9 +73,9 @@ class Kind:
         """Return the features of the values at these places."""
         return [self.snapped(places)]
 
+    @abstractmethod
     def described(self) -> Any:
         """Return all that tells it from others, as JSON."""
-        raise NotImplementedError
 
 
 def exact(number: Any) -> Decimal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import deepcopy
 from itertools import islice
@@ -42,7 +43,7 @@ Value = bool | int | float | str
 Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 
 
-class BaseParameter(Strict):
+class BaseParameter(Strict, ABC):
     """A parameter; ``when`` maps earlier parameters to the values that it needs."""
 
     when: dict[str, Value | list[Value]] = Field(default_factory=dict)
@@ -56,9 +57,9 @@ class BaseParameter(Strict):
         return True
 
     @property
+    @abstractmethod
     def kind(self) -> Kind:
         """Its values as those of a space."""
-        raise NotImplementedError
 
 
 class _Range(BaseParameter):
