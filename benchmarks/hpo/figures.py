@@ -34,7 +34,7 @@ from benchmarks.shared.figures import Look
 
 LOOKS = {
     "auto": Look("#D55E00", "-", "o"),
-    "trusted-damped-slope": Look("#E69F00", "-", "D"),
+    "looks-then-slope": Look("#E69F00", "-", "D"),
     "cure-ucb": Look("#0072B2", "-", "s"),
     "r-ed-ucb": Look("#56B4E9", "-", "^"),
     "successive-halving-4": Look("#009E73", "--", "s"),

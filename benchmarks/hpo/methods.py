@@ -16,7 +16,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer
 
 ORACLE = "oracle"
 DEFAULT = "auto"
-TRUSTED = "trusted-damped-slope"
+RULE = "looks-then-slope"
 
 
 class Method(NamedTuple):
@@ -86,14 +86,14 @@ def shipped() -> list[Method]:
 
 def settings() -> list[Method]:
     """Return the settings among which ``left_out`` chooses."""
-    shares = ("trust", "opening_share", "promoted_share")
-    grid = product((0.8, 0.85, 0.9), (0.3, 0.4, 0.5), (0.25, 0.33, 0.5))
+    shares = ("opening_share", "kept_share", "later_share")
+    grid = product((0.25, 0.3, 0.4), (0.25, 1 / 3, 0.4), (0.0, 0.2, 0.4))
     return [
         Method(
             ", ".join(
                 f"{name}={value:g}" for name, value in zip(shares, one, strict=True)
             ),
-            TRUSTED,
+            RULE,
             dict(zip(shares, one, strict=True)),
         )
         for one in grid
@@ -102,21 +102,21 @@ def settings() -> list[Method]:
 
 def own(default: Sequence[Method]) -> list[Method]:
     """Return the default in its settings, and its rule without proposals."""
-    return [*default, Method(TRUSTED, TRUSTED)]
+    return [*default, Method(RULE, RULE)]
 
 
 def ablations() -> list[Method]:
-    """Return the rule of the default with other shares and windows."""
+    """Return the rule of the default with other shares."""
     changes: tuple[dict[str, float], ...] = (
-        {"promoted_share": 1.0},
-        {"promoted_share": 0.2},
         {"opening_share": 0.2},
-        {"opening_share": 0.6},
-        {"eps": 0.125},
-        {"eps": 0.5},
+        {"opening_share": 0.5},
+        {"kept_share": 0.2},
+        {"kept_share": 0.5},
+        {"later_share": 0.0},
+        {"later_share": 0.4},
     )
     return [
-        Method(f"{name}={value:g}", TRUSTED, {name: value})
+        Method(f"{name}={value:g}", RULE, {name: value})
         for one in changes
         for name, value in one.items()
     ]

@@ -144,7 +144,7 @@ def setting(clean: Played) -> str:
             "Successive halving gets 15 B / R configurations, epsilon-greedy, CURE-UCB "
             "(eps 1/4, sigma 0) and R-ed-UCB (eps 1/4, sigma 0.01) 12.5 B / R, as in "
             "the reference; all others as many as their own rule recommends. Rows "
-            "named after a parameter are `trusted-damped-slope` with that one "
+            "named after a parameter are `looks-then-slope` with that one "
             "changed. No policy is told where a curve ends before its limit R. The "
             "oracle knows all curves and opens configurations one by one, an epoch "
             "each, up to the one that gets the rest of the budget: no search that "

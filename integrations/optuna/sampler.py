@@ -107,7 +107,7 @@ class RisingSampler(BaseSampler):
     max_epochs : int
         Epochs that the objective trains when nothing stops it, at least 1.
     policy : str, default "auto"
-        A name of ``risingsearch.list_policies``; "auto" is ``trusted-damped-slope``.
+        A name of ``risingsearch.list_policies``; "auto" is ``looks-then-slope``.
     policy_params : dict, optional
         Parameters of the policy.
     base : BaseSampler, optional

@@ -1,10 +1,8 @@
 """The metric that schedules: its name, and its lowest and highest score."""
 
-import math
 from typing import Any
 
-import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import last_step
@@ -21,17 +19,12 @@ SHARES = (
     *("rand_score", "recall_score", "roc_auc_score", "top_k_accuracy_score"),
     "v_measure_score",
 )
-AT_MOST_ONE = (
-    *("adjusted_mutual_info_score", "d2_absolute_error_score", "d2_brier_score"),
-    *("d2_log_loss_score", "explained_variance_score", "r2_score"),
-)
 RANGES: dict[str, Range] = {
     **dict.fromkeys(SHARES, (0.0, 1.0)),
-    **dict.fromkeys(AT_MOST_ONE, (-math.inf, 1.0)),
     "adjusted_rand_score": (-0.5, 1.0),
     "matthews_corrcoef": (-1.0, 1.0),
 }
-"""By the name of the function in ``sklearn.metrics``; an error is never below 0."""
+"""By the name of the function in ``sklearn.metrics``: those with two ends."""
 
 
 def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
@@ -40,24 +33,19 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
         scorer = getattr(scorer, "_scorers", {}).get(metric)
     if hasattr(scorer, "_estimator"):  # what check_scoring makes of scoring=None
         score = getattr(type(last_step(estimator)), "score", None)
-        if score is ClassifierMixin.score:
-            return RANGES["accuracy_score"]
-        return RANGES["r2_score"] if score is RegressorMixin.score else None
+        return RANGES["accuracy_score"] if score is ClassifierMixin.score else None
     function: Any = getattr(scorer, "_score_func", None)
     if not getattr(function, "__module__", "").startswith("sklearn.metrics"):
         return None
-    known = RANGES.get(function.__name__)
-    if scorer._sign < 0:  # an error
-        return None if known else (-math.inf, 0.0)
-    return None if "normalize" in scorer._kwargs else known
+    if scorer._sign < 0 or "normalize" in scorer._kwargs:
+        return None
+    return RANGES.get(function.__name__)
 
 
-def suits(policy: Any, score_range: Range) -> bool:
-    """Return whether a policy takes a range: many take none without both ends."""
+def takes_range(policy: Any) -> bool:
+    """Return whether a policy has the parameter."""
     name = registered_name(policy)
-    if name is None or RANGE not in (known := policy_info(name).parameters):
-        return False
-    return bool(np.isfinite(score_range).all() or not np.isfinite(known[RANGE]).all())
+    return name is not None and RANGE in policy_info(name).parameters
 
 
 def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:

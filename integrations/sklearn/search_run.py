@@ -19,7 +19,7 @@ from risingsearch.integrations.sklearn.processes import (
     SentOnce,
     WorkerProcesses,
 )
-from risingsearch.integrations.sklearn.scoring import RANGE, range_of, suits
+from risingsearch.integrations.sklearn.scoring import RANGE, range_of, takes_range
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
@@ -143,6 +143,6 @@ def _with_range(folds: Folds, policy: Any, params: Any) -> Any:
     if not isinstance(params, Mapping | None) or RANGE in (params or {}):
         return params  # is checked with all others
     known = range_of(folds.scorer, folds.metric, folds.estimator)
-    if known is None or not suits(policy, known):
+    if known is None or not takes_range(policy):
         return params
     return {RANGE: known, **(params or {})}

@@ -48,10 +48,10 @@ from risingsearch.policies.stationary.ucb_improved import ImprovedUCB
 from risingsearch.policies.stationary.ucb_v import UCBV
 from risingsearch.policies.tuning.asha import ASHA
 from risingsearch.policies.tuning.hyperband import Hyperband
+from risingsearch.policies.tuning.looks_then_slope import LooksThenSlope
 from risingsearch.policies.tuning.median_stopping import MedianStopping
 from risingsearch.policies.tuning.random_search import RandomSearch
 from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
-from risingsearch.policies.tuning.trusted_damped_slope import TrustedDampedSlope
 
 PAPER = "formula of the paper"
 STANDARD = "standard formula"
@@ -148,6 +148,7 @@ _ENTRIES = {
     "fewa": _Entry(FEWA, PAPER, "Seznec et al. 2019, AISTATS"),
     "hyperband": _Entry(Hyperband, STANDARD, "Li et al. 2018, JMLR"),
     "kl-ucb": _Entry(KLUCB, STANDARD, "Garivier, Cappe 2011, COLT", (RANGE,)),
+    "looks-then-slope": _Entry(LooksThenSlope, OWN, "risingsearch"),
     "max-ucb": _Entry(MaxUCB, PAPER, "Balef et al., arXiv 2505.05226"),
     "median-stopping": _Entry(
         MedianStopping, STANDARD, "Golovin et al. 2017, KDD", (STOPS,)
@@ -202,7 +203,6 @@ _ENTRIES = {
         ThompsonGaussian, STANDARD, "Agrawal, Goyal 2013, AISTATS"
     ),
     "ti-ucb": _Entry(TIUCB, RECONSTRUCTION, "Xia et al., arXiv 2403.07213", (RANGE,)),
-    "trusted-damped-slope": _Entry(TrustedDampedSlope, OWN, "risingsearch"),
     "ucb-improved": _Entry(
         ImprovedUCB, STANDARD, "Auer, Ortner 2010; Fang et al., section 4.3", (IN_FULL,)
     ),
@@ -238,7 +238,7 @@ __all__ = [
     *dict.fromkeys(entry.policy.__name__ for entry in _ENTRIES.values()),
 ]
 
-AUTO = "trusted-damped-slope"
+AUTO = "looks-then-slope"
 """The policy that ``"auto"`` stands for."""
 
 
@@ -258,7 +258,7 @@ def resolve_policy(name: str) -> str:
     Examples
     --------
     >>> resolve_policy("auto"), resolve_policy("cure-ucb")
-    ('trusted-damped-slope', 'cure-ucb')
+    ('looks-then-slope', 'cure-ucb')
     """
     if name == "auto":
         return AUTO

@@ -1,13 +1,12 @@
 """Predictions of earlier searches for the candidates of a new one; their agreement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.priors.curves import policy_params_after
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.matching import Columns, Matching, Params, features
 from risingsearch.scheduling.proposers import (
@@ -37,7 +36,6 @@ class Predictions(NamedTuple):
     names: tuple[str, ...]  # of the searches
     scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
     agreement: NDArray[np.float64]  # (n_searches,), expected with the new one, 0 to 1
-    policy_params: Mapping[str, float]  # that follow from their curves, by name
     places: NDArray[np.float64]  # (n_candidates, n_columns), by lengths of the models
 
     def alike(
@@ -95,7 +93,6 @@ class Learnt:
             tuple(search.name for search in searches),
             (means - self._middle) / self._spread,
             np.array([_agreement(k, self._models, columns) for k in every]),
-            policy_params_after(sampled),
             self._places(own),
         )
 

@@ -131,10 +131,6 @@ class PriorProposer:
         unlike = 1.0 - self.said.alike(unopened, known).max(axis=1, initial=0.0)
         return int(unopened[np.argmax(trust.expected[unopened] * unlike)])
 
-    def policy_params(self) -> dict[str, float]:
-        """Return the policy's parameters as learnt from the earlier curves."""
-        return dict(self.said.policy_params)
-
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each earlier search is trusted: its share of all trust."""
         trust = self.trust(opened.arms, opened.ends)

@@ -221,9 +221,6 @@ class Decider:
         beforehand = proposed is not None
         if not beforehand:
             early = getattr(proposer, "propose_early", None)
-            shortest = getattr(self.policy.policy, "first_rung", math.inf)
-            if self.policy.slice_length(arm) > shortest:
-                early = None  # long looks are for arms that start slowly
             ask = proposer.propose if self.policy.proposing() else early
             rng = self._draws.of(PROPOSE, self.arms.n_asked)
             proposed = ask and ask(self.opened(), unopened, rng)

@@ -20,7 +20,6 @@ from risingsearch.policies import (
     make_policy,
     policy_info,
 )
-from risingsearch.policies.tuning.vectorized import vectorized
 from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions
@@ -58,7 +57,6 @@ class PolicyAdapter:
             msg = f"policy must be a registered name or a factory; got {shown(given)}"
             raise InvalidParameterError(msg)
         self.policy: Any = None
-        self._deciding: Any = None  # the policy, or a faster form of it
         self._error: PolicyError | None = None  # after which it is asked nothing
         self.build()
 
@@ -73,7 +71,7 @@ class PolicyAdapter:
         else:
             policy = make_policy(self._registered, *sizes, **self._params)
         self._check(policy)
-        self.policy, self._deciding = policy, vectorized(policy)
+        self.policy = policy
         self._error = None
 
     @property
@@ -105,7 +103,7 @@ class PolicyAdapter:
         if self._error is not None:
             raise self._error
         available = self.policy.available
-        place = self._call(self._deciding.select, t, rng)
+        place = self._call(self.policy.select, t, rng)
         if place == WAIT:
             return WAIT
         is_arm = isinstance(place, (int, np.integer))
@@ -119,7 +117,7 @@ class PolicyAdapter:
 
     def started(self, t: int, arm: int) -> None:
         """Tell that an arm is pulled next, as was decided at round ``t``."""
-        self._record(base.started, self._deciding, t, int(self._place_of[arm]))
+        self._record(base.started, self.policy, t, int(self._place_of[arm]))
 
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""
@@ -134,7 +132,7 @@ class PolicyAdapter:
     def slice_length(self, arm: int) -> int:
         """Return the epochs the policy wants for an arm before it decides again."""
         place = int(self._place_of[arm])
-        return int(self._call(base.slice_length, self._deciding, place))
+        return int(self._call(base.slice_length, self.policy, place))
 
     def projection(self, arm: int) -> float:
         """Return where the policy expects an arm to end; NaN if it does not say."""
@@ -144,7 +142,7 @@ class PolicyAdapter:
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Tell the reward of a pull decided at round ``t``."""
         place = int(self._place_of[arm])
-        self._record(self._deciding.update, t, place, reward, rng)
+        self._record(self.policy.update, t, place, reward, rng)
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""

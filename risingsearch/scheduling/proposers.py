@@ -62,10 +62,6 @@ class InformedProposer(Proposer, Protocol):
         """Return the arm to open by earlier knowledge, before the policy is asked."""
         ...
 
-    def policy_params(self) -> dict[str, float]:
-        """Return values for parameters that a policy has and that are not given."""
-        ...
-
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each source of that knowledge is trusted, from 0 to 1."""
         ...

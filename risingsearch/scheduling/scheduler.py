@@ -33,7 +33,7 @@ class Scheduler:
     policy : str or callable, default "auto"
         A registered name (see ``list_policies``), a class of policies, or a factory
         ``(n_arms, horizon, max_pulls, **policy_params) -> policy``. ``"auto"`` is
-        ``trusted-damped-slope``.
+        ``looks-then-slope``.
     n_arms : int
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget

@@ -4,7 +4,7 @@
 >>> names = ["auto", "random-search"]
 >>> found = search_recorded(curves, names, [10, 50], n_runs=20, compiled=False)
 >>> found.policies
-['trusted-damped-slope', 'random-search']
+['looks-then-slope', 'random-search']
 >>> found.score.mean(axis=-1)
 array([[0.956, 0.942],
        [0.974, 0.967]])

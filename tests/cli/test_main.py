@@ -109,7 +109,7 @@ class TestPolicies:
             assert f"{info.paper} ({info.provenance})" in entry
             for name, value in info.parameters.items():
                 assert f"{name}={value}" in entry
-        assert "auto is trusted-damped-slope" in text
+        assert "auto is looks-then-slope" in text
 
     def test_fits_a_terminal_of_80_columns(self, capsys):
         main(["policies"])
@@ -122,8 +122,8 @@ class TestPolicies:
         rows = json.loads(capsys.readouterr().out, parse_constant=no_constant)
         assert [row["name"] for row in rows] == [info.name for info in list_policies()]
         assert set(rows[0]) == set(list_policies()[0]._fields)
-        auto = next(row for row in rows if row["name"] == "trusted-damped-slope")
-        assert auto["parameters"]["reward_range"] == ["-inf", "inf"]
+        auto = next(row for row in rows if row["name"] == "looks-then-slope")
+        assert auto["parameters"]["later_share"] == 0.2
 
 
 class TestDemo:

@@ -44,19 +44,19 @@ def test_what_is_listed_is_complete_and_true(info):
 def test_planning_policies_are_marked():
     planning = {info.name for info in list_policies() if info.plans_rounds}
     assert planning >= {"be", "successive-halving"}
-    assert planning.isdisjoint({"asha", "cure-ucb", "trusted-damped-slope"})
+    assert planning.isdisjoint({"asha", "cure-ucb", "looks-then-slope"})
 
 
 def test_policies_that_may_stop_early_are_marked():
     stopping = {info.name for info in list_policies() if not info.adaptive}
     assert stopping >= {"median-stopping", "successive-halving"}
-    assert stopping.isdisjoint({"asha", "cure-ucb", "trusted-damped-slope"})
+    assert stopping.isdisjoint({"asha", "cure-ucb", "looks-then-slope"})
 
 
 def test_auto_is_the_default_for_tuning():
-    assert resolve_policy("auto") == "trusted-damped-slope"
+    assert resolve_policy("auto") == "looks-then-slope"
     assert resolve_policy("asha") == "asha"
-    assert type(make_policy("auto", 2, 5)).__name__ == "TrustedDampedSlope"
+    assert type(make_policy("auto", 2, 5)).__name__ == "LooksThenSlope"
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_some_policies_get_as_many_arms_as_the_budget_trains_in_full():
 def test_the_recommended_arms_can_use_the_budget_and_each_have_a_round():
     assert recommended_arms("cure-ucb", 400, 30) == 100
     assert recommended_arms("round-robin", 100, 30) == 4
-    assert recommended_arms("trusted-damped-slope", 1, 30) == 1
+    assert recommended_arms("looks-then-slope", 1, 30) == 1
     with pytest.raises(InvalidParameterError, match="eta must be"):
         recommended_arms("hyperband", 100, 27, eta=1)
 
 
 def test_own_parameters_of_a_rule_are_used_and_others_ignored():
-    assert recommended_arms("auto", 100, 27, opening_share=0.5, eps=0.1) == 50
+    assert recommended_arms("auto", 100, 27, opening_share=0.5, kept_share=0.1) == 52

@@ -9,11 +9,11 @@ from risingsearch.scheduling.proposers import Opened
 
 SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
 FAR = 10.0 * np.arange(40)[:, None]  # no candidate is like another
-SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), {}, FAR)
+SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), FAR)
 
 
 def of_one(agreement):
-    said = Predictions(("May",), SCORES[:1], np.array([agreement]), {}, FAR)
+    said = Predictions(("May",), SCORES[:1], np.array([agreement]), FAR)
     return PriorProposer(said)
 
 

@@ -9,48 +9,50 @@ from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
 
-TRUSTED = "trusted-damped-slope"
+DEFAULT = "looks-then-slope"
 
 
 def chosen(n_arms=None, policy="auto", **options):
     return choose_policy(policy, 270, 27, n_arms, **options)
 
 
-@pytest.mark.parametrize("n_arms", [None, 109, 1000])
+@pytest.mark.parametrize("n_arms", [None, 91, 1000])
 def test_auto_has_more_candidates_than_it_opens_where_there_is_a_choice(n_arms):
-    assert chosen(n_arms) == (TRUSTED, {}, 108, 270, False)
+    assert chosen(n_arms) == (DEFAULT, {}, 90, 270, False)
     assert chosen(n_arms).proposes
 
 
 def test_auto_opens_all_arms_where_there_is_none():
-    assert chosen(108) == (TRUSTED, {}, 108, 108, True)
-    assert chosen(109, proposals=False) == (TRUSTED, {}, 108, 108, False)
-    assert not chosen(108).proposes
-    assert not chosen(109, proposals=False).proposes
+    assert chosen(90) == (DEFAULT, {}, 90, 90, True)
+    assert chosen(91, proposals=False) == (DEFAULT, {}, 90, 90, False)
+    assert not chosen(90).proposes
+    assert not chosen(91, proposals=False).proposes
 
 
 def test_a_first_look_is_a_slice():
-    assert chosen(epochs_per_job=3) == (TRUSTED, {"shortest_look": 3}, 36, 90, False)
-    assert chosen(epochs_per_job=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 21)
+    assert chosen(epochs_per_job=3) == (DEFAULT, {"shortest_look": 3}, 39, 90, False)
+    assert chosen(epochs_per_job=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 23)
     assert chosen(epochs_per_job=1) == chosen()
     assert chosen(policy="asha", epochs_per_job=3) == chosen(policy="asha")
     own = {"shortest_look": 1}
-    assert chosen(epochs_per_job=3, parameters=own)[1:3] == (own, 108)
+    assert chosen(epochs_per_job=3, parameters=own)[1:3] == (own, 90)
     assert recommended_candidates("auto", 270, 27, None, epochs_per_job=3) == 90
 
 
 def test_parameters_apply_to_the_policy_that_auto_stands_for():
-    given = {"trust": 0.9, "opening_share": 0.2}
-    assert chosen(parameters=given) == (TRUSTED, given, 54, 270, False)
-    with pytest.raises(InvalidParameterError, match="'trusd'; did you mean 'trust'"):
-        chosen(parameters={"trusd": 0.9})
+    given = {"kept_share": 0.5, "opening_share": 0.2}
+    assert chosen(parameters=given) == (DEFAULT, given, 64, 270, False)
+    with pytest.raises(
+        InvalidParameterError, match="'kept_shar'; did you mean 'kept_share'"
+    ):
+        chosen(parameters={"kept_shar": 0.9})
     with pytest.raises(InvalidParameterError, match="'gate'"):
         chosen(parameters={"gate": 0.9})
 
 
 def test_a_budget_that_is_not_in_epochs_trains_all_arms_in_full():
     chosen = choose_policy("auto", Budget(seconds=60), 27, 10)
-    assert (chosen.name, chosen.opens_all) == (TRUSTED, True)
+    assert (chosen.name, chosen.opens_all) == (DEFAULT, True)
     with pytest.raises(InvalidParameterError, match="in seconds needs max_epochs"):
         choose_policy("auto", Budget(seconds=60), None, 10)
 

@@ -128,7 +128,7 @@ def test_time_passes_without_a_job():
     [
         ("cure-ucb", {"policy": "asha"}),
         ("asha", {"policy": "round-robin", "deterministic": True, "n_jobs": 5}),
-        ("trusted-damped-slope", {"policy": "epsilon-greedy"}),
+        ("looks-then-slope", {"policy": "epsilon-greedy"}),
     ],
 )
 @pytest.mark.parametrize("seed", range(3))

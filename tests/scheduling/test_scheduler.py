@@ -151,7 +151,7 @@ def test_a_policy_may_be_given_in_any_form(policy: Any) -> None:
 
 
 def test_auto_stands_for_the_default_for_tuning() -> None:
-    name = "trusted-damped-slope"
+    name = "looks-then-slope"
     scheduler = Scheduler(n_arms=4, budget=30)
     assert scheduler.policy_name == name
     assert finish(scheduler) == finish(Scheduler(name, n_arms=4, budget=30))

@@ -76,7 +76,7 @@ def test_explain_says_that_the_policy_waits_for_what_is_in_training() -> None:
     assert scheduler.ask() is None
     reasons = [arm.reason for arm in scheduler.explain()]
     reasons.remove("in training")
-    assert reasons == ["paused: trusted-damped-slope waits for what is in training"]
+    assert reasons == ["paused: looks-then-slope waits for what is in training"]
     scheduler.tell(job, scores_of(job))
     assert scheduler.ask() is not None
 

@@ -75,7 +75,7 @@ def a_search(executor, run_dir, deterministic):
     return RisingSearch(
         Counting(),
         CANDIDATES,
-        policy="trusted-damped-slope",
+        policy="looks-then-slope",
         proposer=None,
         budget=BUDGET,
         max_epochs=3,

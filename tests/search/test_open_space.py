@@ -53,7 +53,17 @@ def test_a_search_killed_with_proposals_in_flight_resumes_bit_for_bit(
         assert said(search.run()) == expected
 
 
-@pytest.mark.parametrize(("budget", "proposes"), [(24, False), (25, True)])
-def test_a_budget_of_few_trainings_is_shared_as_over_a_list(budget, proposes):
-    result = the_search(None, budget=budget).run()
-    assert any(arm.like for arm in result.arms) == proposes
+@pytest.mark.parametrize(("budget", "shares"), [(24, (0.3, 0.2)), (25, (0.2, 0.4))])
+def test_a_budget_of_few_trainings_is_shared_as_over_a_list(budget, shares):
+    def epochs(**options):
+        history = the_search(None, budget=budget, **options).run().history
+        return [(row["arm"], row["epoch"]) for row in history]
+
+    params = dict(zip(("opening_share", "later_share"), shares, strict=True))
+    assert epochs() == epochs(policy_params=params)
+
+
+def test_proposals_need_some_opened_arms_but_no_large_budget():
+    for budget, proposes in ((15, False), (24, True)):
+        result = the_search(None, budget=budget).run()
+        assert any(arm.like for arm in result.arms) == proposes

@@ -6,7 +6,7 @@ import pytest
 from kept_search import facts
 
 from risingsearch.cli.main import main
-from risingsearch.policies.tuning import trusted_damped_slope
+from risingsearch.policies.tuning import looks_then_slope
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import read
@@ -48,8 +48,7 @@ def change(monkeypatch):
     """Change the default policy as a later release may."""
 
     def change():
-        monkeypatch.setattr(trusted_damped_slope, "NOISE_MARGIN", 40.0)
-        monkeypatch.setattr(trusted_damped_slope, "EXPECTED_PAIRS", 1.0)
+        monkeypatch.setattr(looks_then_slope, "climbs", lambda policy, rung: False)
 
     return change
 

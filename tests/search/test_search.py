@@ -178,7 +178,7 @@ class TestProposers:
 
     @pytest.mark.parametrize(
         "options",
-        [{"policy": "cure-ucb"}, {"policy": "trusted-damped-slope"}],
+        [{"policy": "cure-ucb"}, {"policy": "looks-then-slope"}],
     )
     def test_only_a_default_that_keeps_arms_for_it_asks_a_model(self, options):
         asked = [self.searched(**options)["arm"], self.searched()["arm"]]
@@ -190,8 +190,8 @@ class TestProposers:
         "options",
         [
             {"policy": "cure-ucb"},
-            {"policy": "trusted-damped-slope"},
-            {"policy_params": {"eps": 0.1}},
+            {"policy": "looks-then-slope"},
+            {"policy_params": {"kept_share": 0.1}},
         ],
     )
     def test_a_given_one_is_asked_whatever_else_is_given(self, options):

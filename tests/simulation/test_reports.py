@@ -17,7 +17,10 @@ from risingsearch.simulation.reports import (
     verdict,
 )
 
-NAMED = {"auto(eps=0.5)": ("auto", {"eps": 0.5}), "random": ("random", {})}
+NAMED = {
+    "auto(kept_share=0.5)": ("auto", {"kept_share": 0.5}),
+    "random": ("random", {}),
+}
 
 
 def made(score, best, typical):
@@ -47,7 +50,10 @@ class TestEnvironments:
     def test_the_rows_are_those_of_compare(self, interpreted):
         report = environment_report("ltf", NAMED, [50, 200], 6, 3, 1, {"n_arms": 2})
         pairs = {
-            "trusted-damped-slope(eps=0.5)": ("trusted-damped-slope", {"eps": 0.5}),
+            "looks-then-slope(kept_share=0.5)": (
+                "looks-then-slope",
+                {"kept_share": 0.5},
+            ),
             "random": "random",
         }
         result = compare(

@@ -27,7 +27,7 @@ class CureUCB(NamedTuple):
     Good for collecting reward from curves that rise, when the number of rounds is
     known. Its projection is a straight line to the horizon; real
     learning curves bend, so a tuner that wants one good model at the end is better
-    served by ``trusted-damped-slope``.
+    served by ``looks-then-slope``.
 
     With :math:`N` pulls of the arm, :math:`h = \max(1, \lfloor \epsilon N \rfloor)`,
     :math:`a` and :math:`b` the sums of its last ``h`` rewards and of the ``h`` before,

@@ -15,7 +15,7 @@ from benchmarks.hpo.replay import (
 from benchmarks.hpo.tasks import make_task
 from risingsearch.simulation import simulate
 
-RULE = Method("rule", "trusted-damped-slope")
+RULE = Method("rule", "looks-then-slope")
 
 
 @pytest.fixture

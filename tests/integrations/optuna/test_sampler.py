@@ -87,7 +87,7 @@ def test_no_more_arms_are_opened_than_asked_for(objective, make_study, n_arms):
 
 
 def test_an_arm_with_all_its_epochs_is_complete(objective, make_study):
-    study = make_study(budget=100)
+    study = make_study(budget=200)
     study.optimize(objective)
     for result in rising.arm_results(study):
         assert (result.state == "complete") == (result.epochs == 20)

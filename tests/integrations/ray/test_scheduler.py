@@ -561,7 +561,7 @@ class TestStatus:
         assert tune.scheduler.best_trial_id is None
         tune.run()
         assert tune.scheduler.debug_string() == (
-            "RisingScheduler (trusted-damped-slope): 40 of 40 epochs, 8 trials "
+            "RisingScheduler (looks-then-slope): 40 of 40 epochs, 8 trials "
             f"opened, best score {tune.scheduler.best_score:.4g} by "
             f"{tune.scheduler.best_trial_id} at epoch {tune.scheduler.best_epoch}; "
             "the budget of 40 epochs is spent"

@@ -81,8 +81,8 @@ def test_a_stopped_search_can_continue():
 
 def test_errors_tear_it_down():
     listener = Listener()
-    search = rising(listener, policy_params={"eps": -1.0})
-    with pytest.raises(InvalidParameterError, match="eps"):
+    search = rising(listener, policy_params={"kept_share": -1.0})
+    with pytest.raises(InvalidParameterError, match="kept_share"):
         search.fit(X, Y)
     assert not listener.is_set_up
     with pytest.raises(NotFittedError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import SGDClassifier, SGDRegressor
@@ -47,22 +45,14 @@ def seven(model, X, y):
     return 7.0
 
 
-@pytest.mark.parametrize("of", ["classifiers", "regressors"])
-def test_their_scores_lie_in_the_range(of):
-    if of == "classifiers":
-        rows, targets = X, Y
-        models = [SGDClassifier(loss="log_loss", random_state=i) for i in range(3)]
-        names = ["accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_log_loss"]
-        names += ["matthews_corrcoef", "neg_brier_score", "average_precision"]
-    else:
-        rows, targets = X_REAL, Y_REAL
-        models = [SGDRegressor(eta0=eta, max_iter=5, tol=None) for eta in (1e-9, 0.05)]
-        names = ["r2", "explained_variance", "neg_max_error", "neg_mean_absolute_error"]
-    for model in models:
-        model.fit(rows[:40], targets[:40])
+def test_their_scores_lie_in_the_range():
+    names = ["accuracy", "balanced_accuracy", "f1", "roc_auc"]
+    names += ["matthews_corrcoef", "average_precision"]
+    for i in range(3):
+        model = SGDClassifier(loss="log_loss", random_state=i).fit(X[:40], Y[:40])
         for name in names:
             low, high = range_of(get_scorer(name), None, model)
-            assert low <= get_scorer(name)(model, rows, targets) <= high
+            assert low <= get_scorer(name)(model, X, Y) <= high
 
 
 @pytest.mark.parametrize(
@@ -70,7 +60,7 @@ def test_their_scores_lie_in_the_range(of):
     [
         (SGDClassifier(), (0.0, 1.0)),
         (make_pipeline(StandardScaler(), SGDClassifier()), (0.0, 1.0)),
-        (SGDRegressor(), (-math.inf, 1.0)),
+        (SGDRegressor(), None),
         (Lazy(), None),
         (make_pipeline(StandardScaler(), Lazy()), None),
     ],
@@ -86,7 +76,7 @@ def test_the_own_score_of_an_estimator(estimator, expected):
         (make_scorer(accuracy_score, normalize=False), None),
         (make_scorer(accuracy_score, greater_is_better=False), None),
         (make_scorer(f1_score, pos_label=0), (0.0, 1.0)),
-        (get_scorer("neg_log_loss"), (-math.inf, 0.0)),
+        (get_scorer("neg_log_loss"), None),
         (get_scorer("mutual_info_score"), None),
         (seven, None),
     ],
@@ -97,19 +87,15 @@ def test_what_is_not_known_is_not_guessed_at(scorer, expected):
 
 def test_of_several_metrics_the_one_that_schedules():
     scoring = {"own": seven, "mcc": "matthews_corrcoef"}
-    search = rising(SGDClassifier(), scoring=scoring, refit="mcc").fit(X, Y)
+    search = rising(SGDClassifier(), scoring=scoring, refit="mcc", policy="kl-ucb")
+    search.fit(X, Y)
     assert declared(search) == (-1.0, 1.0)
-    search = rising(SGDClassifier(), scoring=scoring, refit="own").fit(X, Y)
+    search = rising(SGDClassifier(), scoring=scoring, refit="own", policy="ucb1")
+    search.fit(X, Y)
     assert declared(search) is None
 
 
-@pytest.mark.parametrize("policy", ["auto", "trusted-damped-slope"])
-def test_no_projection_exceeds_the_best_r2(policy):
-    search = rising(SGDRegressor(), policy=policy).fit(X_REAL, Y_REAL)
-    assert declared(search) == (-math.inf, 1.0)
-
-
-def test_or_asks_for_them():
+def test_a_range_that_is_not_known_is_asked_for():
     with pytest.raises(InvalidParameterError, match="the lowest and the highest"):
         rising(SGDRegressor(), policy="kl-ucb").fit(X_REAL, Y_REAL)
     params = {"reward_range": (-1, 1)}

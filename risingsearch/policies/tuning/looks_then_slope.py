@@ -1,0 +1,255 @@
+"""Looks at many arms, a third of which climb from rung to rung, then damped slopes."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from risingsearch.checks import checked_float, checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.shared.rewards import (
+    append_reward,
+    damped_gain,
+    epochs_left,
+    is_claimed,
+    prefix_sums,
+    record_slope,
+)
+
+
+class LooksThenSlope(NamedTuple):
+    """Look at many arms, keep a third of them per doubling, then follow the slopes.
+
+    The default for tuning: it wants the best model at the end of the budget. *Rungs*
+    are ``r1, 2 r1, 4 r1, ...`` pulls of an arm, with ``r1 = max(1, R // 50)``, or
+    ``shortest_look`` if that is more.
+
+    - ``opening_share`` of the budget opens arms, for ``r1`` pulls each, and then
+      ``later_share`` of the rest others, up to the highest rung within ``R // 5``.
+    - Of ``n`` arms that have been on a rung, ``floor(kept_share n)`` climb to the next,
+      the lowest such rung first: those whose damped slopes end highest.
+    - Otherwise the highest end trains for a quarter of its pulls, in turns with the
+      highest end on the lowest rung if it is not above the best reward so far.
+
+    Own rule, level with successive halving and ASHA on recorded curves; no guarantee.
+
+    Examples
+    --------
+    >>> from risingsearch.policies.base import play_alone
+    >>> policy = LooksThenSlope.create(n_arms=9, horizon=20, max_pulls=9)
+    >>> play_alone(policy, lambda arm, n, t: arm * (1 - 1 / (n + 1)), 20)
+    [0, 1, 2, 3, 4, 5, 5, 4, 5, 5, 5, 5, 6, 5, 5, 5, 4, 7, 7, 7]
+    """
+
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    opening_share: float
+    kept_share: float
+    later_share: float
+    r1: int  # pulls of a first look
+    later_look: int  # pulls of a later one
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    average: Floats  # (n_arms,), m
+    slope: Floats  # (n_arms,), s, per pull
+    most: Floats  # (n_arms,), end of the damped slope after any number of pulls
+    goal: Ints  # (n_arms,), pulls up to which the arm trains before a new decision
+    reached: Ints  # (n_rungs + 1,), arms that have been on the rung
+    planned: Ints  # (n_rungs + 1,), those that have planned to be
+    look_pulls: Ints  # (1,), of all looks as they were planned
+    best: Floats  # (1,), highest reward
+    last_arm: Ints  # (1,), of the last reward
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        opening_share: float = 0.3,
+        kept_share: float = 1 / 3,
+        later_share: float = 0.2,
+        shortest_look: int = 1,
+    ) -> LooksThenSlope:
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+
+        Parameters
+        ----------
+        opening_share : float, default 0.3
+            Share of the budget for first looks, above 0 and at most 1.
+        kept_share : float, default 1/3
+            Share of the arms on a rung that climb to the next, from 0 to 1.
+        later_share : float, default 0.2
+            Share of what follows the first looks for later ones, from 0 to 1.
+        shortest_look : int, default 1
+            In pulls, at least 1; a search takes its ``min_epochs``.
+        """
+        limit = horizon if max_pulls is None else max_pulls
+        r1, later = look_lengths(limit, checked_int("shortest_look", shortest_look, 1))
+        opening = checked_float("opening_share", opening_share, 0.0, 1.0, open_low=True)
+        rungs = np.zeros(rung_of(limit, r1) + 2, dtype=np.int64)
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            opening_share=opening,
+            kept_share=checked_float("kept_share", kept_share, 0, 1, open_low=False),
+            later_share=checked_float("later_share", later_share, 0, 1, open_low=False),
+            r1=r1,
+            later_look=later,
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            average=np.zeros(n_arms),
+            slope=np.zeros(n_arms),
+            most=np.full(n_arms, -math.inf),
+            goal=np.zeros(n_arms, dtype=np.int64),
+            reached=rungs,
+            planned=rungs.copy(),
+            look_pulls=np.zeros(1, dtype=np.int64),
+            best=np.full(1, -math.inf),
+            last_arm=np.full(1, WAIT),
+        )
+
+    @staticmethod
+    def recommended_arms(
+        horizon: int,
+        max_pulls: int,
+        *,
+        opening_share: float = 0.3,
+        later_share: float = 0.2,
+        shortest_look: int = 1,
+    ) -> int:
+        """Return how many arms this budget opens."""
+        first, later = look_lengths(max_pulls, shortest_look)
+        per_pull = opening_share / first + later_share * (1.0 - opening_share) / later
+        return max(2, int(per_pull * horizon))
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return an arm below its goal, a new one, one that climbs, or the leader."""
+        arm = arm_to_look_at(self, t)
+        claimed = is_claimed(self.available, self.pulls_left, self.pulls, self.horizon)
+        if arm != WAIT or claimed:
+            return arm
+        highest = highest_end(self, t, 1, NO_LIMIT)
+        if highest == WAIT:
+            return least_pulled(self.available, self.pulls, NO_LIMIT)
+        best = self.best[0] + 1e-9 * abs(self.best[0])  # for sums are rounded
+        stopped = self.last_arm[0] == highest and end_of(self, highest, t) <= best
+        for rung in range(len(self.planned) - 1):
+            if stopped or climbs(self, rung):
+                arm = highest_end(self, t, self.r1 << rung, self.r1 << rung + 1)
+                if arm != WAIT:
+                    return arm
+        return highest
+
+    def started(self, t: int, arm: int) -> None:
+        """Plan up to which of its pulls the arm trains."""
+        goal = next_goal(self, arm)
+        if goal > self.goal[arm] and (self.pulls[arm] == 0 or has_spare(self, arm)):
+            self.look_pulls[0] += goal - self.pulls[arm]
+        count_rungs(self.planned, self.r1, self.goal[arm], goal)
+        self.goal[arm] = goal
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Record the reward, and the rung that the arm reaches by it."""
+        n = append_reward(self.P, self.pulls, arm, reward)
+        record_slope(self.P, self.average, self.slope, arm, n, 0.25)
+        self.most[arm] = self.average[arm] + self.slope[arm] * n
+        self.best[0] = max(self.best[0], reward)
+        self.last_arm[0] = arm
+        count_rungs(self.reached, self.r1, n - 1, n)
+
+    def slice_length(self, arm: int) -> int:
+        """Return the pulls missing of a look or to a rung, or a quarter of its own."""
+        return int(next_goal(self, arm) - self.pulls[arm])
+
+    def proposing(self) -> bool:
+        """Return whether an arm opened now gets a later look."""
+        return not has_spare(self, 0)
+
+    def projection(self, arm: int) -> float:
+        """Return where the arm's damped slope ends with all its pulls."""
+        return end_of(self, arm, 1)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the recent average, and the gain expected of the epochs left."""
+        gain = end_of(self, arm, int(self.pulls.sum()) + 1) - self.average[arm]
+        return {"recent_average": self.average[arm], "expected_gain": gain}
+
+
+def look_lengths(max_pulls: int, shortest_look: int) -> tuple[int, int]:
+    """Return the pulls of a first look, ``r1``, and of a later one."""
+    r1 = max(1, max_pulls // 50, min(shortest_look, max_pulls))
+    return r1, r1 << rung_of(max_pulls // 5, r1)
+
+
+def rung_of(n: int, r1: int) -> int:
+    """Return the highest rung that ``n`` pulls have reached; 0 below the first too."""
+    return int(math.log2(max(n, r1) / r1))
+
+
+def first_looks(policy: LooksThenSlope, arm: int) -> float:
+    """Return how many pulls first looks get, were there this arm alone."""
+    return float(max(2 * policy.r1, policy.opening_share * policy.horizon[arm]))
+
+
+def has_spare(policy: LooksThenSlope, arm: int) -> bool:
+    """Return whether first looks have not used their share; then all arms climb."""
+    return bool(policy.look_pulls[0] < first_looks(policy, arm))
+
+
+def arm_to_look_at(policy: LooksThenSlope, t: int) -> int:
+    """Return an arm below its goal, a new one if a look is due, or ``WAIT``."""
+    new = WAIT
+    for i in range(len(policy.goal)):
+        if policy.available[i]:
+            if policy.pulls[i] < policy.goal[i]:
+                return i
+            if policy.goal[i] == 0 and new == WAIT:
+                new = i
+    due = first_looks(policy, new)
+    due += max(0.0, policy.later_share * (t - 1.0 - due) - policy.later_look)
+    return new if policy.look_pulls[0] < due else WAIT
+
+
+def next_goal(policy: LooksThenSlope, arm: int) -> int:
+    """Return up to which of its pulls the arm would train if it were started."""
+    n, goal = policy.pulls[arm], policy.goal[arm]
+    if n < goal:
+        return int(goal)
+    if n == 0:
+        return policy.r1 if has_spare(policy, arm) else policy.later_look
+    rung = rung_of(n, policy.r1)
+    return int(policy.r1 << rung + 1 if climbs(policy, rung) else n + 1 + n // 4)
+
+
+def count_rungs(counts: Ints, r1: int, before: int, after: int) -> None:
+    """Count the rungs that an arm comes to between two numbers of pulls."""
+    for rung in range(len(counts)):
+        counts[rung] += before < r1 << rung <= after
+
+
+def climbs(policy: LooksThenSlope, rung: int) -> bool:
+    """Return whether an arm of this rung is to climb, from the last one to its end."""
+    climbing = max(policy.planned[rung + 1], policy.reached[rung + 1])
+    kept = int(policy.kept_share * policy.reached[rung])
+    return bool(climbing < kept or has_spare(policy, 0))
+
+
+def highest_end(policy: LooksThenSlope, t: int, least: int, below: int) -> int:
+    """Return the arm with so many pulls that ends highest, or ``WAIT``."""
+    arm, best = WAIT, -math.inf
+    for i in range(len(policy.goal)):
+        n = policy.pulls[i]
+        if policy.most[i] >= best and least <= n < below and policy.available[i]:
+            arm, best = leader(arm, best, i, end_of(policy, i, t), policy.pulls)
+    return arm
+
+
+def end_of(policy: LooksThenSlope, arm: int, t: int) -> float:
+    """Return where the arm's damped slope ends with all it can get from round ``t``."""
+    left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
+    gain = damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
+    return float(policy.average[arm] + gain)
