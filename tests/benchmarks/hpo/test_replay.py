@@ -38,7 +38,7 @@ def interpreted(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("trusted-damped-slope", "successive-halving-3", "asha-3"),
+        *("looks-then-slope", "successive-halving-3", "asha-3"),
         *("hyperband", "cure-ucb", "r-sr"),
     ],
 )
