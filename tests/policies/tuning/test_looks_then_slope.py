@@ -175,7 +175,7 @@ def test_more_budget_opens_more_arms_and_leaves_nothing_unspent():
 
 def test_what_is_in_flight_counts_as_climbing():
     rng = np.random.default_rng(0)
-    policy = LooksThenSlope.create(30, 800, 16, opening_share=0.03)
+    policy = LooksThenSlope.create(30, 800, 16, opening_share=0.0375)
     for arm in range(30):
         started(policy, 1, arm)
         policy.update(1, arm, arm / 30, rng)
