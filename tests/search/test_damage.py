@@ -95,7 +95,7 @@ class TestDamagedCheckpoints:
 
 class TestDamagedJournal:
     def test_a_last_line_torn_at_any_byte_is_trained_again(self, tmp_path, folder):
-        crashed(folder, at=13)
+        crashed(folder, at=12)
         expected = facts(whole(tmp_path))
         journal = folder / "journal.jsonl"
         content = journal.read_bytes()

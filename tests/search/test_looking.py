@@ -199,7 +199,7 @@ def test_no_look_unpickles(forged, mark, look, monkeypatch, tmp_path):
 
 def test_a_saved_result_unpickles_nothing(forged, mark):
     result = RisingSearch.saved_result(forged)
-    assert len(result.history) == 21
+    assert len(result.history) == 20
     assert result.best_arm is not None
     assert not mark.exists()
     with pytest.raises(TypeError):  # the forgery is one: a mark is no list

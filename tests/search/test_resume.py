@@ -381,7 +381,7 @@ class TestArguments:
             ("deterministic", False),
             ("error_score", 0.0),
             ("max_failures", 1),
-            ("policy_params", {"trust": 0.9}),
+            ("policy_params", {"kept_share": 0.5}),
             ("candidates", [*CANDIDATES[:-1], {**CANDIDATES[-1], "speed": 9}]),
         ],
     )
