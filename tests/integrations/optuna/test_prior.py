@@ -125,7 +125,7 @@ def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
     )
     first = {"kind": "a"}  # so that y is known
     prior = [earlier(**first), of_y]
-    study = make_study(budget=60, prior=prior, enqueue=[first], seed=2)
+    study = make_study(budget=100, prior=prior, enqueue=[first], seed=0)
     study.optimize(objective)
     assert lies_around_what_did_well(study)
     assert {"a", "b"} == {r.params["kind"] for r in rising.arm_results(study)}
