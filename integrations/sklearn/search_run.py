@@ -109,12 +109,14 @@ class SearchRun:
             write_advice(advice)
 
     def _refit_seconds(self) -> float:
-        """Seconds that training the best configuration on all rows would take now."""
+        """Seconds of a refit after the next epoch, or after the jobs in training."""
         best, folds = self.search.scheduler, self.folds
         seconds = self._fit_seconds.get(-1 if best.best_arm is None else best.best_arm)
         if not seconds:  # known to an earlier process at most
             return 0.0
-        trained, to_train = float(len(seconds)), float(best.best_epoch)
+        ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
+        trained = float(len(seconds))
+        to_train = float(max([best.best_epoch + 1, *ends]))
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]
