@@ -370,7 +370,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     Examples
     --------
     >>> recommended_arms("auto", horizon=270, max_pulls=27)
-    108
+    90
     """
     make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
     entry = _ENTRIES[resolve_policy(name)]

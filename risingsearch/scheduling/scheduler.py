@@ -94,9 +94,9 @@ class Scheduler:
     ...     epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
     ...     scheduler.tell(job, [1 - 1 / (epoch + job.arm + 1) for epoch in epochs])
     >>> [(arm.epochs, arm.status) for arm in scheduler.explain()]
-    [(2, 'paused'), (2, 'paused'), (4, 'paused')]
+    [(1, 'paused'), (2, 'paused'), (5, 'finished')]
     >>> scheduler.best_arm, scheduler.best_epoch, round(scheduler.best_score, 3)
-    (2, 4, 0.857)
+    (2, 5, 0.875)
     """
 
     def __init__(

@@ -95,10 +95,8 @@ def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
 FORGETFUL = BASH.replace("[[ -e $state ]]", "false")
 
 
-@pytest.mark.parametrize(
-    ("spent", "n_failed"), [("budget: 240", 3), ("budget: 4\ncandidates: 2", 2)]
-)
-def test_scripts_that_never_resume_end_the_search(folder, capsys, spent, n_failed):
+@pytest.mark.parametrize("spent", ["budget: 240", "budget: 4\ncandidates: 2"])
+def test_scripts_that_never_resume_end_the_search(folder, capsys, spent):
     Path("train.sh").write_text(FORGETFUL)
     Path("sweep.yaml").write_text(BY_EPOCH.replace("budget: 24", spent))
     assert main(["run", "sweep.yaml"]) == 3
@@ -107,7 +105,7 @@ def test_scripts_that_never_resume_end_the_search(folder, capsys, spent, n_faile
     assert "script reports epoch 1 where 2 is due: it has started anew" in said
     assert "resume: false in the sweep keeps its process alive" in said
     found = json_of(capsys, "status", "runs/sweep")
-    assert found["failures"] == n_failed
+    assert found["failures"] == 2
     assert "it has started anew" in found["first_failure"]
 
 
