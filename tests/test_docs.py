@@ -57,7 +57,7 @@ def blocks(page, *languages):
 
 
 @pytest.fixture
-def module(monkeypatch, tmp_path):
+def module(monkeypatch, tmp_path, interpreted):
     """Return an empty module to run a page in, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     page = types.ModuleType("page")
