@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.hpo import dyhpo
 from benchmarks.hpo.draws import Search
 from risingsearch.policies import policy_info, resolve_policy
-from risingsearch.scheduling.proposers import GaussianProcessProposer
+from risingsearch.scheduling.open_space import ListProposer
 
 ORACLE = "oracle"
 DEFAULT = "auto"
@@ -81,7 +81,7 @@ BANDITS = (
 
 def shipped() -> list[Method]:
     """Return the default as it is."""
-    return [Method(DEFAULT, DEFAULT, proposer=GaussianProcessProposer)]
+    return [Method(DEFAULT, DEFAULT, proposer=ListProposer)]
 
 
 def settings() -> list[Method]:

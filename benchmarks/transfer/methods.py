@@ -21,7 +21,7 @@ from benchmarks.transfer.tasks import (
 )
 from risingsearch import Scheduler
 from risingsearch.priors import EarlierSearch, PriorProposer
-from risingsearch.scheduling.proposers import GaussianProcessProposer
+from risingsearch.scheduling.open_space import ListProposer
 
 ANOTHER_FAMILY = "another family"
 
@@ -114,7 +114,7 @@ def searched(
     """Return the configuration of every epoch of the default, with earlier searches."""
     features = run.task.features
     assert features is not None
-    proposer: Any = GaussianProcessProposer(features[run.order])
+    proposer: Any = ListProposer(features[run.order])
     if earlier:
         candidates = [task.candidates[arm] for arm in run.order]
         proposer = PriorProposer.between(candidates, earlier, proposer)
@@ -123,7 +123,6 @@ def searched(
         budget=budget,
         max_epochs=run.task.max_epochs,
         seed=run.seed,
-        policy_params={"reward_range": run.task.score_range},
         proposer=proposer,
     )
     train(scheduler, run.seen[run.order])

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.matching import Columns, Matching, Params, features
-from risingsearch.scheduling.proposers import (
-    Kernel,
-    Opened,
-    Seen,
-    doubts,
-    fitted,
+from risingsearch.scheduling.open_space import (
+    FITTED_ON,
+    Known,
+    Process,
+    Told,
+    at_end,
+    correlations,
     normal_scores,
+    place_of,
     typical_inverse_length,
 )
 
-STEPS = 120
-"""Of the climb on the likelihood of each model."""
 ALONE = 0.6
 """Share of its agreement with itself that a single earlier search is believed to have
 with the new one."""
@@ -42,31 +42,26 @@ class Predictions(NamedTuple):
         self, these: NDArray[np.int64], those: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Return how alike candidates are to the models: correlations, 0 to 1."""
-        kernel = Kernel(np.ones(self.places.shape[1]), np.zeros(2))
-        return kernel.between(self.places[these], self.places[those])
+        return correlations(self.places[these], self.places[those])
 
 
 class _Model(NamedTuple):
     """A Gaussian process over the runs of one earlier search."""
 
     parameters: list[str]
-    kernel: Kernel
-    seen: Seen
-
-    weights: NDArray[np.float64]  # (n_runs,), of each run in what is predicted
+    known: Known
 
     def inverse_lengths(self, columns: Columns) -> dict[str, NDArray[np.float64]]:
         """Return the inverse length scales of each parameter's columns."""
         ends = np.cumsum([len(columns[name]) for name in self.parameters])
-        parts = np.split(self.kernel.inverse_lengths, ends[:-1])
+        parts = np.split(self.known.process.inverse_lengths, ends[:-1])
         return dict(zip(self.parameters, parts, strict=True))
 
     def predict(self, columns: Columns) -> NDArray[np.float64]:
         """Return the mean for configurations, by their columns."""
-        table, seen = features(columns, self.parameters), self.seen.features
+        table = features(columns, self.parameters)
         parts = np.array_split(table, max(1, len(table) // 2_000))
-        means = [self.kernel.between(part, seen) @ self.weights for part in parts]
-        return np.concatenate(means)
+        return np.concatenate([self.known.predict(at_end(one))[0] for one in parts])
 
 
 class Learnt:
@@ -166,16 +161,11 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
 def _model(matching: Matching, search: EarlierSearch) -> _Model:
     shared = _shared(matching, search)
     scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
-    epochs = np.maximum(search.epochs, 1)
-    ended = epochs == search.max_epochs
-    opened = Opened(np.arange(len(scores)), epochs, scores, ended, search.max_epochs)
-    table = matching.features(search.params, shared)
-    seen = Seen(table, normal_scores(scores), doubts(opened))
-    rng = np.random.default_rng(0)
-    kernel = fitted(seen.sample(100, rng), rng, STEPS)
-    lower = kernel.factor(seen)
-    weights = np.linalg.solve(lower.T, np.linalg.solve(lower, seen.scores))
-    return _Model(shared, kernel, seen, weights)
+    places = place_of(np.maximum(search.epochs, 1), search.max_epochs)
+    at = np.column_stack([matching.features(search.params, shared), places])
+    told = Told(at, normal_scores(scores))
+    some = told.sample(FITTED_ON, np.random.default_rng(0))
+    return _Model(shared, Process.fitted(some, len(shared)).known(told))
 
 
 def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:
@@ -184,7 +174,7 @@ def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> 
     if not others:
         return max(0.0, ALONE * _agreement_within(models[k]))
     found = [
-        correlation(models[k].predict(columns[other]), models[other].seen.scores)
+        correlation(models[k].predict(columns[other]), models[other].known.told.scores)
         for other in others
     ]
     return max(0.0, float(np.mean(found)))
@@ -192,8 +182,7 @@ def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> 
 
 def _agreement_within(model: _Model) -> float:
     """Return the correlation of all runs with what the others of them say."""
-    lower = model.kernel.factor(model.seen)
-    inverse = np.linalg.inv(lower)
-    precision = inverse.T @ inverse
-    without = model.seen.scores - (precision @ model.seen.scores) / np.diag(precision)
-    return correlation(without, model.seen.scores)
+    whitening, scores = model.known.whitening, model.known.told.scores
+    precision = whitening.T @ whitening
+    without = scores - (precision @ scores) / np.diag(precision)
+    return correlation(without, scores)

@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.scheduling.learning_rate import LearningRate
-from risingsearch.scheduling.proposers import (
-    OPTIMISM,
-    Opened,
-    Proposal,
-    Proposer,
-    normal_scores,
-)
+from risingsearch.scheduling.open_space import OPTIMISM, normal_scores
+from risingsearch.scheduling.proposers import Opened, Proposal, Proposer
 from risingsearch.space import Space
 
 MOST_SEEN, MOST_LIKE = 150, 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.scheduling.proposers import Opened, Proposal
 from risingsearch.space import Space
@@ -17,6 +18,7 @@ Floats = NDArray[np.float64]
 FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FITTED_ON, STEPS = 100, 15
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
+DRAWN = 100  # configurations of a list
 OPTIMISM = 0.5
 TYPICAL_LENGTH = 0.35  # times the root of the number of parameters
 TREND = 0.1  # variance of the level at the end, and of its difference from the start
@@ -65,24 +67,17 @@ class OpenSpaceProposer:
         """Return a promising configuration; None with too few arms opened."""
         if len(opened.arms) < FEWEST:
             return None
-        rows = rows_of(opened, rng)
         features = self.space.features(self._places(opened.arms))
         waiting = self.space.features(self._places(opened.without_score))
-        at = np.concatenate([features[rows.numbers], waiting])
-        epochs = np.concatenate([rows.epochs, np.ones(len(waiting))])
-        scores = np.concatenate([standardised(rows.scores), np.zeros(len(waiting))])
-        told = Told(np.column_stack([at, epochs]), scores)
-        process = Process.fitted(
-            told.sample(FITTED_ON, rng), len(self.space.coordinates)
-        )
-        promising, points = self._promising(process.known(told), opened, rng)
+        known = modelled(opened, features, waiting, len(self.space.coordinates), rng)
+        promising, points = self._promising(known, opened, rng)
         taken = np.concatenate([features, waiting])
         for k in promising:
             params, place = self.space.from_unit(points[k]), points[k : k + 1]
             found = self.space.features(place)
             is_known = (np.abs(taken - found) < SAME).all(axis=1).any()
             if not is_known and self.space.permits(params):
-                alike = process.between(_at_end(features), _at_end(found))[:, 0]
+                alike = known.process.between(at_end(features), at_end(found))[:, 0]
                 nearest = np.argsort(-alike, kind="stable")[:MOST_ALIKE]
                 return Proposal(params, tuple(opened.arms[nearest].tolist()))
         return None
@@ -103,31 +98,71 @@ class OpenSpaceProposer:
     ) -> tuple[NDArray[np.intp], Floats]:
         """Return points, and their numbers from the most promising on."""
         known = self._places(opened.arms)
-        expected = model.predict(_at_end(self.space.features(known)))[0]
+        expected = model.predict(at_end(self.space.features(known)))[0]
         best = known[np.argsort(-expected, kind="stable")[:CLIMBERS]]
         near = best[rng.integers(0, len(best), NEAR)]
         fresh = rng.random((FRESH, len(self.space.coordinates)))
         points = np.concatenate([fresh, self.space.perturbed(near, rng)])
-        promise = self._promise(model, points)
+        promise = model.promise(self.space.features(points))
         for _ in range(ROUNDS):
             top = np.argsort(-promise, kind="stable")[:CLIMBERS]
             around = np.repeat(points[top], CLIMBERS, axis=0)
             around = self.space.perturbed(around, rng)
             points = np.concatenate([points, around])
-            promise = np.concatenate([promise, self._promise(model, around)])
+            found = model.promise(self.space.features(around))
+            promise = np.concatenate([promise, found])
         return np.argsort(-promise, kind="stable"), points
 
-    def _promise(self, model: Known, points: Floats) -> Floats:
-        mean, deviation = model.predict(_at_end(self.space.features(points)))
-        return mean + OPTIMISM * deviation
+
+class ListProposer:
+    """Proposes one of 100 unopened configurations of a list, by the same model.
+
+    ``features`` are those of ``candidates.encode``.
+    """
+
+    def __init__(self, features: ArrayLike) -> None:
+        self.features = np.asarray(features, dtype=float)
+
+    def propose(
+        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+    ) -> int | None:
+        """Return a promising unopened arm; None with too few opened."""
+        if len(opened.arms) < FEWEST:
+            return None
+        features = self.features[opened.arms]
+        waiting = self.features[opened.without_score]
+        model = modelled(opened, features, waiting, features.shape[1], rng)
+        drawn = rng.choice(unopened, min(DRAWN, len(unopened)), replace=False)
+        return int(drawn[np.argmax(model.promise(self.features[drawn]))])
 
 
 SAME = 1e-9  # difference of features within which configurations are the same
 
 
-def _at_end(features: Floats) -> Floats:
+def at_end(features: Floats) -> Floats:
     """Return the features of configurations after all epochs."""
     return np.column_stack([features, np.ones(len(features))])
+
+
+def place_of(epochs: Any, max_epochs: int) -> Any:
+    """Return the places of epochs from 0 for the first to 1, by the logarithm."""
+    return np.minimum(1.0, np.log(epochs) / math.log(max(2, max_epochs)))
+
+
+def modelled(
+    opened: Opened,
+    features: Floats,
+    waiting: Floats,
+    n_parameters: int,
+    rng: np.random.Generator,
+) -> Known:
+    """Return a model of the scores of arms, and of others in training, by features."""
+    rows = rows_of(opened, rng)
+    at = np.concatenate([features[rows.numbers], waiting])
+    epochs = np.concatenate([rows.epochs, np.ones(len(waiting))])
+    scores = np.concatenate([standardised(rows.scores), np.zeros(len(waiting))])
+    told = Told(np.column_stack([at, epochs]), scores)
+    return Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
 
 
 class Rows(NamedTuple):
@@ -154,7 +189,7 @@ def rows_of(opened: Opened, rng: np.random.Generator) -> Rows:
         epochs = {1, last} | ({fifth} if fifth > 1 and fifth < last - 1 else set())
         for epoch in sorted(epochs):
             recent = curve[epoch - max(1, epoch // 4) : epoch]
-            place = min(1.0, math.log(epoch) / math.log(limit))
+            place = float(place_of(epoch, limit))
             found.append((k, place, float(recent.mean())))
     numbers, places, scores = (np.array(column) for column in zip(*found, strict=True))
     last_first = np.argsort(-places, kind="stable")[:MOST]
@@ -168,6 +203,16 @@ def standardised(scores: Floats) -> Floats:
     kept /= float(np.abs(kept).max()) or 1.0
     found: Floats = (kept - kept.mean()) / max(float(kept.std()), 1e-9)
     return found
+
+
+def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the normal quantiles of the ranks of the values, standardised."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[inverse]
+    quantile = NormalDist().inv_cdf
+    z = np.array([quantile((rank + 0.5) / len(values)) for rank in ranks])
+    scores: NDArray[np.float64] = (z - z.mean()) / max(float(z.std()), 1e-6)
+    return scores
 
 
 class Told(NamedTuple):
@@ -184,6 +229,20 @@ class Told(NamedTuple):
         others = rng.choice(order[half:], most - half, replace=False)
         rows = np.concatenate([order[:half], others])
         return Told(self.at[rows], self.scores[rows])
+
+
+def correlations(these: Floats, those: Floats) -> Floats:
+    """Return how alike rows of features are, in lengths: Matern 5/2."""
+    a, b = these, those
+    squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
+    r = np.sqrt(5.0 * np.maximum(squared, 0.0))
+    found: Floats = (1.0 + r + r * r / 3.0) * np.exp(-r)
+    return found
+
+
+def typical_inverse_length(n_parameters: int) -> float:
+    """Return where the lengths start, and are pulled to."""
+    return 1.0 / (TYPICAL_LENGTH * math.sqrt(n_parameters))
 
 
 class Process(NamedTuple):
@@ -219,14 +278,9 @@ class Process(NamedTuple):
 
     def between(self, these: Floats, those: Floats) -> Floats:
         """Return the covariances between two sets of rows."""
-        a, b = (
-            these[:, :-1] * self.inverse_lengths,
-            those[:, :-1] * self.inverse_lengths,
-        )
-        squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
-        r = np.sqrt(5.0 * np.maximum(squared, 0.0))
-        apart = np.abs(these[:, -1:] - those[:, -1])
-        own = (1.0 + r + r * r / 3.0) * np.exp(-r - self.decay * apart)
+        lengths = self.inverse_lengths
+        alike = correlations(these[:, :-1] * lengths, those[:, :-1] * lengths)
+        own = alike * np.exp(-self.decay * np.abs(these[:, -1:] - those[:, -1]))
         shared = 1.0 + np.outer(1.0 - these[:, -1], 1.0 - those[:, -1])
         found: Floats = self.amplitude * own + TREND * shared
         return found
@@ -236,23 +290,29 @@ class Process(NamedTuple):
         covariance = self.between(told.at, told.at)
         covariance.flat[:: len(covariance) + 1] += self.noise
         whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        return Known(self, told.at, whitening, whitening.T @ (whitening @ told.scores))
+        weights = whitening.T @ (whitening @ told.scores)
+        return Known(self, told, whitening, weights)
 
 
 class Known(NamedTuple):
     """A process that was told scores."""
 
     process: Process
-    at: Floats
+    told: Told
     whitening: Floats  # (n, n), inverse of the Cholesky factor
     weights: Floats  # (n,)
 
     def predict(self, at: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of rows at the last epoch."""
-        covariance = self.process.between(self.at, at)
+        covariance = self.process.between(self.told.at, at)
         white = self.whitening @ covariance
         variance = self.process.amplitude + TREND - (white * white).sum(axis=0)
         return covariance.T @ self.weights, np.sqrt(np.maximum(variance, 1e-9))
+
+    def promise(self, features: Floats) -> Floats:
+        """Return how high configurations may end: the mean and half a deviation."""
+        mean, deviation = self.predict(at_end(features))
+        return mean + OPTIMISM * deviation
 
 
 class _Fit:
@@ -266,8 +326,8 @@ class _Fit:
         self.squared = (apart * apart).reshape(n_features, len(at) ** 2)
         self.apart = np.abs(at[:, -1:] - at[:, -1]).ravel()
         self.shared = TREND * (1.0 + np.outer(1.0 - at[:, -1], 1.0 - at[:, -1]))
-        length = TYPICAL_LENGTH * math.sqrt(n_parameters)
-        typical = np.full(n_features + 3, -math.log(length))
+        length = typical_inverse_length(n_parameters)
+        typical = np.full(n_features + 3, math.log(length))
         typical[-3:] = np.log([0.5, 0.1, 1.0])
         self.typical = typical
         self.spread = np.ones(n_features + 3)

@@ -18,13 +18,13 @@ from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
 from risingsearch.scheduling.early import EarlyProposer
 from risingsearch.scheduling.learning_rate import LearningRate
-from risingsearch.scheduling.open_space import OpenSpaceProposer
+from risingsearch.scheduling.open_space import ListProposer, OpenSpaceProposer
 from risingsearch.scheduling.policy_choice import (
     choose_policy,
     horizon_and_limit,
     recommended_candidates,
 )
-from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
+from risingsearch.scheduling.proposers import Proposer
 from risingsearch.space import PART, Configurations, Space
 
 
@@ -72,7 +72,7 @@ def _auto_proposer(
             return own
         return EarlyProposer(candidates, given["space"], rate, own)
     features = encode(candidates)
-    return None if features is None else GaussianProcessProposer(features)
+    return None if features is None else ListProposer(features)
 
 
 class ShownSpace(Space):

@@ -6,6 +6,7 @@ import pytest
 from risingsearch.parameters import Choices, Interval
 from risingsearch.scheduling.open_space import (
     FEWEST,
+    ListProposer,
     OpenSpaceProposer,
     Process,
     Told,
@@ -70,9 +71,25 @@ def test_what_is_proposed_is_near_the_best_and_says_which_arms_it_resembles(epoc
     assert max(map(distance, found.like)) < np.median([distance(a) for a in range(40)])
 
 
+def test_of_a_list_an_arm_is_proposed_that_looks_like_the_best():
+    features = np.random.default_rng(1).uniform(size=(400, 2))
+    known = opened([{"x": x, "y": y} for x, y in features[:60]])
+    found = [
+        ListProposer(features).propose(
+            known, np.arange(60, 400), np.random.default_rng(seed)
+        )
+        for seed in range(10)
+    ]
+    assert min(found) >= 60
+    assert np.abs(features[found] - [0.3, 0.6]).mean() < 0.1
+
+
 def test_with_too_few_arms_nothing_is_proposed():
     candidates = drawn(FEWEST - 1)
-    assert proposed(candidates, opened(candidates)) is None
+    known = opened(candidates)
+    assert proposed(candidates, known) is None
+    own = ListProposer(np.random.default_rng(1).uniform(size=(50, 2)))
+    assert own.propose(known, UNOPENED, np.random.default_rng(0)) is None
 
 
 def test_arms_that_train_without_a_score_spread_what_is_proposed():

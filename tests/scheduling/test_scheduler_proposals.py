@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from risingsearch.errors import PolicyError, RunDirError
-from risingsearch.scheduling.proposers import GaussianProcessProposer
+from risingsearch.scheduling.open_space import ListProposer
 from risingsearch.scheduling.scheduler import Scheduler
 
 
@@ -82,7 +82,7 @@ class TestProposals:
         features = np.random.default_rng(0).uniform(size=(150, 2))
 
         def make():
-            proposer = GaussianProcessProposer(features)
+            proposer = ListProposer(features)
             return Scheduler("auto", 150, 200, 20, seed=1, proposer=proposer)
 
         whole = self.play(make())
@@ -117,7 +117,7 @@ class TestProposals:
             opened = [arm for arm in scheduler.explain() if arm.epochs]
             return np.abs(rate[[arm.arm for arm in opened[60:]]] - 0.6).mean(), opened
 
-        near, opened = best(GaussianProcessProposer(rate[:, None]))
+        near, opened = best(ListProposer(rate[:, None]))
         far, _ = best(None)
         assert near < 0.8 * far
         assert "expected_gain" in opened[0].index
