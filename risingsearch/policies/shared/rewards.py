@@ -140,11 +140,6 @@ def noise_scale(sigma: float, residual: Floats) -> float:
     return math.sqrt(residual[0] / (6.0 * residual[1]))
 
 
-def screening_pulls(max_pulls: int) -> int:
-    """Return ``r1 = max(1, R // 50)``, the length of the first rung."""
-    return max(1, max_pulls // 50)
-
-
 def is_claimed(
     available: Bools, pulls_left: Ints, pulls: Ints, horizon: Floats
 ) -> bool:

@@ -23,9 +23,9 @@ from risingsearch.policies.shared.rewards import (
 class LooksThenSlope(NamedTuple):
     """Look at many arms, keep a third of them per doubling, then follow the slopes.
 
-    The default for tuning: it wants the best model at the end of the budget. *Rungs*
-    are ``r1, 2 r1, 4 r1, ...`` pulls of an arm, with ``r1 = max(1, R // 50)``, or
-    ``shortest_look`` if that is more.
+    The default for tuning: it wants the best model at the end of the budget. Level with
+    successive halving and ASHA on recorded curves; no guarantee. *Rungs* are ``r1, 2
+    r1, 4 r1, ...`` pulls, with ``r1 = max(1, R // 50)``, or ``shortest_look`` if more.
 
     - ``opening_share`` of the budget opens arms, for ``r1`` pulls each, and then
       ``later_share`` of the rest others, up to the highest rung within ``R // 5``.
@@ -33,8 +33,6 @@ class LooksThenSlope(NamedTuple):
       the lowest such rung first: those whose damped slopes end highest.
     - Otherwise the highest end trains for a quarter of its pulls, in turns with the
       highest end on the lowest rung if it is not above the best reward so far.
-
-    Own rule, level with successive halving and ASHA on recorded curves; no guarantee.
 
     Examples
     --------
@@ -56,7 +54,6 @@ class LooksThenSlope(NamedTuple):
     P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
     average: Floats  # (n_arms,), m
     slope: Floats  # (n_arms,), s, per pull
-    most: Floats  # (n_arms,), end of the damped slope after any number of pulls
     goal: Ints  # (n_arms,), pulls up to which the arm trains before a new decision
     reached: Ints  # (n_rungs + 1,), arms that have been on the rung
     planned: Ints  # (n_rungs + 1,), those that have planned to be
@@ -91,7 +88,7 @@ class LooksThenSlope(NamedTuple):
         """
         limit = horizon if max_pulls is None else max_pulls
         r1, later = look_lengths(limit, checked_int("shortest_look", shortest_look, 1))
-        opening = checked_float("opening_share", opening_share, 0.0, 1.0, open_low=True)
+        opening = checked_float("opening_share", opening_share, 0, 1, open_low=True)
         rungs = np.zeros(rung_of(limit, r1) + 2, dtype=np.int64)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -103,7 +100,6 @@ class LooksThenSlope(NamedTuple):
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
-            most=np.full(n_arms, -math.inf),
             goal=np.zeros(n_arms, dtype=np.int64),
             reached=rungs,
             planned=rungs.copy(),
@@ -156,7 +152,6 @@ class LooksThenSlope(NamedTuple):
         """Record the reward, and the rung that the arm reaches by it."""
         n = append_reward(self.P, self.pulls, arm, reward)
         record_slope(self.P, self.average, self.slope, arm, n, 0.25)
-        self.most[arm] = self.average[arm] + self.slope[arm] * n
         self.best[0] = max(self.best[0], reward)
         self.last_arm[0] = arm
         count_rungs(self.reached, self.r1, n - 1, n)
@@ -204,11 +199,10 @@ def arm_to_look_at(policy: LooksThenSlope, t: int) -> int:
     """Return an arm below its goal, a new one if a look is due, or ``WAIT``."""
     new = WAIT
     for i in range(len(policy.goal)):
-        if policy.available[i]:
-            if policy.pulls[i] < policy.goal[i]:
-                return i
-            if policy.goal[i] == 0 and new == WAIT:
-                new = i
+        if policy.available[i] and policy.pulls[i] < policy.goal[i]:
+            return i
+        if new == WAIT and policy.available[i] and policy.goal[i] == 0:
+            new = i
     due = first_looks(policy, new)
     due += max(0.0, policy.later_share * (t - 1.0 - due) - policy.later_look)
     return new if policy.look_pulls[0] < due else WAIT
@@ -243,7 +237,8 @@ def highest_end(policy: LooksThenSlope, t: int, least: int, below: int) -> int:
     arm, best = WAIT, -math.inf
     for i in range(len(policy.goal)):
         n = policy.pulls[i]
-        if policy.most[i] >= best and least <= n < below and policy.available[i]:
+        most = policy.average[i] + policy.slope[i] * n  # it ends no higher
+        if most >= best and least <= n < below and policy.available[i]:
             arm, best = leader(arm, best, i, end_of(policy, i, t), policy.pulls)
     return arm
 
