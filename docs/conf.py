@@ -22,6 +22,7 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "sphinx_reredirects",
     "formulas",
     "forge_pages",
     "api_pages",
@@ -54,6 +55,8 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib",),
     "abort_on_example_error": True,
 }
+
+redirects = {}  # address of a page that is gone -> page, #section
 
 html_theme = "furo"
 html_math_renderer = "mathml"

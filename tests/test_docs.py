@@ -4,6 +4,7 @@ Every ``python`` block runs and every ``pycon`` block prints what it shows, in t
 of the page, with the names of the blocks before it.
 """
 
+import ast
 import doctest
 import io
 import json
@@ -176,13 +177,29 @@ def test_the_table_of_a_sweeps_file_has_its_keys():
     assert sorted(keys) == sorted(Sweep.model_fields)
 
 
-def test_the_index_has_one_line_for_every_page():
-    text = (ROOT / "docs" / "index.md").read_text()
-    listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\) \S.*$", text, re.MULTILINE)
-    pages = {
-        page.relative_to(ROOT / "docs").as_posix() for page in [*PAGES[1:], *NOTEBOOKS]
-    }
-    assert sorted(listed) == sorted(pages - {"index.md"})
+def test_the_lists_of_pages_have_one_line_for_every_page():
+    listed = []
+    for index in (ROOT / "docs" / "index.md", ROOT / "docs" / "lab-book" / "index.md"):
+        found = re.findall(r"^- \[.+?\]\(([^)]+)\) \S.*$", index.read_text(), re.M)
+        listed += [index.parent / name for name in found]
+    pages = {*PAGES[1:], *NOTEBOOKS} - {ROOT / "docs" / "index.md"}
+    assert sorted(listed) == sorted(pages)
+
+
+def test_an_old_address_leads_to_a_page():
+    lines = ast.parse((ROOT / "docs" / "conf.py").read_text()).body
+    (redirects,) = [
+        ast.literal_eval(line.value)
+        for line in lines
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "redirects"
+    ]
+    assert redirects
+    for old, new in redirects.items():
+        assert not (ROOT / "docs" / f"{old}.md").exists()
+        page, _, section = new.partition("#")
+        target = ROOT / "docs" / f"{page.removesuffix('.html')}.md"
+        assert target.is_file(), new
+        assert not section or section in anchors(target), new
 
 
 def policy_rows():

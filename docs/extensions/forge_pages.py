@@ -12,6 +12,7 @@ HTML_IMAGE = re.compile(r'\b(src|srcset)="docs/images/')
 SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
 ENTRY = re.compile(r"^- \[[^]]+\]\(([^)]+)\)", re.MULTILINE)
 HOME = "/index.md"
+LAB_BOOK = "lab-book/index"
 ORPHAN = "---\norphan: true\n---\n\n"  # no warning where the sidebar has it not
 AT_THE_ROOT = {  # files outside docs/, and the pages that show them
     path.name: f"/generated/project/{path.stem.lower()}.md"
@@ -19,7 +20,7 @@ AT_THE_ROOT = {  # files outside docs/, and the pages that show them
 } | {"README.md": HOME}
 
 ONLY_HERE = """
-## Look up
+## Reference
 
 - [Examples](/generated/examples/index.rst) Programs, with what they print and draw.
 - [A page per policy](/generated/policies/index.rst) What each does on two curves.
@@ -44,7 +45,7 @@ def as_on_the_site(text, folder):
 
 
 def with_sidebar(listing):
-    """Return the list of pages, and its sections once more as parts of the sidebar."""
+    """Return the list of pages, and a hidden toctree for each of its sections."""
     _, *parts = SECTION.split(listing)
     sidebar = [
         f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```"
@@ -59,11 +60,14 @@ def read_source(app, docname, source):
     if app.env.doc2path(docname).suffix != ".md":
         return
     source[0] = as_on_the_site(source[0], Path("docs", docname).parent)
+    if docname == LAB_BOOK:
+        pages = "\n".join(ENTRY.findall(source[0]))
+        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
     if docname == "index":
         readme = as_on_the_site((ROOT / "README.md").read_text(), ".")
         readme = HTML_IMAGE.sub(r'\1="_static/', readme)
         title, _, listing = source[0].partition("\n")
-        listing = with_sidebar(f"{ONLY_HERE}{listing}")
+        listing = with_sidebar(f"{listing}{ONLY_HERE}")
         source[0] = f"{readme}\n#{title}\n{listing}"
         app.env.note_dependency(ROOT / "README.md")
 
