@@ -56,7 +56,15 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
-redirects = {}  # address of a page that is gone -> page, #section
+redirects = {  # addresses of former pages
+    "candidates": "policies.html#how-many-configurations",
+    "choosing-a-policy": "policies.html",
+    "grace-and-patience": "budgets.html#early-stop",
+    "pausing": "resuming.html#the-cost-of-a-pause",
+    "platforms": "resuming.html#platforms",
+    "report": "results.html#the-report",
+    "scheduler": "how-it-works.html#your-own-loop",
+}
 
 html_theme = "furo"
 html_math_renderer = "mathml"

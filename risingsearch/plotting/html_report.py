@@ -73,7 +73,7 @@ def write_report(
 ) -> Path:
     """Write one HTML file about a search: where its epochs went, what they bought.
 
-    ``docs/report.md`` says what it holds. It can be mailed and opened anywhere. The
+    ``docs/results.md`` says what it holds. It can be mailed and opened anywhere. The
     same result gives the same bytes.
 
     Parameters
