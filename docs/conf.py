@@ -64,6 +64,8 @@ redirects = {  # addresses of former pages
     "platforms": "resuming.html#platforms",
     "report": "results.html#the-report",
     "scheduler": "how-it-works.html#your-own-loop",
+    "simulate-in-python": "simulation.html#named-environments",
+    "simulate-your-own": "simulation.html#your-own-policy",
 }
 
 html_theme = "furo"
