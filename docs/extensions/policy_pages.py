@@ -57,8 +57,8 @@ Policies
 
 A page for each of the {number}, with what it does on the same two curves: one rises
 fast and levels off, the other starts late and ends higher. There are 40 epochs for each
-and 60 in all, so both cannot be trained to their ends. :doc:`/choosing-a-policy` helps
-to choose one, and :doc:`/policies` has all of them in one table.
+and 60 in all, so both cannot be trained to their ends. :doc:`/policies` helps
+to choose one, and has all of them in one table.
 """
 
 
