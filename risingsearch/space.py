@@ -240,7 +240,7 @@ class Space:
         return {PART: min(kind.values, key=unlike)}
 
     def features(self, units: ArrayLike) -> Places:
-        """Return a row for a model per point, as ``candidates.encode``, 0 to 1 each."""
+        """Return a row for a model per point, as ``encoding.encode``, 0 to 1 each."""
         rows = np.atleast_2d(np.asarray(units, dtype=float))
         found: list[Places] = [np.empty((len(rows), 0))]
         active = self._active(rows)

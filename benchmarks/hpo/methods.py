@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.hpo import dyhpo
 from benchmarks.hpo.draws import Search
 from risingsearch.policies import policy_info, resolve_policy
-from risingsearch.scheduling.open_space import ListProposer
+from risingsearch.proposers.open_space import ListProposer
 
 ORACLE = "oracle"
 DEFAULT = "auto"

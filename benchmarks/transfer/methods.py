@@ -21,7 +21,7 @@ from benchmarks.transfer.tasks import (
 )
 from risingsearch import Scheduler
 from risingsearch.priors import EarlierSearch, PriorProposer
-from risingsearch.scheduling.open_space import ListProposer
+from risingsearch.proposers.open_space import ListProposer
 
 ANOTHER_FAMILY = "another family"
 

@@ -13,7 +13,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch, PriorProposer, read_prior
 from risingsearch.priors.models import Learnt, check_usable
 from risingsearch.priors.proposer import is_due
-from risingsearch.scheduling.proposers import Opened
+from risingsearch.proposers.base import Opened
 
 POOL = 4_000  # configurations that are drawn from a space
 COMPARED = 1_000

@@ -13,9 +13,9 @@ from optuna.trial import FrozenTrial
 
 from risingsearch.integrations.optuna.prior import OpenedArms, searched
 from risingsearch.parameters import key_of, kind_of
-from risingsearch.scheduling.candidates import ABSENT
-from risingsearch.scheduling.open_space import OpenSpaceProposer
-from risingsearch.scheduling.proposers import Proposal
+from risingsearch.proposers.base import Proposal
+from risingsearch.proposers.encoding import ABSENT
+from risingsearch.proposers.open_space import OpenSpaceProposer
 from risingsearch.space import Coordinate, Space
 
 

@@ -34,7 +34,7 @@ from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
 from risingsearch.parameters import is_number
-from risingsearch.scheduling.learning_rate import (
+from risingsearch.proposers.learning_rate import (
     LearningRate,
     checked_learning_rate,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.parameters import is_number
-from risingsearch.scheduling.candidates import ABSENT
+from risingsearch.proposers.encoding import ABSENT
 
 Params = Sequence[Mapping[str, Any]]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.models import Learnt, Predictions, correlation
-from risingsearch.scheduling.open_space import normal_scores
-from risingsearch.scheduling.proposers import Opened, Proposal, Proposer
+from risingsearch.proposers.base import Opened, Proposal, Proposer
+from risingsearch.proposers.open_space import normal_scores
 
 EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""

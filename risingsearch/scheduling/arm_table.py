@@ -14,8 +14,8 @@ from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
 from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.options import SchedulerOptions
-from risingsearch.scheduling.proposers import Proposal
 
 _ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
 _COUNTS = ("counted_from", "n_asked", "n_applied", "rounds", "n_jobs")

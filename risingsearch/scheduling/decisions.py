@@ -16,17 +16,17 @@ from risingsearch.checks import shown
 from risingsearch.contents import first_difference, named
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT, policy_info
-from risingsearch.scheduling.arm_table import ArmTable, Decision, Result
-from risingsearch.scheduling.ledger import Ledger
-from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
-from risingsearch.scheduling.policy_adapter import PolicyAdapter
-from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
-from risingsearch.scheduling.proposers import (
+from risingsearch.proposers.base import (
     InformedProposer,
     Opened,
     Proposal,
     Proposer,
 )
+from risingsearch.scheduling.arm_table import ArmTable, Decision, Result
+from risingsearch.scheduling.ledger import Ledger
+from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
+from risingsearch.scheduling.policy_adapter import PolicyAdapter
+from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
 
 STATE_VERSION = 3
 

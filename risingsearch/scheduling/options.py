@@ -20,7 +20,7 @@ from risingsearch.checks import (
 )
 from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.learning_rate import checked_learning_rate
+from risingsearch.proposers.learning_rate import checked_learning_rate
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
 

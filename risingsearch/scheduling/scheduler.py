@@ -13,11 +13,11 @@ from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import Policy
+from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.scheduling import explanations
 from risingsearch.scheduling.arm_table import Decision, Result, checked_scores
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
-from risingsearch.scheduling.proposers import Opened, Proposal, Proposer
 
 
 class Scheduler:
@@ -70,7 +70,7 @@ class Scheduler:
     opening_order : sequence of int, optional
         All arms in the order in which they open; by default that of their numbers.
     proposer : Proposer, optional
-        Picks the arm that the policy opens; see ``risingsearch.scheduling.proposers``.
+        Picks the arm that the policy opens; see ``risingsearch.proposers.base``.
         By default the next in the opening order. With ``policy="auto"`` it is asked if
         there are more arms than the budget opens.
     epoch_costs : sequence of float, optional

@@ -15,16 +15,16 @@ from risingsearch.contents import PARTS, TEXT, described, named, without_address
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
-from risingsearch.scheduling.candidates import encode
-from risingsearch.scheduling.early import EarlyProposer
-from risingsearch.scheduling.learning_rate import LearningRate
-from risingsearch.scheduling.open_space import ListProposer, OpenSpaceProposer
+from risingsearch.proposers.base import Proposer
+from risingsearch.proposers.early import EarlyProposer
+from risingsearch.proposers.encoding import encode
+from risingsearch.proposers.learning_rate import LearningRate
+from risingsearch.proposers.open_space import ListProposer, OpenSpaceProposer
 from risingsearch.scheduling.policy_choice import (
     choose_policy,
     horizon_and_limit,
     recommended_candidates,
 )
-from risingsearch.scheduling.proposers import Proposer
 from risingsearch.space import PART, Configurations, Space
 
 

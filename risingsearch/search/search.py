@@ -16,7 +16,7 @@ from risingsearch.checks import checked_seed
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
-from risingsearch.scheduling.proposers import Proposer
+from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import header_of, proposer_of
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks

@@ -5,7 +5,7 @@ import pytest
 
 from risingsearch.priors import PriorProposer
 from risingsearch.priors.models import Predictions
-from risingsearch.scheduling.proposers import Opened
+from risingsearch.proposers.base import Opened
 
 SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
 FAR = 10.0 * np.arange(40)[:, None]  # no candidate is like another

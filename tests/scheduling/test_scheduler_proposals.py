@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from risingsearch.errors import PolicyError, RunDirError
-from risingsearch.scheduling.open_space import ListProposer
+from risingsearch.proposers.open_space import ListProposer
 from risingsearch.scheduling.scheduler import Scheduler
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from risingsearch.cli import main as cli
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.priors.sources import read_prior
-from risingsearch.scheduling.proposers import Proposal
+from risingsearch.proposers.base import Proposal
 from risingsearch.search.search import RisingSearch
 from risingsearch.space import Space
 from risingsearch.storage.journal import read

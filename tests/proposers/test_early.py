@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import loguniform, randint, uniform
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.early import EarlyProposer
-from risingsearch.scheduling.learning_rate import NAMED, LearningRate
-from risingsearch.scheduling.proposers import Opened
+from risingsearch.proposers.base import Opened
+from risingsearch.proposers.early import EarlyProposer
+from risingsearch.proposers.learning_rate import NAMED, LearningRate
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.space import Space
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.scheduling.proposers import Opened, Proposal
+from risingsearch.proposers.base import Opened, Proposal
 from risingsearch.space import Space
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,7 @@ class OpenSpaceProposer:
 class ListProposer:
     """Proposes one of 100 unopened configurations of a list, by the same model.
 
-    ``features`` are those of ``candidates.encode``.
+    ``features`` are those of ``encoding.encode``.
     """
 
     def __init__(self, features: ArrayLike) -> None:

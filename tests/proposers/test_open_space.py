@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from risingsearch.parameters import Choices, Interval
-from risingsearch.scheduling.open_space import (
+from risingsearch.proposers.base import Opened
+from risingsearch.proposers.open_space import (
     FEWEST,
     ListProposer,
     OpenSpaceProposer,
@@ -13,7 +14,6 @@ from risingsearch.scheduling.open_space import (
     _Fit,
     standardised,
 )
-from risingsearch.scheduling.proposers import Opened
 from risingsearch.space import Coordinate, Space
 
 SPACE = Space.of({"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)})

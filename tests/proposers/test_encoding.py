@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.scheduling.candidates import MOST_CATEGORIES, encode
+from risingsearch.proposers.encoding import MOST_CATEGORIES, encode
 
 ROOT = np.sqrt(0.5)
 

@@ -1,0 +1,1 @@
+"""Proposers: choose the configuration of each arm that a policy opens."""
