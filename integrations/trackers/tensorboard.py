@@ -68,7 +68,7 @@ class TensorBoardTracker(Tracker):
     Parameters
     ----------
     folder : path, default "tensorboard"
-        Folder for ``tensorboard --logdir``.
+        What ``tensorboard --logdir`` is given.
 
     Examples
     --------

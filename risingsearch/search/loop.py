@@ -456,14 +456,17 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._longest = max(self._longest, outcome.elapsed)
+        workers = self._workers_for(self._futures[future])
         self._record(future, outcome)
         self._log.drop_unneeded()
-        if self._workers.shares_process and outcome.leaves_gpu_unusable:
+        if outcome.leaves_gpu_unusable and not workers.isolates_jobs:
+            which = "this process" if workers.shares_process else "its worker process"
+            why = outcome.report.failure or "no finite score"
             msg = (
-                f"arm {outcome.report.job.arm} has failed ({outcome.report.failure}), "
-                "and this process cannot use the GPU any more: start the program "
-                "again, which resumes where there is a run_dir, or give a GpuPool as "
-                "executor, which replaces such a process"
+                f"arm {outcome.report.job.arm} has failed ({why}), and {which} "
+                "cannot use the GPU any more: start it again, and the search, which "
+                "resumes where there is a run_dir; or give a GpuPool as executor, "
+                "which replaces such a process"
             )
             raise SetupError(msg)
         self._log.save_state(if_due=True)

@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import re
+import sys
 import tempfile
 import threading
 import time
@@ -43,6 +44,10 @@ from risingsearch.json_values import as_json
 
 COST = "cost"
 STDERR = 2
+_FORKED = re.compile(
+    r"CUDA in forked subprocess|CUDA error: initialization error|"
+    r"combination with fork-based multiprocessing"
+)
 _GPU_ERROR = re.compile(r"\b(CUDA|HIP) error\b(?!: out of memory)")
 RESERVED = frozenset(COLUMNS) - {COST}  # that is what an epoch reports of itself
 
@@ -228,14 +233,7 @@ class Outcome(NamedTuple):
     cost: float | None = None  # in the unit of the budget; None: not known
     attempts: int = 1  # that a failure stands for
     startup: float | None = None  # of that, before the first epoch; NaN: not known
-
-    @property
-    def leaves_gpu_unusable(self) -> bool:
-        """Whether the job failed so that its process cannot use its GPU any more."""
-        failure = self.report.failure
-        return isinstance(failure, RuntimeError) and bool(
-            _GPU_ERROR.search(str(failure))
-        )
+    leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
 
 
 class Workers(ABC):
@@ -309,6 +307,13 @@ def run_from(
     except SetupError:
         raise
     except Exception as error:
+        if _FORKED.search(str(error)):
+            msg = (
+                "a forked process cannot train with torch where its parent has used "
+                "CUDA (torch.cuda.is_available() is enough): give a GpuPool as "
+                "executor, or call multiprocessing.set_start_method('spawn') first"
+            )
+            raise SetupError(msg) from error
         failure = portable(error) if task.as_bytes else error
         state = None
         resume_from = run.kept if task.may_retry else None
@@ -420,7 +425,23 @@ class _JobRun:
             self.clock.total,
             checkpoint=self.kept if task.wants_checkpoint and resumes else None,
             startup=min(self.startup, self.clock.total),
+            leaves_gpu_unusable=self._has_lost_gpu(failure),
         )
+
+    def _has_lost_gpu(self, failure: Exception | None) -> bool:
+        """Whether no later job of this process can use its GPU: ask torch."""
+        if failure is None and all(map(math.isfinite, self._scores)):
+            return False
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_initialized():
+            return bool(_GPU_ERROR.search(str(failure)))
+        try:
+            for device in range(torch.cuda.device_count()):
+                if torch.cuda.memory_reserved(device):  # else it would be set up now
+                    torch.cuda.synchronize(device)
+        except RuntimeError:
+            return True
+        return False
 
 
 class _Clock:

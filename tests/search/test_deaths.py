@@ -1,11 +1,14 @@
 """A configuration that kills its process fails; others, and interrupts, do not."""
 
+import math
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from types import SimpleNamespace
 
 import pytest
 from deadly import CANDIDATES, GUILTY, INNOCENT, Deadly, trained
@@ -114,7 +117,9 @@ class UsesGpu(Deadly):
     def train(self, state):
         arm, epoch = state["arm"], state["epochs"] + 1
         if (arm, epoch) == (GUILTY, 2) or not UsesGpu.is_usable:
-            UsesGpu.is_usable = "of memory" in self.error
+            UsesGpu.is_usable = "of memory" in self.error or "ordinal" in self.error
+            if self.error == "nan":
+                return math.nan
             raise RuntimeError(self.error)
         return super().train(state)
 
@@ -128,23 +133,78 @@ ERRORS = [
 ]
 
 
+def check_the_guilty_failed_alone(result):
+    assert [arm.arm for arm in result.arms if arm.status == "failed"] == [GUILTY]
+    assert result.n_epochs == 18
+
+
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_worker_that_cannot_use_its_gpu_is_replaced(tmp_path, error):
     result = deadly_search(UsesGpu(tmp_path, error), n_jobs=2).run()
-    assert [arm.arm for arm in result.arms if arm.status == "failed"] == [GUILTY]
-    assert result.n_epochs == 18
+    check_the_guilty_failed_alone(result)
 
 
-@pytest.mark.parametrize("error", ERRORS[:3])
-def test_a_process_that_cannot_use_its_gpu_ends_the_run(tmp_path, monkeypatch, error):
+@pytest.fixture
+def torch(monkeypatch):
+    """Have a torch that finds out at the next use of its second GPU."""
+
+    def synchronize(device):
+        if device == 1 and not UsesGpu.is_usable:
+            raise RuntimeError
+
+    cuda = SimpleNamespace(
+        is_initialized=lambda: True,
+        device_count=lambda: 3,
+        memory_reserved=lambda device: device == 1,
+        synchronize=synchronize,
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+
+
+LOST = ["CUDA error: unspecified launch failure", "this batch is bad", "nan"]
+
+
+@pytest.mark.parametrize("error", [*ERRORS[:3], *LOST])
+def test_a_process_that_cannot_use_its_gpu_ends_the_run(
+    tmp_path, monkeypatch, request, error
+):
+    if error in LOST:
+        request.getfixturevalue("torch")
     monkeypatch.setattr(UsesGpu, "is_usable", True)
     trainable = UsesGpu(tmp_path, error)
-    with pytest.raises(SetupError, match=r"arm 3 has failed \((CUDA|HIP) error"):
+    with pytest.raises(SetupError, match=r"(?s)^arm 3 has failed \(.*, and this proc"):
         deadly_search(trainable, run_dir=tmp_path / "run").run()
     UsesGpu.is_usable = True  # as in a new process
     result = RisingSearch.resume(tmp_path / "run", trainable).run()
-    assert [arm.arm for arm in result.arms if arm.status == "failed"] == [GUILTY]
-    assert result.n_epochs == 18
+    check_the_guilty_failed_alone(result)
+
+
+@pytest.mark.usefixtures("torch")
+def test_an_error_that_leaves_the_gpu_usable_is_an_ordinary_failure(tmp_path):
+    trainable = UsesGpu(tmp_path, "CUDA error: invalid device ordinal")
+    check_the_guilty_failed_alone(deadly_search(trainable).run())
+
+
+def test_in_an_executor_of_the_caller_a_lost_gpu_ends_the_run(tmp_path):
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as executor:
+        search = deadly_search(UsesGpu(tmp_path, ERRORS[0]), executor=executor)
+        with pytest.raises(SetupError, match="its worker process cannot use the GPU"):
+            search.run()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with ...",
+        "CUDA error: initialization error",
+        "Unable to handle autograd's threading in combination with fork-based "
+        "multiprocessing.",
+    ],
+)
+def test_a_process_that_was_forked_after_cuda_began_ends_the_run(tmp_path, error):
+    search = deadly_search(UsesGpu(tmp_path, error), n_jobs=2)
+    with pytest.raises(SetupError, match=r"give a GpuPool as executor, or call multi"):
+        search.run()
 
 
 class Killed(Rising):

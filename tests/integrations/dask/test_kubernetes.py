@@ -1,5 +1,6 @@
 """The manifest of the guide: its parts fit together, and its program runs."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import pytest
 import yaml
 from distributed import LocalCluster
 
-MANIFEST = Path(__file__).parents[3] / "docs" / "clusters" / "digits.yaml"
+PAGE = Path(__file__).parents[3] / "docs" / "kubernetes.md"
 
 
 @pytest.fixture(scope="module")
 def manifest():
-    return {part["kind"]: part for part in yaml.safe_load_all(MANIFEST.read_text())}
+    [text] = re.findall(
+        r"^```\n(# search\.yaml\n.*?)^```$", PAGE.read_text(), re.DOTALL | re.M
+    )
+    return {part["kind"]: part for part in yaml.safe_load_all(text)}
 
 
 def test_its_parts_name_each_other(manifest):

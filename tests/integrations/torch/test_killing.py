@@ -3,19 +3,23 @@
 import os
 import signal
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+import torch
 
 from risingsearch import RisingSearch
 from risingsearch.integrations.torch import TorchTrainable
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[3]))  # a spawned process imports this one
 import digits_loop
 import test_huggingface
 import test_lightning
 
 pytestmark = test_huggingface.pytestmark
+START = "spawn" if torch.cuda.is_available() else "fork"  # CUDA survives no fork
 RATES = [{"rate": 0.1, "width": 8}, {"rate": 0.01, "width": 8}]
 KINDS = {
     "a loop": lambda: TorchTrainable(
@@ -46,6 +50,10 @@ def search(own, folder=None):
     return RisingSearch(own, RATES, run_dir=folder, **options)
 
 
+def dies(kind, number, before, folder):
+    search(Mortal(KINDS[kind](), number, before=before), folder).run()
+
+
 def told(result):
     return [(row["arm"], row["epoch"], row["score"]) for row in result.history]
 
@@ -56,9 +64,10 @@ def test_the_epoch_told_is_the_epoch_trained(tmp_path, kind):
     assert len({score for *_, score in whole}) > 1
     for number, before in [(2, False), (5, True)]:
         folder = tmp_path / f"{number} {before}"
-        pid = os.fork()
-        if pid == 0:
-            search(Mortal(KINDS[kind](), number, before=before), folder).run()
-            os._exit(0)
-        assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+        process = get_context(START).Process(
+            target=dies, args=(kind, number, before, folder)
+        )
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         assert told(RisingSearch.resume(folder, KINDS[kind]()).run()) == whole
