@@ -59,13 +59,23 @@ sphinx_gallery_conf = {
 redirects = {  # addresses of former pages
     "candidates": "policies.html#how-many-configurations",
     "choosing-a-policy": "policies.html",
+    "dask": "clusters.html#dask",
+    "gpus": "several-jobs.html#gpus",
     "grace-and-patience": "budgets.html#early-stop",
+    "kubernetes": "clusters.html#kubernetes",
+    "parallel-jobs": "several-jobs.html",
     "pausing": "resuming.html#the-cost-of-a-pause",
     "platforms": "resuming.html#platforms",
     "report": "results.html#the-report",
     "scheduler": "how-it-works.html#your-own-loop",
+    "scikit-learn-metadata": "scikit-learn-estimators.html#weights-groups-and-metadata",
+    "scikit-learn-migrating": "coming-from.html#scikit-learns-halving-search",
+    "scikit-learn-results": "scikit-learn.html#results",
+    "scikit-learn-running": "scikit-learn.html#several-jobs-at-once",
     "simulate-in-python": "simulation.html#named-environments",
     "simulate-your-own": "simulation.html#your-own-policy",
+    "slurm": "clusters.html#slurm-for-scripts",
+    "slurm-dask": "clusters.html#slurm-in-python",
 }
 
 html_theme = "furo"

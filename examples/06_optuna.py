@@ -19,7 +19,7 @@ from risingsearch.plotting import plot_curves
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 X, y = load_diabetes(return_X_y=True)
 X, X_valid, y, y_valid = train_test_split(scale(X), scale(y), random_state=0)
-models = {}  # by arm, so that they can go on
+models = {}  # by arm, so that they can resume
 
 
 def objective(trial):

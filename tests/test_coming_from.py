@@ -63,14 +63,19 @@ def test_the_page_says_truly_how_few_lines_change(name):
     assert int(said) == counted <= MOST_CHANGES
 
 
-def test_the_page_shows_both_sides_of_every_script():
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-    shown = [text for language, text in blocks if not language]
-    files = [(side / name).read_text() for name in NAMES for side in (THERE, HERE)]
-    assert sorted(shown) == sorted(files)
-    for there, here in zip(shown[::2], shown[1::2], strict=True):
-        name = next(name for name in NAMES if (THERE / name).read_text() == there)
-        assert (HERE / name).read_text() == here
+def changes(there, here):
+    """Return the changed lines of a script with a line around them, as on the page."""
+    lines = difflib.unified_diff(
+        there.splitlines(), here.splitlines(), n=1, lineterm=""
+    )
+    shown = ["..." if line.startswith("@@") else line for line in lines]
+    return "\n".join(shown[3:]) + "\n"
+
+
+def test_the_page_shows_the_changes_of_every_script():
+    shown = re.findall(r"^```diff\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    sides = [((THERE / name).read_text(), (HERE / name).read_text()) for name in NAMES]
+    assert sorted(shown) == sorted(changes(*both) for both in sides)
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def finalize(study: Study) -> None:
 
     Its value is the arm's best score, its reports are the whole curve. An arm whose own
     last trial has completed with that score needs none, nor does one without a finite
-    score. Calling again adds what is new.
+    score. A further call adds the new arms.
 
     Parameters
     ----------

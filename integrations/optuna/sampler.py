@@ -119,7 +119,7 @@ class RisingSampler(BaseSampler):
     epochs_per_job : int, optional
         Epochs of a slice, at least 1. By default the policy decides.
     error_score : float, optional
-        What a failed epoch counts as; by default the worst score so far.
+        Score of a failed epoch; by default the worst score so far.
     max_failures : int, default 0
         Failures after which an arm is still retried.
     seed : int, optional

@@ -83,7 +83,7 @@ class Experiment:
         known = self._record.resume(key)
         if known is None and trial.has_reported_at_least_once:
             msg = (
-                f"{self._record.path} is missing, which says what was decided before: "
+                f"{self._record.path} is missing, which holds the earlier decisions: "
                 "put it back, or begin a new experiment"
             )
             raise RunDirError(msg)

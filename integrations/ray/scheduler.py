@@ -57,7 +57,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     deterministic : bool, default False
         Whether any order of finishing gives the same run; see ``Scheduler``.
     error_score : float, optional
-        What a failed epoch counts as; by default the worst score so far.
+        Score of a failed epoch; by default the worst score so far.
     seed : int, optional
         Seed of all draws, at least 0.
     callbacks : sequence of Callback or callable

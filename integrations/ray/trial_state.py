@@ -24,7 +24,7 @@ class TrialState:
     Parameters
     ----------
     *objects : object
-        What has ``state_dict`` and ``load_state_dict``: modules, optimizers,
+        Objects with ``state_dict`` and ``load_state_dict``: modules, optimizers,
         learning-rate schedulers. Always the same ones, in the same order.
 
     Attributes
@@ -60,8 +60,8 @@ class TrialState:
         for held in objects or (None,):
             if not hasattr(held, "state_dict") or not hasattr(held, "load_state_dict"):
                 msg = (
-                    "TrialState keeps what has state_dict and load_state_dict, such as "
-                    f"modules and optimizers of PyTorch; got {held!r:.100}"
+                    "TrialState keeps objects with state_dict and load_state_dict, "
+                    f"such as modules and optimizers of PyTorch; got {held!r:.100}"
                 )
                 raise InvalidParameterError(msg)
         self._objects = objects

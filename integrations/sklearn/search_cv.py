@@ -107,15 +107,15 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         is 1; if the budget is a time, so many that all but training takes at most a
         fifth of an epoch, as measured on the estimator as it is given.
     resource : "n_samples" or str, optional
-        What epochs have more and more of, for estimators that cannot be trained
-        further: training rows, or the value of an integer parameter, such as
+        Amount that grows from epoch to epoch, for estimators that cannot resume
+        training: training rows, or the value of an integer parameter, such as
         "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on half of the amount
         of the next one, the last on all. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
     run_dir : path, optional
         Directory that keeps the search: after a crash the same call of ``fit`` resumes
         it; with other arguments or data it is an error. ``random_state`` must be an
-        int. See ``RisingSearch`` for what is unpickled from it.
+        int. ``RisingSearch`` says which of its files are unpickled.
     enqueue : list of dict, default=()
         Known configurations, opened first and in this order; they join the candidates
         unless they are among them. Their values may lie outside the space, their
@@ -292,7 +292,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         NotFittedError
             If there is no search in memory: before ``fit``, and in a pickled copy.
         InvalidParameterError
-            If what is added is in another unit than the budget.
+            If the addition is in another unit than the budget.
         """
         if not hasattr(self, "_search"):
             msg = "continue_search needs the models, which copies lack: call fit first"

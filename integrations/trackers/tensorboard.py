@@ -68,7 +68,7 @@ class TensorBoardTracker(Tracker):
     Parameters
     ----------
     folder : path, default "tensorboard"
-        What ``tensorboard --logdir`` is given.
+        Folder for ``tensorboard --logdir``.
 
     Examples
     --------

@@ -16,7 +16,7 @@ args = args.parse_args()
 pixels, labels = load_digits(return_X_y=True)
 X, y = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(labels)
 train_rows = DataLoader(TensorDataset(X[:1200], y[:1200]), batch_size=128, shuffle=True)
-models = {}  # by arm, so that they can go on
+models = {}  # by arm, so that they can resume
 
 
 def define_model(trial):

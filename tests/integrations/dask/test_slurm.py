@@ -83,7 +83,7 @@ def test_a_search_outlives_its_jobs_and_the_controller(
 
 
 def test_the_script_of_the_guide(slurm_cluster, environment, tmp_path):
-    page = (ROOT / "docs" / "slurm-dask.md").read_text()
+    page = (ROOT / "docs" / "clusters.md").read_text()
     [script] = re.findall(r"^```\n(# search\.py\n.*?)^```$", page, re.DOTALL | re.M)
     (tmp_path / "search.py").write_text(script)
     printed = subprocess.run(

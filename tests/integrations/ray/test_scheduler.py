@@ -436,7 +436,7 @@ class TestRestoring:
         journal.unlink()
         scheduler = tune.scheduler = pickle.loads(tune.saved_scheduler)
         trained = next(trial for trial in tune.trials if trial.last_result)
-        with pytest.raises(RunDirError, match="is missing, which says what was"):
+        with pytest.raises(RunDirError, match="is missing, which holds the earlier"):
             scheduler.on_trial_add(tune, trained)
         with pytest.raises(RunDirError):  # Ray hides the first
             scheduler.choose_trial_to_run(tune)

@@ -238,10 +238,10 @@ def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, swee
 def test_the_script_of_the_page_is_searched_over(slurm_cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    page = Path(__file__).parents[3] / "docs" / "slurm.md"
-    for text in re.findall(
-        r"```\w+\n(# (?:train|sweep)\..*?)```", page.read_text(), re.S
-    ):
-        Path(text.split()[1]).write_text(text)
+    docs = Path(__file__).parents[3] / "docs"
+    for page, name in [("command-line", "train.py"), ("clusters", "sweep.yaml")]:
+        found = rf"```\w+\n(# {name}\n.*?)```"
+        [text] = re.findall(found, (docs / f"{page}.md").read_text(), re.S)
+        Path(name).write_text(text)
     assert main(["run", "sweep.yaml", "--json"]) == 0
     assert len({epoch[:2] for epoch in history("runs/sweep")}) == 30
