@@ -65,7 +65,7 @@ HOMES = (
 # They take longest: begun first, none of them is still running when all else is done.
 LONG = (
     "tests/integrations/dask/test_slurm.py",
-    "tests/simulation/test_acceptance.py",
+    "tests/integrations/optuna/test_processes.py",
     "tests/test_notebooks.py",
     "tests/integrations/sklearn/test_processes.py",
     "tests/cli/test_sweep",
@@ -191,6 +191,19 @@ def pytest_runtest_setup(item):
 
         if not torch.cuda.is_available():
             pytest.skip("it needs a GPU, and torch sees none on this machine")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """End Ray after the last test of its worker that may need it: it is never idle."""
+
+    def needs_it(test):
+        return test is not None and home_of(test.nodeid, len(HOMES)) == 0
+
+    if hasattr(item.config, "workerinput") and needs_it(item) > needs_it(nextitem):
+        import ray
+
+        ray.shutdown()
 
 
 @pytest.fixture(scope="session")

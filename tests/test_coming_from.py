@@ -29,9 +29,10 @@ SCRIPTS = {  # small arguments, and between what the score lies that is printed 
 }
 
 
-def cases(*slow):
-    marks = {name: [pytest.mark.slow] for name in slow}  # Ray starts slowly
-    return [pytest.param(n, *SCRIPTS[n], marks=marks.get(n, [])) for n in SCRIPTS]
+CASES = [  # Ray starts slowly
+    pytest.param(name, *case, marks=[pytest.mark.slow] * name.startswith("ray"))
+    for name, case in SCRIPTS.items()
+]
 
 
 def n_changed(there, here):
@@ -101,9 +102,7 @@ def last_score(printed):
     return float(re.findall(r"[ (]([0-9.e+-]+)\)?$", printed, re.MULTILINE)[-1])
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "low", "high"), cases("ray_asha.py", "ray_function.py")
-)
+@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
 @pytest.mark.filterwarnings("ignore")  # what a script would say on the screen
 def test_a_script_runs_as_it_was(name, arguments, low, high, run):
     if name == "dask_hyperband.py":
@@ -113,7 +112,7 @@ def test_a_script_runs_as_it_was(name, arguments, low, high, run):
     assert low <= last_score(printed) <= high
 
 
-@pytest.mark.parametrize(("name", "arguments", "low", "high"), cases("ray_asha.py"))
+@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
 @pytest.mark.filterwarnings("ignore")
 def test_a_script_runs_with_this_search(name, arguments, low, high, run):
     printed = run(HERE / name, arguments)
