@@ -23,14 +23,14 @@ from risingsearch.policies.shared.rewards import (
 class LooksThenSlope(NamedTuple):
     """Look at many arms, keep a third of them per doubling, then follow the slopes.
 
-    The default for tuning: it wants the best model at the end of the budget. Level with
-    successive halving and ASHA on recorded curves; no guarantee. *Rungs* are ``r1, 2
-    r1, 4 r1, ...`` pulls, with ``r1 = max(1, R // 50)``, or ``shortest_look`` if more.
+    The default for tuning, level with halving and ASHA in test scores; no guarantee.
+    *Rungs* are ``r1, 2 r1, 4 r1, ...`` pulls, ``r1 = max(1, R // 50, shortest_look)``.
 
     - ``opening_share`` of the budget opens arms, for ``r1`` pulls each, and then
       ``later_share`` of the rest others, up to the highest rung within ``R // 5``.
     - Of ``n`` arms that have been on a rung, ``floor(kept_share n)`` climb to the next,
-      the lowest such rung first: those whose damped slopes end highest.
+      and all while there are too few arms for ``opening_share``: the lowest such rung
+      first, and those whose damped slopes end highest.
     - Otherwise the highest end trains for a quarter of its pulls, in turns with the
       highest end on the lowest rung if it is not above the best reward so far.
 
