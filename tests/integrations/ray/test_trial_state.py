@@ -82,7 +82,7 @@ def test_a_paused_trial_ends_as_if_it_had_not_been(session):
 @pytest.mark.parametrize("objects", [(), (nn.Linear(1, 1), 3)])
 def test_what_has_no_state_is_refused(objects, session):
     session("begun")
-    with pytest.raises(InvalidParameterError, match="has state_dict and load_state"):
+    with pytest.raises(InvalidParameterError, match="with state_dict and load_state"):
         TrialState(*objects)
 
 
