@@ -64,8 +64,9 @@ HOMES = (
 
 # They take longest: begun first, none of them is still running when all else is done.
 LONG = (
-    "tests/integrations/dask/test_slurm.py",
+    "tests/integrations/dask/",
     "tests/integrations/optuna/test_processes.py",
+    "tests/integrations/optuna/test_sqlite_lock.py",
     "tests/test_notebooks.py",
     "tests/integrations/sklearn/test_processes.py",
     "tests/cli/test_sweep",

@@ -82,6 +82,7 @@ def test_a_search_outlives_its_jobs_and_the_controller(
     assert (Counter(noted()) - told).total() <= 2  # in training as jobs were cancelled
 
 
+@pytest.mark.slow
 def test_the_script_of_the_guide(slurm_cluster, environment, tmp_path):
     page = (ROOT / "docs" / "clusters.md").read_text()
     [script] = re.findall(r"^```\n(# search\.py\n.*?)^```$", page, re.DOTALL | re.M)
