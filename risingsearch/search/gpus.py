@@ -224,7 +224,7 @@ class GpuPool(SingleProcesses):
             initargs=(os.getpid(),),
         )
         with _STARTING, _set(self._slots.variables[slot]):
-            worker.submit(int)  # a process is started with its first job
+            self._first[slot] = worker.submit(int)  # with which the process is started
         return worker
 
 

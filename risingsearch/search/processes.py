@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from multiprocessing import get_start_method, parent_process
 from typing import Any
 
+from risingsearch.errors import SetupError
+
 POLL_SECONDS = 1.0
 """Seconds between two looks of a worker whether the process of the search lives."""
 
@@ -62,6 +64,7 @@ class SingleProcesses(Executor):
         self._slots = Slots(variables)
         self._max_workers = len(self._slots.variables)
         self._workers: list[Any] = [None] * self._max_workers
+        self._first: dict[int, Future[int]] = {}  # jobs of the processes, by slot
         self._threads: ThreadPoolExecutor | None = None  # each waits for a worker
 
     @abstractmethod
@@ -98,8 +101,15 @@ class SingleProcesses(Executor):
                 future = self._workers[slot].submit(fn, *args, **kwargs)
             try:
                 result = future.result()
-            except BrokenExecutor:
+            except BrokenExecutor as error:
                 self._workers[slot] = None
+                if slot in self._first and self._first[slot].exception():
+                    msg = (
+                        "a worker process has ended before its first job, with the "
+                        "error that is printed above: what a script does, it does "
+                        "below if __name__ == '__main__', as workers import it"
+                    )
+                    raise SetupError(msg) from error
                 raise
             if getattr(result, "leaves_gpu_unusable", False):
                 self._workers[slot].shutdown(wait=False)
@@ -129,7 +139,7 @@ class OwnProcesses(SingleProcesses):
     def _started(self, slot: int) -> ProcessPoolExecutor:
         parent = None if get_start_method() == "forkserver" else os.getpid()
         worker = ProcessPoolExecutor(1, initializer=end_with_parent, initargs=(parent,))
-        worker.submit(int)  # a process is started with its first job
+        self._first[slot] = worker.submit(int)  # with which the process is started
         return worker
 
 

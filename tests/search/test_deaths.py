@@ -202,7 +202,7 @@ def test_in_an_executor_of_the_caller_a_lost_gpu_ends_the_run(tmp_path):
     ],
 )
 def test_a_process_that_was_forked_after_cuda_began_ends_the_run(tmp_path, error):
-    search = deadly_search(UsesGpu(tmp_path, error), n_jobs=2)
+    search = deadly_search(UsesGpu(tmp_path, error))
     with pytest.raises(SetupError, match=r"give a GpuPool as executor, or call multi"):
         search.run()
 
@@ -321,3 +321,16 @@ def test_nor_does_one_that_starts_when_the_search_has_been_killed(tmp_path, work
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as search:
         search.wait()
         assert search.stdout.read() == b""
+
+
+def test_a_script_that_no_worker_can_import_is_told_how(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from risingsearch import Functions, GpuPool, RisingSearch\n"
+        "pool = GpuPool(max_workers=1)\n"
+        "RisingSearch(Functions(dict, len), [{}], budget=1, executor=pool).run()\n"
+    )
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "0"}
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "SetupError: a worker process has ended before its first job" in done.stderr
