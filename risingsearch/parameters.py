@@ -236,7 +236,7 @@ class Choices(Kind):
     @staticmethod
     def _key(value: Any) -> Any:
         value = plain(value)
-        return type(value), key_of(value)  # 1 is not True
+        return type(value).__name__, key_of(value)  # 1 is not True
 
     @property
     def listed(self) -> Sequence[Any]:

@@ -300,9 +300,12 @@ class Space:
 class Configurations(list[Params]):
     """Configurations drawn from a ``space``, None if they are all that is searched."""
 
-    def __init__(self, drawn: Iterable[Params], space: Space | None) -> None:
+    def __init__(
+        self, drawn: Iterable[Params], space: Space | None, most: int | None = None
+    ) -> None:
         super().__init__(drawn)
         self.space = space
+        self.most = most  # that are tried of the space; None without a limit
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,8 @@ def _candidates(
     )
     candidates, first = with_enqueued(drawn, enqueue, drawn.space)
     check_trainable(cv.estimator, candidates, resource)
-    return Configurations(candidates, drawn.space), first
+    most = None if cv.n_candidates == "auto" else len(candidates)
+    return Configurations(candidates, drawn.space, most), first
 
 
 def _max_epochs(cv: Any, params: Any, folds: Folds, budget: Budget) -> Any:

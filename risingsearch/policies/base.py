@@ -270,7 +270,7 @@ def state_dict(policy: Policy) -> dict[str, Any]:
     """Return a policy's arrays as JSON values; a PolicyError if more of it changes."""
     attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
     held = policy._asdict() | attributes  # type: ignore[attr-defined]
-    for name in held.keys() - _arrays(policy).keys():
+    for name in held.keys() - arrays(policy).keys():
         if name in attributes or not _is_constant(held[name]):
             msg = (
                 f"the policy {type(policy).__name__} holds {name}, a "
@@ -278,13 +278,13 @@ def state_dict(policy: Policy) -> dict[str, Any]:
                 "changes in arrays of numbers"
             )
             raise PolicyError(msg)
-    return {name: _encoded(array) for name, array in _arrays(policy).items()}
+    return {name: _encoded(array) for name, array in arrays(policy).items()}
 
 
 def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     """Put saved arrays back in place, if they are of a policy of this kind and size."""
-    arrays = _arrays(policy)
-    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    known = arrays(policy)
+    shapes = {name: list(array.shape) for name, array in known.items()}
     saved = {name: array["shape"] for name, array in state.items()}
     if saved != shapes:
         msg = (
@@ -293,7 +293,7 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             "kind and size"
         )
         raise RunDirError(msg)
-    for name, array in arrays.items():
+    for name, array in known.items():
         values = [
             float(value) if isinstance(value, str) else value
             for value in state[name]["values"]
@@ -302,7 +302,8 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
         np.put(array, state[name]["indices"], values)
 
 
-def _arrays(policy: Policy) -> dict[str, NDArray[Any]]:
+def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a policy by their names."""
     values = policy._asdict()  # type: ignore[attr-defined]
     return {
         name: x

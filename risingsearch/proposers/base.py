@@ -38,7 +38,8 @@ class Proposer(Protocol):
 
     One that changes as it proposes has ``identity``: JSON that tells it from others.
     One that has a ``propose_early`` like ``propose`` is asked by it for the arms that
-    the policy opens without a proposal.
+    the policy opens without a proposal. One of a space has ``more_slots``, see there,
+    and its live ``candidates``.
     """
 
     def propose(

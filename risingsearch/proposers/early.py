@@ -113,7 +113,8 @@ class EarlyProposer:
         own: Proposer | None = None,
     ) -> None:
         self.own = own
-        self._candidates, self._space, self._rate = candidates, space, rate
+        self.candidates, self._space, self._rate = candidates, space, rate
+        self.more_slots = getattr(own, "more_slots", None)
         self._points: dict[int, NDArray[np.float64]] = {}  # by arm
 
     @property
@@ -157,7 +158,7 @@ class EarlyProposer:
         """Return the rows of arms."""
         for arm in arms.tolist():
             if arm not in self._points:
-                self._points[arm] = self._space.to_unit(self._candidates[arm])
+                self._points[arm] = self._space.to_unit(self.candidates[arm])
         points = [self._points[arm] for arm in arms.tolist()]
         rows = np.reshape(points, (-1, len(self._space.names)))
         return Described.of(self._space.features(rows), self._rate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -38,23 +38,32 @@ class OpenSpaceProposer:
     Arms in training without a score count as mean ones.
 
     ``candidates`` are those of the search, in which what was proposed has taken its
-    place. A budget of few full trainings is shared as it is over a list.
+    place; ``draw(space, n)`` draws more where there are ``n``, and None has no more. A
+    budget of few full trainings is shared as it is over a list.
     """
 
     def __init__(
         self,
         space: Space,
-        candidates: Sequence[Mapping[str, Any]],
+        candidates: list[dict[str, Any]],
         n_trainings: float = math.inf,
+        draw: Callable[[Space, int], Iterable[dict[str, Any]]] | None = None,
     ) -> None:
         self.space = space
         self.candidates = candidates
         self._is_short = n_trainings < FEWEST_TRAININGS
+        self._draw = draw
         self._units: dict[int, tuple[Mapping[str, Any], Floats]] = {}
 
     def policy_params(self) -> dict[str, float]:
         """Return how the default policy shares a budget in an open space."""
         return {} if self._is_short else {"opening_share": 0.2, "later_share": 0.4}
+
+    def more_slots(self, n: int) -> int:
+        """Return how many there are after the first ``n``, drawn if need be."""
+        if self._draw is not None and len(self.candidates) <= n:
+            self.candidates.extend(self._draw(self.space, n))
+        return max(n, min(2 * n, len(self.candidates)))
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Proposal
+from risingsearch.scheduling.ledger import resized
 from risingsearch.scheduling.options import SchedulerOptions
 
 _ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
@@ -131,6 +132,14 @@ class ArmTable:
         self.best_arm: int | None = None  # the first to reach the best score
         self._improved_at = 0  # length of the history at the last new best score
         self._curves: dict[int, list[float]] = {}  # by arm, the score of every epoch
+
+    def resize(self, n: int) -> None:
+        """Have so many arms, of which new ones are unopened."""
+        for name in _ARRAYS:
+            setattr(self, name, resized(getattr(self, name), n))
+        for name in ("last", "best"):
+            setattr(self, name, resized(getattr(self, name), n, math.nan))
+        self.best_epoch = resized(self.best_epoch, n)
 
     def forgive(self, arm: int) -> None:
         """Take back an arm that its failures have retired: it can fail once more."""

@@ -192,9 +192,11 @@ class Decider:
             is_last = arms.history[-1]["arm"] == arm
             reason = CONTINUED if is_last else REVIVED
         parts = self.policy.explain([arm])[0] if is_opened else {}
-        return Decision(
-            job, reason, parts, arms.n_applied if arms.deterministic else None
-        )
+        seen = arms.n_applied if arms.deterministic else None
+        drawn: Any = None  # what was drawn later than the header was written
+        if arm >= self._given.n_arms and not is_opened:
+            drawn = dict(self.proposer.candidates[arm])
+        return Decision(job, reason, parts, seen, params=drawn)
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
@@ -286,7 +288,21 @@ class Decider:
             raise
         arms.start(decision._replace(round=round_))
         self.ledger.reserve(job)
+        if not len(arms.unopened()):
+            self._has_more_slots()
         self._forget()
+
+    def _has_more_slots(self) -> bool:
+        """Add the arms that the proposer of a space has more of, if it has any."""
+        more, n_arms = getattr(self.proposer, "more_slots", None), len(self.arms.busy)
+        n = n_arms if more is None else more(n_arms)
+        self._resize(n)
+        return bool(n > n_arms)
+
+    def _resize(self, n: int) -> None:
+        if n != len(self.arms.busy):
+            for part in (self.arms, self.ledger, self.policy):
+                part.resize(n)
 
     def repeat(self, decision: Decision) -> None:
         """Start a job that was decided before, without deciding it again."""
@@ -416,6 +432,10 @@ class Decider:
             raise RunDirError(msg) from error
 
     def _load(self, state: dict[str, Any]) -> None:
+        n = len(state["arms"]["charged"])
+        while len(self.arms.busy) < n and self._has_more_slots():
+            pass
+        self._resize(n)
         self.ledger.load_state_dict(state["ledger"])
         self._raise_limit()
         self.arms.load_state_dict(state["arms"])
@@ -464,7 +484,8 @@ def _chosen(
         epochs_per_job=given.epochs_per_job,
         proposals=proposer is not None,
     )
-    if chosen.opens_all and not isinstance(proposer, InformedProposer):
+    has_slots = hasattr(proposer, "more_slots")
+    if chosen.opens_all and not (has_slots or isinstance(proposer, InformedProposer)):
         return chosen.name, chosen.parameters, None
     known = policy_info(chosen.name).parameters
     learnt: dict[str, Any] = getattr(proposer, "policy_params", dict)()

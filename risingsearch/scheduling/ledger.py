@@ -173,6 +173,11 @@ class Ledger:
             raise InvalidParameterError(msg)
         self.total += added.amount
 
+    def resize(self, n: int) -> None:
+        """Have so many arms."""
+        for name in _ARRAYS:
+            setattr(self, name, resized(getattr(self, name), n))
+
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON values."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
@@ -184,6 +189,14 @@ class Ledger:
             setattr(self, name, state[name])
         for name in _ARRAYS:
             getattr(self, name)[:] = state[name]
+
+
+def resized(array: Any, n: int, new: float = 0) -> Any:
+    """Return the array with ``n`` elements, those that are added being ``new``."""
+    found = np.full(n, new, dtype=array.dtype)
+    n_known = min(n, len(array))
+    found[:n_known] = array[:n_known]
+    return found
 
 
 def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:

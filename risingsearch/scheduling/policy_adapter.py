@@ -74,6 +74,16 @@ class PolicyAdapter:
         self.policy = policy
         self._error = None
 
+    def resize(self, n: int) -> None:
+        """Have so many arms, those that are added last in the opening order."""
+        before, n_before = base.arrays(self.policy), len(self._arm_at)
+        self._arm_at = np.append(self._arm_at[:n], np.arange(n_before, n))
+        self._place_of = np.argsort(self._arm_at)
+        self.build()
+        for name, array in base.arrays(self.policy).items():
+            both = tuple(map(slice, np.minimum(array.shape, before[name].shape)))
+            array[both] = before[name][both]
+
     @property
     def name(self) -> str:
         """Registered name of the policy, or the name of its class."""

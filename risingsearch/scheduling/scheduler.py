@@ -122,7 +122,7 @@ class Scheduler:
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
         given = SchedulerOptions.among(named)
-        self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
+        self.max_epochs = given.max_epochs
         self.direction, self.max_failures = given.direction, given.max_failures
         self.epoch_costs, self.epochs_per_job = given.epoch_costs, given.epochs_per_job
         self._decider = Decider(given, policy, proposer)
@@ -381,6 +381,11 @@ class Scheduler:
         Its budget may have been extended since. An error changes nothing.
         """
         self._decider.load_state_dict(state)
+
+    @property
+    def n_arms(self) -> int:
+        """Arms that may be opened; those of a space become more as they are used."""
+        return len(self._arms.busy)
 
     @property
     def policy_name(self) -> str:

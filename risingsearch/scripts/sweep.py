@@ -309,7 +309,8 @@ class Sweep(Strict):
         """Return the configurations, each once: first those that are enqueued."""
         drawn = self._different()
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
-        return Configurations(everybody.values(), drawn.space)
+        most = None if self.candidates == "auto" else len(everybody)
+        return Configurations(everybody.values(), drawn.space, most)
 
     @property
     def candidate_space(self) -> Space:

@@ -25,16 +25,17 @@ from risingsearch.scheduling.policy_choice import (
     horizon_and_limit,
     recommended_candidates,
 )
+from risingsearch.search.trainable import Seeds
 from risingsearch.space import PART, Configurations, Space
 
 
 def proposer_of(
-    given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
+    given: Mapping[str, Any], candidates: list[dict[str, Any]], seeds: Seeds
 ) -> Proposer | None:
     """Return the proposer of a search, informed by its earlier searches."""
     own: Any = given["proposer"]
     if own == "auto":
-        own = _auto_proposer(given, candidates)
+        own = _auto_proposer(given, candidates, seeds)
     elif own is not None and not hasattr(own, "propose"):
         msg = f"proposer must be 'auto', None or have a method propose; got {own!r}"
         raise InvalidParameterError(msg)
@@ -44,26 +45,16 @@ def proposer_of(
 
 
 def _auto_proposer(
-    given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
+    given: Mapping[str, Any], candidates: list[dict[str, Any]], seeds: Seeds
 ) -> Proposer | None:
     """Return the proposer for ``policy="auto"`` in random order; None for any other."""
     if given["policy"] != "auto" or not given["shuffle"]:
         return None
-    proposes = choose_policy(
-        "auto",
-        given["budget"],
-        given["max_epochs"],
-        len(candidates),
-        parameters=given["policy_params"],
-        min_epochs=given["min_epochs"],
-        epochs_per_job=given["epochs_per_job"],
-    ).proposes
-    if not proposes:
-        return None
+    sizes = given["budget"], given["max_epochs"], len(candidates)
     if given["space"] is not None and not given["prior"]:
-        sizes = given["budget"], given["max_epochs"], len(candidates)
         horizon, limit = horizon_and_limit(*sizes)
-        own = OpenSpaceProposer(given["space"], candidates, horizon / limit)
+        more = seeds.more_configurations if given["n_candidates"] is None else None
+        own = OpenSpaceProposer(given["space"], candidates, horizon / limit, more)
         if isinstance(given["space"], ShownSpace):
             return own
         enqueued = (candidates[arm] for arm in given["enqueue"])
@@ -71,6 +62,11 @@ def _auto_proposer(
         if rate is None:
             return own
         return EarlyProposer(candidates, given["space"], rate, own)
+    names = "min_epochs", "epochs_per_job"
+    options = {name: given[name] for name in names}
+    params = given["policy_params"]
+    if not choose_policy("auto", *sizes, parameters=params, **options).proposes:
+        return None
     features = encode(candidates)
     return None if features is None else ListProposer(features)
 
@@ -86,6 +82,10 @@ class ShownSpace(Space):
     def description(self) -> dict[str, Any]:
         """All that is known of it."""
         return self._description
+
+    def draw(self, n: int, rng: np.random.Generator) -> Configurations:
+        """Return configurations of which nothing is known."""
+        return Configurations([{} for _ in range(n)], self)
 
     def restored(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return a configuration, with text for the values that JSON cannot hold."""

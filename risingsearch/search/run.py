@@ -248,6 +248,9 @@ def _with_candidates(given: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]
         given["candidates"] = slots_in(given, seeds.of_candidates())
     space = getattr(given["candidates"], "space", given.get("space"))
     given["space"] = space
+    given["n_candidates"] = given["n_candidates"] or getattr(
+        given["candidates"], "most", None
+    )
     candidates = checked_candidates(given["candidates"])
     given["candidates"], given["enqueue"] = with_enqueued(
         candidates, given["enqueue"], space

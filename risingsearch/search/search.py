@@ -72,8 +72,9 @@ class RisingSearch:
     callbacks : sequence of Callback or callable
         They get the facts of every epoch; a function is used as ``on_epoch``.
     n_candidates : int, optional
-        Configurations drawn from a space, each once; by default by the policy's rule,
-        and 500 under a budget in time.
+        Configurations of a space that are tried at most, each once. By default as many
+        are drawn as the policy asks for, 500 under a budget in time; a space that
+        others are proposed in gets as many again whenever all have been opened.
     max_epochs, policy_params, epochs_per_job, min_epochs, max_failures
         See ``Scheduler``.
     deterministic, direction, epoch_costs
@@ -231,7 +232,7 @@ class RisingSearch:
             n_arms=len(self.candidates),
             direction=given["direction"],
             opening_order=order,
-            proposer=proposer_of(given, self.candidates),
+            proposer=proposer_of(given, self.candidates, self._seeds),
             epoch_costs=given["epoch_costs"],
             **options.given() | {"seed": self._seeds.of_policy},
         )

@@ -41,6 +41,7 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json
+from risingsearch.space import Configurations, Space
 
 COST = "cost"
 STDERR = 2
@@ -188,11 +189,18 @@ class Seeds:
         """Return the generator that configurations are drawn with."""
         return np.random.default_rng(self._candidates)
 
+    def more_configurations(self, space: Space, n: int) -> Configurations:
+        """Return as many configurations again where ``n`` have been drawn."""
+        return space.draw(n, np.random.default_rng(_child(self._candidates, n)))
+
     def of_arm(self, arm: int) -> int:
         """Return the seed of an arm, whenever it is opened."""
-        key = (*self._arms.spawn_key, arm)
-        own = np.random.SeedSequence(self._arms.entropy, spawn_key=key)
-        return int(own.generate_state(1)[0])
+        return int(_child(self._arms, arm).generate_state(1)[0])
+
+
+def _child(seeds: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    key = (*seeds.spawn_key, number)
+    return np.random.SeedSequence(seeds.entropy, spawn_key=key)
 
 
 class Task(NamedTuple):
