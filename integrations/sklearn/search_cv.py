@@ -64,9 +64,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Wall-clock seconds for the whole ``fit``, with the refit, for any ``n_jobs``.
         With a ``budget`` too, the one that is used up first ends the search.
     n_candidates : int or "auto", default="auto"
-        Configurations drawn from the space, beside those in a list; ``"auto"`` follows
-        the policy's rule (with ``policy="auto"`` one per epoch of the budget, of which
-        under a half are opened; 500 if the budget is time).
+        Configurations of the space that are tried at most, beside those in a list;
+        ``"auto"`` follows the policy's rule (with ``policy="auto"`` one per epoch of
+        the budget, of which under a half are opened; 500 if the budget is time, and
+        more in a space with distributions).
     max_epochs : int, optional
         Epochs one configuration can use at most; by default the whole budget. If that
         is time, those of a full training: 100 passes over the rows, or all trees or

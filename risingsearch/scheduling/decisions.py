@@ -195,7 +195,8 @@ class Decider:
         seen = arms.n_applied if arms.deterministic else None
         drawn: Any = None  # what was drawn later than the header was written
         if arm >= self._given.n_arms and not is_opened:
-            drawn = dict(self.proposer.candidates[arm])
+            known: Any = self.proposer
+            drawn = dict(known.candidates[arm])
         return Decision(job, reason, parts, seen, params=drawn)
 
     def _wanted(self, arm: int, selected: int) -> int:

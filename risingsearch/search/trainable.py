@@ -198,9 +198,8 @@ class Seeds:
         return int(_child(self._arms, arm).generate_state(1)[0])
 
 
-def _child(seeds: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
-    key = (*seeds.spawn_key, number)
-    return np.random.SeedSequence(seeds.entropy, spawn_key=key)
+def _child(seeds: np.random.SeedSequence, n: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, n))
 
 
 class Task(NamedTuple):

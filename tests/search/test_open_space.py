@@ -5,6 +5,8 @@ import shutil
 import pytest
 from kept_search import CrashError, Rising, crashing, facts
 
+from risingsearch.budget import Budget
+from risingsearch.errors import RunDirError
 from risingsearch.parameters import Interval
 from risingsearch.search.search import RisingSearch
 
@@ -67,3 +69,76 @@ def test_proposals_need_some_opened_arms_but_no_large_budget():
     for budget, proposes in ((15, False), (24, True)):
         result = the_search(None, budget=budget).run()
         assert any(arm.like for arm in result.arms) == proposes
+
+
+def opened(result):
+    return [arm.arm for arm in result.arms if arm.charged]
+
+
+def test_an_extended_search_opens_arms_that_were_not_drawn_at_first(tmp_path):
+    search = the_search(None, budget=20)
+    assert len(search.run().candidates) == 20
+    search.extend(100)
+    whole = search.run()
+    assert len(whole.candidates) == len(whole.arms) == 80
+    assert opened(whole) == list(range(len(opened(whole))))
+    assert len(opened(whole)) > 40
+    assert any(arm.like for arm in whole.arms[40:])
+
+    the_search(tmp_path, budget=20).run()
+    RisingSearch.resume(tmp_path, Rising()).extend(100)
+    for at, keep_state in ((45, True), (70, False), (95, True)):
+        if not keep_state:
+            (tmp_path / "state.json").unlink()
+        part = RisingSearch.resume(tmp_path, Rising(), callbacks=crashing(at))
+        with pytest.raises(CrashError):
+            part.run()
+        part._log.save_state()
+    shown = RisingSearch.saved_result(tmp_path)
+    for arm in opened(shown):
+        assert shown.candidates[arm] == whole.candidates[arm]
+    result = RisingSearch.resume(tmp_path, Rising()).run()
+    assert facts(result) == facts(whole)
+    assert result.candidates == whole.candidates
+
+
+def test_a_state_of_more_arms_is_loaded_as_a_whole_or_not_at_all():
+    extended = the_search(None, budget=20)
+    extended.run()
+    extended.extend(40)
+    extended.run()
+    state = extended.scheduler.state_dict()
+    search = the_search(None, budget=20)
+    ledger = state["ledger"] | {"paid": [1.0, 2.0]}
+    with pytest.raises(RunDirError, match="damaged"):
+        search.scheduler.load_state_dict(state | {"ledger": ledger})
+    assert search.scheduler.n_arms == 20
+    search.scheduler.load_state_dict(state)
+    assert search.scheduler.state_dict() == state
+    assert search.scheduler.n_arms == 40
+
+
+class Costly(Rising):
+    def train(self, state):
+        return super().train(state) | {"cost": 2.0}
+
+
+def test_arms_are_proposed_under_any_budget_and_for_arms_of_one_epoch():
+    budget = Budget(cost=120)
+    costly = RisingSearch(Costly(), SPACE, budget=budget, max_epochs=5, seed=3).run()
+    in_full = the_search(None, budget=30, max_epochs=1).run()
+    for result in (costly, in_full):
+        assert sum(bool(arm.like) for arm in result.arms) > 5
+
+
+def test_a_number_of_candidates_is_the_most_that_are_tried():
+    result = the_search(None, n_candidates=16).run()
+    assert opened(result) == list(range(16))
+    assert sum(bool(arm.like) for arm in result.arms) == 4
+
+
+def test_functions_are_values_of_a_space_in_a_directory(tmp_path):
+    space = SPACE | {"loss": [min, max, the_search]}
+    options = {"budget": 20, "max_epochs": 5, "seed": 0, "run_dir": tmp_path}
+    result = RisingSearch(Rising(), space, **options).run()
+    assert RisingSearch(Rising(), space, **options).result().history == result.history
