@@ -78,28 +78,41 @@ def play(name):
     return arms[arms >= 0]
 
 
-def draw(arms, path):
-    """Draw how far each curve was followed, and in which rounds."""
+def empty_figure():
+    """Return a figure of both curves, in which the epochs of a policy can be drawn."""
     figure = Figure(figsize=(7.2, 3.8))
     top, strip = figure.subplots(2, height_ratios=(4, 1))
     figure.subplots_adjust(0.09, 0.13, 0.98, 0.97, hspace=0.45)
-    for arm, (name, curve) in enumerate(zip(NAMES, two_curves(), strict=True)):
-        n = int((arms == arm).sum())
-        pulls = np.arange(1, PULLS + 1)
-        top.plot(pulls, curve, color=COLOURS[arm], alpha=0.3, lw=1.5)
-        label = f"{name}: {n} of {PULLS} epochs"
-        top.plot(pulls[:n], curve[:n], ".-", color=COLOURS[arm], lw=2.2, label=label)
-        rounds = np.flatnonzero(arms == arm) + 1
-        strip.vlines(
-            rounds, 0.6 - arm, 1.4 - arm, COLOURS[arm], lw=7.6, capstyle="butt"
-        )
+    for curve, colour in zip(two_curves(), COLOURS, strict=True):
+        top.plot(np.arange(1, PULLS + 1), curve, color=colour, alpha=0.3, lw=1.5)
     top.set(xlabel="epochs of the arm", ylabel="score", xlim=(0, PULLS + 1))
-    top.legend(loc="lower right", frameon=False)
     strip.set(xlabel="epochs spent", xlim=(0.5, ROUNDS + 0.5), ylim=(-0.5, 1.5))
     strip.set_yticks([1, 0], NAMES)
     for axes in (top, strip):
         axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw(arms, figure, path):
+    """Draw how far each curve was followed, and in which rounds, for one file."""
+    top, strip = figure.axes
+    drawn = []
+    for arm, (name, curve) in enumerate(zip(NAMES, two_curves(), strict=True)):
+        n = int((arms == arm).sum())
+        pulls = np.arange(1, n + 1)
+        label = f"{name}: {n} of {PULLS} epochs"
+        drawn += top.plot(
+            pulls, curve[:n], ".-", color=COLOURS[arm], lw=2.2, label=label
+        )
+        rounds = np.flatnonzero(arms == arm) + 1
+        low, high = 0.6 - arm, 1.4 - arm
+        drawn.append(
+            strip.vlines(rounds, low, high, COLOURS[arm], lw=7.6, capstyle="butt")
+        )
+    drawn.append(top.legend(loc="lower right", frameon=False))
     figure.savefig(path, dpi=120)
+    for artist in drawn:
+        artist.remove()
 
 
 def told(arms):
@@ -119,12 +132,13 @@ def write_pages(app, config):
     folder.mkdir(parents=True, exist_ok=True)
     index = INDEX.format(number=len(POLICIES))
     families = {family: [] for family in FAMILIES}
+    figure = empty_figure()
     for info in list_policies():
         factory = POLICIES[info.name]
         policy, create = factory.__self__, factory.__name__
         families[policy.__module__.split(".")[2]].append(info)
         arms = play(info.name)
-        draw(arms, folder / f"{info.name}.png")
+        draw(arms, figure, folder / f"{info.name}.png")
         page = PAGE.format(
             **info._asdict() | {"parameters": ", **parameters" * bool(info.parameters)},
             line="=" * len(info.name),

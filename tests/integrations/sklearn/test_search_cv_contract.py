@@ -45,7 +45,10 @@ def fitted(data):
     "search",
     [
         RisingSearchCV(SGDClassifier(), SPACE, budget=4, cv=2),
-        rising(Ridge(), {"alpha": [0.1, 1.0]}, resource="n_samples"),
+        pytest.param(
+            rising(Ridge(), {"alpha": [0.1, 1.0]}, resource="n_samples"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["classifier", "rows"],
 )
