@@ -202,7 +202,7 @@ def budget_within(
 
 
 def checked_timeout(value: object, name: str = "timeout") -> float:
-    """Return seconds as a float, or raise what is wrong."""
+    """Return seconds as a float, or raise an error."""
     return checked_float(f"{name}, in seconds,", value, 0.0, open_low=True)
 
 

@@ -48,7 +48,7 @@ def cut(text: str) -> str:
 
 
 def on_one_line(text: str, longest: int = _SHOWN) -> str:
-    """Return a name that somebody else gave as it can be shown anywhere."""
+    """Return a foreign name as printable text on one line."""
     shown = "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode()
         for one in text
@@ -88,7 +88,7 @@ def is_cost(value: Any) -> bool:
 
 
 def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> int:
-    """Return ``value`` as an int from ``low`` to ``high``, or raise what is wrong."""
+    """Return ``value`` as an int from ``low`` to ``high``, or raise an error."""
     allowed = f"a whole number of at least {low}"
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
@@ -101,7 +101,7 @@ def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> 
 
 
 def checked_seed(value: object) -> int | None:
-    """Return a seed as an int, or None as it is, or raise what is wrong."""
+    """Return a seed as an int, or None as it is, or raise an error."""
     return None if value is None else checked_int("seed", value, 0, LARGEST_SEED)
 
 
@@ -137,7 +137,7 @@ def checked_magnitude(name: str, value: float) -> float:
 
 
 def checked_flag(name: str, value: object) -> bool:
-    """Return ``value`` if it is True or False, or raise what is wrong."""
+    """Return ``value`` if it is True or False, or raise an error."""
     if not isinstance(value, (bool, np.bool_)):
         msg = f"{name} must be True or False; got {shown(value)}"
         raise InvalidParameterError(msg)
@@ -145,7 +145,7 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Return ``value`` if it is one of ``choices``, or raise what is wrong."""
+    """Return ``value`` if it is one of ``choices``, or raise an error."""
     if not isinstance(value, str) or value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
         msg = f"{name} must be one of {allowed}; got {shown(value)}"
@@ -154,7 +154,7 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 
 def checked_range(name: str, value: Any) -> tuple[float, float]:
-    """Return ``value`` as (lowest, highest), or raise what is wrong."""
+    """Return ``value`` as (lowest, highest), or raise an error."""
     try:
         low, high = (float(bound) for bound in value)
     except (TypeError, ValueError, OverflowError):
@@ -166,7 +166,7 @@ def checked_range(name: str, value: Any) -> tuple[float, float]:
 
 
 def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
-    """Return ``value`` as (lowest, highest), both finite, or raise what is wrong."""
+    """Return ``value`` as (lowest, highest), both finite, or raise an error."""
     low, high = checked_range(name, value)
     if not math.isfinite(high - low):
         msg = f"{name} must be finite on both sides; got {shown(value)}"
@@ -187,7 +187,7 @@ def checked_order(
 
 
 def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
-    """Return ``value`` as a list of some of the arms, or raise what is wrong."""
+    """Return ``value`` as a list of some of the arms, or raise an error."""
     arms = list(value) if isinstance(value, Iterable) else [value]
     known = [isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms]
     if not all(known) or len(set(arms)) < len(arms):
@@ -199,7 +199,7 @@ def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
 def checked_array(
     name: str, value: Any, dtype: type | None = float, ndmin: int = 0
 ) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return a new array of numbers, or raise what is wrong."""
+    """Return a new array of numbers, or raise an error."""
     try:
         return np.array(value, dtype=dtype, ndmin=ndmin, order="C")
     except (TypeError, ValueError, OverflowError) as error:

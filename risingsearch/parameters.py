@@ -267,7 +267,7 @@ class Choices(Kind):
         return np.where(np.isnan(places), math.nan, self._middles[self.codes(places)])
 
     def columns(self, places: Places) -> list[Places]:
-        """Return ranks of what has an order, else a column per value."""
+        """Return ranks of ordered values, else a column per value."""
         codes, n = self.codes(places), len(self.values)
         if n == 1:
             return []

@@ -10,7 +10,7 @@ from risingsearch.errors import InvalidParameterError
 
 
 def checked_path(name: str, value: Any) -> Path:
-    """Return a path, or raise what is wrong."""
+    """Return a path, or raise an error."""
     if isinstance(value, str | os.PathLike):
         with suppress(TypeError):  # a path of bytes
             path = Path(value)

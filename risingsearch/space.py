@@ -45,7 +45,7 @@ class Coordinate:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """What decides if it applies, with the part."""
+        """Parameters that decide if it applies, with the part."""
         return self.needs if self.part is None else (PART, *self.needs)
 
     def is_active(self, values: Mapping[str, Any]) -> bool:

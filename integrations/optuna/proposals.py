@@ -20,7 +20,7 @@ from risingsearch.space import Coordinate, Space
 
 
 class ModelSampler(RandomSampler):
-    """Proposes arms by the model of a space, and draws what it does not know."""
+    """Proposes arms by the model of a space, and draws the other parameters."""
 
     # Draws depend on the seed, the number of the trial and the name of the parameter:
     # they are the same in every process, and in a study that was taken up again.
@@ -90,7 +90,7 @@ def inferred(opened: OpenedArms) -> Space:
 def _condition(
     name: str, parents: Sequence[str], arms: Sequence[Mapping[str, Any]]
 ) -> _Unless | None:
-    """Return what tells the arms with a parameter from those without, if any are."""
+    """Return the condition that the arms with a parameter meet, if any differ."""
     for parent in parents:
         values: tuple[set[Any], set[Any]] = set(), set()
         for params in arms:

@@ -384,7 +384,7 @@ class RisingSampler(BaseSampler):
         return len(trials)
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
-        """Queue what is due, or stop where nothing ever will be; return if either."""
+        """Queue the next job, or stop if none will follow; return if either."""
         due = replica.next_trial()
         if due is not None:
             study.add_trial(due)

@@ -42,7 +42,7 @@ class OpenTrial:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether it is not known yet what it trains."""
+        """Whether its configuration is not known yet."""
         return self.slice.n_epochs is None
 
     @property
@@ -63,10 +63,10 @@ class StudyReplica:
     # The truth is the list of trials in the storage. Their numbers are the order that
     # all processes agree on; each trial carries the epochs that were reserved for it.
     # The budget is never exceeded: a trial trains only if its own epochs, and all that
-    # the trials of smaller numbers can still be charged, fit into it. What a trial can
-    # be charged never grows: first all that an arm can get, then what was decided, then
-    # what it has trained. So what was enough when the last trial began is enough at the
-    # end.
+    # the trials of smaller numbers can still be charged, fit into it. The charge of a
+    # trial never grows: first all that an arm can get, then the decided epochs, then
+    # the trained ones. So a budget that was enough when the last trial began is enough
+    # at the end.
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class StudyReplica:
         self._told: set[int] = set()  # trials told before the storage knows their end
 
     def sync(self, trials: Sequence[FrozenTrial]) -> None:
-        """Record what has happened since; ``trials`` are all, by number."""
+        """Record the events since; ``trials`` are all, by number."""
         for number, opened in self._open.items():
             opened.trial = trials[number]
         self._trials = trials
@@ -222,7 +222,7 @@ class StudyReplica:
             self.finish(self._trials[number], TrialState.PRUNED, None)
 
     def _start(self, slice_: TrialSlice, n_epochs: int | None) -> Job | None:
-        """Start what was decided; None where the arm is busy or cannot be paid."""
+        """Start the decided job; None if the arm is busy or cannot be paid."""
         if n_epochs == 0:
             return None
         index = self._index.get(slice_.arm)
@@ -336,7 +336,7 @@ class StudyReplica:
         return any(o.is_waiting and o.heard <= since for o in self._open.values())
 
     def next_trial(self) -> FrozenTrial | None:
-        """Return the trial to be queued that trains what is due; None if nothing is."""
+        """Return the trial to be queued for the next job; None without one."""
         job = self.scheduler.peek()
         if job is None:
             return None
@@ -425,7 +425,7 @@ class StudyReplica:
         return self._open_arm(number, None, opened.job.n_epochs)
 
     def undecided_before(self, number: int) -> bool:
-        """Whether a trial that came first may still give back what it has reserved."""
+        """Whether an earlier trial may still return reserved epochs."""
         return any(
             i < number and o.is_undecided and o.trial.state == TrialState.RUNNING
             for i, o in self._open.items()

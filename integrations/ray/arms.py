@@ -66,7 +66,7 @@ class Arms:
         self._note(opened)
 
     def begin(self) -> None:
-        """Ask for what is due, of an arm that has its trial."""
+        """Ask for the next job of an arm that has its trial."""
         job = self.scheduler.ask()
         assert job is not None
         self._begin(job)

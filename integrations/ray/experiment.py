@@ -49,7 +49,7 @@ NONE_BY_ITSELF = -1
 
 
 class Experiment:
-    """Tells the scheduler what trials do, and Ray what they are to do."""
+    """Reports trials to the scheduler, and its decisions to Ray."""
 
     # Every trial is added as paused, so that Ray starts none that was not chosen. A
     # slice is told when its last result comes in, before its checkpoint is saved.
@@ -152,7 +152,7 @@ class Experiment:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
     def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        """Record a result, and return what the trial is to do."""
+        """Record a result, and return the next decision for the trial."""
         if self.metric not in result:
             return CONTINUE
         slice_ = self.arms.slices.get(trial.trial_id)
@@ -346,7 +346,7 @@ class Experiment:
                 self._stop(self.trials[trial_id])
 
     def _finish(self) -> None:
-        """Let the experiment end: what is paused would keep it running."""
+        """Let the experiment end: paused trials would keep it running."""
         self._teller.follow(done=True)
         self.controller.search_alg.set_finished()
         for trial in self.trials.values():

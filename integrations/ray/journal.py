@@ -100,7 +100,7 @@ def reported(result: Mapping[str, Any]) -> Result:
 
 
 def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
-    """Let a restored trial have reported what was told, if Ray does not know it."""
+    """Let a restored trial have reported recorded results that Ray lacks."""
     # What an unfinished trial has reported beyond the journal is trained again.
     metadata = trial.run_metadata
     stamps = [stamp_of(result) for result in results]

@@ -169,7 +169,7 @@ def _of_scikit_learn(estimator: Any) -> bool:
 
 
 def _bad_callback(callbacks: Any) -> str:
-    """Return which callback would not do over several calls what it does in one."""
+    """Return the callback that behaves differently over several calls."""
     if isinstance(callbacks, Mapping):
         callbacks = callbacks.values()
     several = isinstance(callbacks, Iterable)

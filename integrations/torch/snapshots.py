@@ -181,7 +181,7 @@ def _restored_container(
 
 
 def has_state(held: Any) -> bool:
-    """Whether an object has a state to be saved, besides what it is built of."""
+    """Whether an object has a state to be saved, besides its parts."""
     if isinstance(held, (*GENERATORS, DataLoader)):
         return True
     has_both = hasattr(held, "state_dict") and hasattr(held, "load_state_dict")

@@ -166,7 +166,7 @@ def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
 
 
 def _attributes(held: Any) -> list[Any]:
-    """Return what an object holds; nothing for those of the standard library."""
+    """Return an object's attributes; none for those of the standard library."""
     if isinstance(held, MethodType | BuiltinMethodType):
         return [held.__self__]
     if isinstance(held, partial):

@@ -1,7 +1,7 @@
 """``risingsearch demo``: a search compared with those of other tools, by epochs.
 
-Every search has the same generated points, space and epochs. What it trains and scores
-is counted inside the models, with every trainer.
+Every search has the same generated points, space and epochs. Training and scoring
+are counted inside the models, with every trainer.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def run(search: str, seed: int) -> DemoRun:
-    """Run a search, and return what its models have counted."""
+    """Run a search, and return the counts of its models."""
     problem, log = load(), DemoRun(search, seed)
     Classifier.problem, Classifier.log, Classifier.tried = problem, log, set()
     begin = time.perf_counter()

@@ -99,7 +99,7 @@ def imported(
     max_epochs: int | None,
     regex: str | None = None,
 ) -> dict[str, Any]:
-    """Return the sweep that a file of W&B describes, and note what was chosen."""
+    """Return the sweep that a file of W&B describes, with notes on choices made."""
     from risingsearch.scripts.sweep import checked_sweep
     from risingsearch.scripts.trainable import FIELDS
 

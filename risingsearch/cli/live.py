@@ -128,7 +128,7 @@ class LiveRun:
         return self._importances[1]
 
     def _rest(self, begun: float) -> None:
-        """Keep what is done at every change to a small share of a core."""
+        """Limit the work after each change to a small share of a core."""
         now = time.monotonic()
         self._next = max(self._next, now) + REST * (now - begun)
 

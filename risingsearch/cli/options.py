@@ -91,13 +91,13 @@ def amount(text: str, sign: str = "") -> float | Budget:
 
 
 class Increase(NamedTuple):
-    """A budget that is given as what is added to it."""
+    """A budget as the amount to be added to it."""
 
     amount: float | Budget
 
 
 def budget_or_increase(text: str) -> float | Budget | Increase:
-    """Return a budget, or with a plus sign what is added to one."""
+    """Return a budget, or with a plus sign the amount to be added to one."""
     return Increase(amount(text, "+")) if text.startswith("+") else amount(text)
 
 
@@ -131,7 +131,7 @@ def check_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say what is wrong with a file that cannot be written."""
+    """Return the error about a file that cannot be written."""
     if path.is_dir():
         msg = f"{path} cannot be written (it is a folder): name a file"
         raise InvalidParameterError(msg)

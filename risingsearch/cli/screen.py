@@ -105,7 +105,7 @@ def _counts(result: SearchResult) -> str:
 
 
 def _arms(result: SearchResult, width: int, room: int) -> Table:
-    """Return a table of the arms that were opened: when each trained, what it got."""
+    """Return a table of the opened arms: when each trained, and its scores."""
     opened = sorted(  # the best, those in training, then the most trained
         (arm for arm in result.arms if arm.charged),
         key=lambda arm: (

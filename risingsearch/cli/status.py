@@ -47,7 +47,7 @@ class RunView:
         self.look()
 
     def look(self) -> None:
-        """Read what is new."""
+        """Read the new lines."""
         from risingsearch.storage.run_directory import understood
 
         self.status: RunStatus | None = self.reader.read()

@@ -200,7 +200,7 @@ def _resume(arguments: argparse.Namespace) -> None:
 
 
 def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
-    """Return the trackers that a sweep names, or raise what is missing for them."""
+    """Return the trackers that a sweep names, or raise an error."""
     from risingsearch.integrations import trackers
 
     kinds = {

@@ -1,4 +1,4 @@
-"""Click logs: what was shown when, and whether it was clicked."""
+"""Click logs: the article shown at each time, and its clicks."""
 
 import math
 import reprlib
@@ -47,7 +47,7 @@ def click_log(source: Any) -> ClickLog:
     Raises
     ------
     InvalidParameterError
-        If the log is empty or an entry is not what it should be.
+        If the log is empty or an entry is invalid.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
 
 
 def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
-    """Return ``noise`` for means in a range, or raise what is wrong with it."""
+    """Return ``noise`` for means in a range, or raise an error."""
     if isinstance(noise, str):
         noise = make_noise(noise)
     elif not isinstance(noise, Noise):

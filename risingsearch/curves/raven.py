@@ -94,7 +94,7 @@ def logistics(
     """Warehouses: a hundred arms, a third of them redrawn every 5,000 rounds.
 
     At first means and standard deviations rise linearly over the arms, so that the best
-    arm is also the noisiest. What is redrawn is uniform in the standard deviation,
+    arm is also the noisiest. Redrawn arms are uniform in the standard deviation,
     not in the variance. The paper plays 50,000 rounds, 50 times, all policies on the
     same path of the arms.
 

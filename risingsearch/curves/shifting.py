@@ -1,4 +1,4 @@
-"""Shifting arms: seven ways in which rewards cease to be what they were.
+"""Shifting arms: seven ways in which rewards change.
 
 The scenarios of table 1 of the RAVEN-UCB paper, which defines them without any number:
 ranges, rounds and laws are ours. Restless, with normal rewards, measured against the

@@ -27,7 +27,7 @@ def write_comparison(
 ) -> Path:
     """Write one HTML file about several searches, side by side.
 
-    ``docs/results.md`` says what it holds.
+    ``docs/results.md`` lists its parts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the epochs went, and what they bought: two figures of one search.
+"""Allocation of epochs, and learning curves: two figures of one search.
 
 Both read the rows of ``SearchResult.history``, one per epoch in the order told, and
 draw with a handful of artists, so ten thousand epochs stay fast. The colours can be

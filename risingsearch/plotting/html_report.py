@@ -1,6 +1,6 @@
 """A page about a search: one HTML file that needs nothing else, not even a network.
 
-The page's text, style and program are files in ``page``. What a user has written
+The page's text, style and program are files in ``page``. Text of a user
 reaches them in two ways only: escaped for HTML, or as JSON that cannot end its element.
 The page's own policy refuses every other program, and every request.
 """
@@ -71,9 +71,9 @@ def write_report(
     settings: Mapping[str, Any] | None = None,
     space: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write one HTML file about a search: where its epochs went, what they bought.
+    """Write one HTML file about a search: its epochs, curves, arms and costs.
 
-    ``docs/results.md`` says what it holds. It can be mailed and opened anywhere. The
+    ``docs/results.md`` lists its parts. It can be mailed and opened anywhere. The
     same result gives the same bytes.
 
     Parameters

@@ -1,6 +1,6 @@
-"""How much each parameter matters: what is lost in prediction without knowing it.
+"""Importance of each parameter: the loss of prediction without it.
 
-``docs/results.md`` says what is predicted, and how an importance is to be read. It is
+``docs/results.md`` explains the prediction and the reading of an importance. It is
 leave-one-covariate-out importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman,
 "Distribution-free predictive inference for regression", JASA 113, 2018); its interval
 comes from a bootstrap over the arms.

@@ -1,4 +1,4 @@
-"""Parts of the pages about searches, as HTML: what it took, and what mattered."""
+"""Parts of the pages about searches, as HTML: costs, and parameters that matter."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ def _full(
 
 
 def cost_section(rows: Sequence[Cost], most: int) -> str:
-    """Return a table of what was spent beside what full training would have cost."""
+    """Return a table of the cost, beside that of full training."""
     spent, opened, *_ = rows
     each = "1 epoch" if most == 1 else f"{most:,} epochs"
     note = (

@@ -16,7 +16,7 @@ from risingsearch.proposers.open_space import normal_scores
 EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""
 EXPECTED_NO_MORE = 8.0
-"""The same, where what is seen agrees better: of few arms, some do so by chance."""
+"""The same for a better agreement: of few arms, some agree by chance."""
 SHARPNESS = 4.0
 """Power of its agreement by which a search counts."""
 FEWEST_TRUST = 0.3
@@ -107,7 +107,7 @@ class PriorProposer:
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
-        """Return what this search's own scores propose."""
+        """Return the proposal by the scores of this search."""
         return None if self.own is None else self.own.propose(opened, unopened, rng)
 
     def propose_beforehand(

@@ -27,7 +27,7 @@ class Opened(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A configuration for the arm that the policy opens, in place of its own."""
+    """A configuration for the arm that the policy opens, in place of the drawn one."""
 
     params: Mapping[str, Any]
     like: tuple[int, ...] = ()  # the opened arms that it resembles

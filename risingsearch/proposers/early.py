@@ -131,7 +131,7 @@ class EarlyProposer:
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
-        """Return what this search's own scores propose."""
+        """Return the proposal by the scores of this search."""
         return None if self.own is None else self.own.propose(opened, unopened, rng)
 
     def propose_early(

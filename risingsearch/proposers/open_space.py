@@ -67,7 +67,7 @@ class OpenSpaceProposer:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells it from other proposers, as JSON."""
+        """Identity among proposers, as JSON."""
         return {"proposer": "open-space", "space": self.space.description}
 
     def propose(
@@ -206,7 +206,7 @@ def rows_of(opened: Opened, rng: np.random.Generator) -> Rows:
 
 
 def standardised(scores: Floats) -> Floats:
-    """Return scores of mean 0 and deviation 1, without what has diverged."""
+    """Return scores of mean 0 and deviation 1, without diverged ones."""
     middle = float(np.median(scores))
     kept = np.maximum(scores, 2.0 * middle - float(scores.max())) - middle
     kept /= float(np.abs(kept).max()) or 1.0
@@ -225,7 +225,7 @@ def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Told(NamedTuple):
-    """What a process is fitted to."""
+    """Scores that a process is fitted to."""
 
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
@@ -295,7 +295,7 @@ class Process(NamedTuple):
         return found
 
     def known(self, told: Told) -> Known:
-        """Return it with what it was told."""
+        """Return it with the scores so far."""
         covariance = self.between(told.at, told.at)
         covariance.flat[:: len(covariance) + 1] += self.noise
         whitening = np.linalg.inv(np.linalg.cholesky(covariance))

@@ -1,1 +1,1 @@
-"""Who trains next, within a budget: no model, no disk, no clock."""
+"""Scheduler: which arm trains next, within a budget: no model, no disk, no clock."""

@@ -213,7 +213,7 @@ class Decider:
     # --------------------------------------------------------------------- proposals
 
     def _proposed(self, arm: int) -> tuple[int | Proposal, bool]:
-        """Return what to open for the selected arm, and whether it is for a prior."""
+        """Return the arm or proposal to open, and whether a prior chose it."""
         proposer = self.proposer
         if proposer is None or self.arms.charged[arm] or arm in self.arms.enqueued:
             return arm, False

@@ -95,7 +95,7 @@ def end_left_over(home: Path) -> None:
 
 
 def end_all(token: str) -> None:
-    """Terminate all that carry a token, also what is started meanwhile."""
+    """Terminate all processes that carry a token, also new ones."""
     deadline = time.monotonic() + PATIENCE
     while found := list(_carriers(token)):
         end(found, deadline)
@@ -219,7 +219,7 @@ class Script:
             time.sleep(POLL_EVERY)
 
     def pause(self) -> None:
-        """Stop the command and its children, except those in sessions of their own."""
+        """Stop the command and its children, except those in other sessions."""
         self._signal_group(signal.SIGSTOP)
 
     def resume(self) -> None:

@@ -15,7 +15,7 @@ SCORE, EPOCH = "score", "epoch"
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()]\w)"
 )
-"""What sets the colour of text, or moves the cursor, in a terminal."""
+"""Escape sequences of a terminal: colour, cursor."""
 _OBJECT = re.compile(r'\{\s*"')
 _NUMBER = (
     r"(?:[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?)(?!\w)))"
@@ -193,7 +193,7 @@ def without_escapes(line: str) -> str:
 
 
 def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
-    """Yield the numbers that are found if what is before them is matched lazily."""
+    """Yield the numbers of a pattern whose text before them is matched lazily."""
 
     def lazily(quantifier: re.Match[str]) -> str:
         is_greedy = quantifier[1] and not quantifier[2]

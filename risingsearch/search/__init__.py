@@ -1,1 +1,1 @@
-"""Searches over anything trainable: run jobs, keep what they produce, resume."""
+"""Searches over anything trainable: run jobs, keep their results, resume."""

@@ -141,7 +141,7 @@ class CallbackList:
                 self.ends(save_best)
 
     def follow(self, *, done: bool) -> None:
-        """Tell what is new, where another library runs the search; its end once."""
+        """Report new epochs if another library runs the search, and its end once."""
         if self._has_ended:
             return
         if not self._is_telling:

@@ -19,7 +19,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.search.processes import SingleProcesses, end_with_parent
 
 MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-"""Variables by which NVIDIA's and AMD's runtimes are told what they may see."""
+"""Variables that limit the devices visible to NVIDIA's and AMD's runtimes."""
 LISTING = ("nvidia-smi", "-L")
 LONGEST = 60.0  # seconds that it may take
 MOST_WORKERS = 1000
@@ -176,7 +176,7 @@ class GpuPool(SingleProcesses):
     A worker sees its GPUs alone, by ``CUDA_VISIBLE_DEVICES``. CUDA reads that variable
     once in every process, where it is first used, so a worker has it from its first
     instruction to its last; it is set in this process while the worker starts, and then
-    is what it was. What may be seen here is shared out: the devices that the variable
+    restored. Workers share the visible devices: those that the variable
     names, or those that ``nvidia-smi -L`` lists. On AMD it is ``HIP_VISIBLE_DEVICES``.
 
     Parameters

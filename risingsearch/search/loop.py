@@ -520,7 +520,7 @@ class Loop:
             self._unfinished += reversed(jobs)
 
     def _abandon(self) -> None:
-        """Wait no longer for what is in flight; what is back is recorded."""
+        """Stop waiting for jobs in flight; record finished ones."""
         with sigint_deferred():
             for future in list(self._futures):
                 back = future.done() and not future.cancelled()

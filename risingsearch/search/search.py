@@ -377,7 +377,7 @@ class RisingSearch:
         still in flight are recorded then. Without an executor, Ctrl-C stops at the end
         of the epoch in training, and nothing is lost; a second one does not wait. With
         an executor, or at the second, the jobs in flight are trained again by the next
-        ``run``, and charged once. After Ctrl-C ``result`` returns what was found.
+        ``run``, and charged once. After Ctrl-C ``result`` returns the result so far.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class RisingSearch:
         SearchFailedError
             If no arm has had a finite score; the first failure is the cause. Ten arms
             that have failed, and none that has not, end a run; the next tries others.
-            Or if the executor died; its ``result`` holds what was found before.
+            Or if the executor died; its ``result`` holds the result so far.
         SetupError
             If the trainable says that no arm can be trained as things are.
         """
@@ -432,7 +432,7 @@ class RisingSearch:
 
         Each resumes from its last checkpoint in the ``run_dir``; without one it trains
         again from its first epoch, which is not charged. One more failure retires it
-        again. What its failures have cost stays charged, also to its ``max_epochs``.
+        again. Its failed epochs stay charged, also to its ``max_epochs``.
         """
         statuses = self.scheduler.statuses()
         failed = [arm for arm, status in enumerate(statuses) if status == "failed"]

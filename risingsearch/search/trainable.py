@@ -63,7 +63,7 @@ class Trainable(Protocol):
     in cost the mapping has a ``"cost"`` too, what the epoch has cost.
 
     ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several
-    epochs in one call: it returns what ``train`` would return of each, or fewer at the
+    epochs in one call: it returns the results of ``train`` for each, or fewer at the
     end.
 
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
@@ -264,7 +264,7 @@ class Workers(ABC):
         """Start a job, as ``run_task`` would run it."""
 
     def rest(self) -> None:  # noqa: B027, most keep nothing
-        """Release what is kept between jobs: no more of them come for now."""
+        """Release resources kept between jobs, when no job follows soon."""
 
 
 class InProcess(Workers):
@@ -328,7 +328,7 @@ def run_from(
 
 
 class _JobRun:
-    """Trains the epochs of one job, and holds what they have brought so far."""
+    """Trains the epochs of one job, and holds their results so far."""
 
     def __init__(self, trainable: Any, task: Task) -> None:
         self.clock = _Clock()
@@ -378,7 +378,7 @@ class _JobRun:
 
     @contextmanager
     def limited(self, n_epochs: int) -> Iterator[None]:
-        """End this process if epochs take too long; what they do then is printed."""
+        """End this process, with a traceback, if epochs take too long."""
         task = self._task
         late = max(0.0, task.deadline - time.time()) + task.grace
         seconds = min(task.epoch_timeout * n_epochs, late)
@@ -452,7 +452,7 @@ class _JobRun:
 
 
 class _Clock:
-    """Adds up the seconds inside ``with``, or what was counted instead of them."""
+    """Sum of the seconds inside ``with``, or of counts in their place."""
 
     def __init__(self) -> None:
         self.total = 0.0
@@ -538,7 +538,7 @@ def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
 
 
 def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
-    """Raise where an epoch does not say what it has cost."""
+    """Raise if an epoch reports no cost."""
     if not is_cost(metrics.get(COST)):
         msg = (
             "the budget is a cost, so train must return a mapping with 'score' and "

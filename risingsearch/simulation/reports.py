@@ -160,7 +160,7 @@ def recorded_report(
 
 
 def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a table: policies by what they find, budget by budget."""
+    """Yield the lines of a table: policies by their score, budget by budget."""
     rows, digits = report["rows"], _score_digits(report["best"], report["typical"])
     width = max(len(row["policy"]) for row in rows)
     minimize = report["direction"] == "minimize"

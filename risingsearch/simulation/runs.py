@@ -192,7 +192,7 @@ def simulate(
 def checked_checkpoints(
     checkpoints: int | Sequence[int] | None, horizon: int
 ) -> NDArray[np.int64]:
-    """Return the rounds to note, or raise what is wrong with them."""
+    """Return the rounds to note, or raise an error."""
     if checkpoints is None:
         return np.array([horizon], dtype=np.int64)
     if isinstance(checkpoints, Integral):

@@ -122,7 +122,7 @@ def kind_of(mode: int) -> str:
 
 
 def check_regular_file(path: Path) -> None:
-    """Raise an OSError that names what is in the place of a file."""
+    """Raise an OSError that names the object in the place of a file."""
     mode = path.lstat().st_mode
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, f"it is {kind_of(mode)} and must be a file")

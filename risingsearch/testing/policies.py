@@ -235,7 +235,7 @@ class _Run:
             )
 
     def bring_back(self, pulls: _Pulls) -> None:
-        """Tell the rewards of pulls in flight, or what is left of them."""
+        """Tell the rewards of pulls in flight, or of the rest of them."""
         t, arm, n = pulls
         cut_short = self.mishaps and self.fate.random() < 0.2
         if cut_short:

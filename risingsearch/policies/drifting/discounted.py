@@ -315,7 +315,7 @@ def window_pair(policy: FDSWTS, arm: int) -> tuple[float, float]:
 
 
 def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
-    """Draw from both posteriors of the arm, and return what ``combine`` makes of it."""
+    """Draw from both posteriors of the arm, and return them by ``combine``."""
     a, b = discounted_pair(policy, arm)
     first = beta_draw(a, b, rng)
     a, b = window_pair(policy, arm)

@@ -19,7 +19,7 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 
 class Windowed(NamedTuple):
-    """What the four are made of; a subclass selects and explains."""
+    """Shared state of the four; a subclass selects and explains."""
 
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)

@@ -162,7 +162,7 @@ class WLSOptimisticTS(NamedTuple):
 
 
 def faded(decay: float, rounds: float) -> float:
-    """Return the weight of what is so many rounds old; 1 for what is yet to come."""
+    """Return the weight of a reward by its age in rounds; 1 for future ones."""
     return math.pow(decay, max(0.0, rounds))
 
 

@@ -200,7 +200,7 @@ class REdUCB(NamedTuple):
 
 
 def r_ed_noise(policy: REdUCB, t: int) -> float:
-    """Return what all bonuses of a round have in common: sigma and the exploration."""
+    """Return the common factor of all bonuses of a round: sigma and exploration."""
     level = policy.exploration
     if math.isnan(level) and policy.alpha > 0.0:
         level = 10.0 * (policy.alpha * math.log(t))

@@ -21,7 +21,7 @@ from risingsearch.policies.shared.rewards import (
 
 
 class AdaptiveWindows(NamedTuple):
-    """What both are made of; a subclass selects."""
+    """Shared state of both; a subclass selects."""
 
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)

@@ -35,7 +35,7 @@ def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
 
 
 def checked_models(models: Any) -> Floats:
-    """Return ``models`` as an array, or raise what is wrong."""
+    """Return ``models`` as an array, or raise an error."""
     try:
         table = np.asarray(models, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-r"""What policies keep of an arm's rewards: means, variances, sums and their noise.
+r"""Statistics of an arm's rewards: means, variances, sums and their noise.
 
 Rewards are brought to the unit interval where a formula lives there. Of prefix sums any
 window is a difference of two, and appending costs the same after a million pulls.
@@ -143,7 +143,7 @@ def noise_scale(sigma: float, residual: Floats) -> float:
 def is_claimed(
     available: Bools, pulls_left: Ints, pulls: Ints, horizon: Floats
 ) -> bool:
-    """Return whether the arms in flight could use up what is left of the horizon."""
+    """Return whether the arms in flight could use up the rest of the horizon."""
     # Training another would take from them, and they were the better choices.
     claimed = 0
     for i in range(len(pulls)):

@@ -1,4 +1,4 @@
-"""UCB1: the mean of an arm, and a bonus for what is uncertain."""
+"""UCB1: the mean of an arm, and a bonus for its uncertainty."""
 
 from __future__ import annotations
 

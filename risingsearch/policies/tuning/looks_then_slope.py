@@ -157,7 +157,7 @@ class LooksThenSlope(NamedTuple):
         count_rungs(self.reached, self.r1, n - 1, n)
 
     def slice_length(self, arm: int) -> int:
-        """Return the pulls missing of a look or to a rung, or a quarter of its own."""
+        """Return the pulls missing to a look or rung, or a quarter of those so far."""
         return int(next_goal(self, arm) - self.pulls[arm])
 
     def proposing(self) -> bool:

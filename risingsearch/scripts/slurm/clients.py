@@ -141,7 +141,7 @@ def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
 
 
 def _is_silence(said: str, arguments: Sequence[str]) -> bool:
-    """Whether a message, apart from what was asked, says that it was not reached."""
+    """Whether a message, apart from the request, says that it was not reached."""
     for argument in arguments:
         given = argument.rpartition("=")[2]
         said = re.sub(rf"(?<!\w){re.escape(given)}(?!\w)", "", said) if given else said
