@@ -1,24 +1,27 @@
 """Draw the README's picture, on light ground and on dark.
 
-It is the search of the demo with seed 0: ``python -m benchmarks.demo.readme``.
+It is the search of the demo with one seed: ``python -m benchmarks.demo.readme``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from benchmarks.demo.pauses import plot_pauses
 from risingsearch.cli.demo import OWN, run
-from risingsearch.plotting import plot_allocation
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
+SEED = 2
 DARK = "#0D1117"
 TEXT = "#C9D1D9"
+WINNER, RIVAL, OTHER = "#D55E00", "#56B4E9", "#8C959F"
 GROUNDS = {
     "light": {},
     "dark": {
@@ -27,34 +30,72 @@ GROUNDS = {
         **dict.fromkeys(("xtick.color", "ytick.color"), TEXT),
     },
 }
-DPI = 80  # as wide as the text of a page
+DPI = 100  # 800 pixels wide: letters are still read at half of that
 
 
 def main() -> None:
     """Run the search, and draw it twice."""
-    result = run(OWN, seed=0).result
+    history = run(OWN, SEED).result.history
+    arms, scores = np.array(history["arm"]), np.array(history["score"])
     for ground, style in GROUNDS.items():
-        with mpl.rc_context(style):
-            figure = one_search(result)
+        with mpl.rc_context({"font.size": 16, **style}):
+            figure = Figure(figsize=(8.0, 5.6), layout="constrained")
+            draw(figure.subplots(), arms, scores)
             figure.savefig(FOLDER / f"search-{ground}.png", dpi=DPI)
 
 
-def one_search(result: Any) -> Figure:
-    """Draw which model trained when, beside the curves of the best ones."""
-    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    labels = {arm: describe(params) for arm, params in enumerate(result.candidates)}
-    options: dict[str, Any] = {"labels": labels, "metric": "accuracy"}
-    plot_allocation(result.history, ax=left, **options)
-    left.set_title("Where the epochs went (star: best)", loc="left", fontsize="medium")
-    plot_pauses(result.history, ax=right, **options)
-    return figure
+def draw(ax: Axes, arms: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    """Draw the winner, its rivals and all others over the epochs of the search."""
+    best = int(np.argmax(scores))
+    lengths = np.bincount(arms)
+    for arm in np.flatnonzero(lengths):
+        rows = np.flatnonzero(arms == arm)
+        if arm == arms[best]:
+            continue
+        color = RIVAL if len(rows) >= 8 else OTHER
+        _curve(ax, rows, scores, color, 2.0)
+    rows = np.flatnonzero(arms == arms[best])
+    _curve(ax, rows, scores, WINNER, 4.0)
+    stretches = _stretches(rows)
+    longest = int(np.argmax([b[0] - a[-1] for a, b in pairwise(stretches)]))
+    pause = (stretches[longest][-1], stretches[longest + 1][0])
+    _label(ax, "opened", (rows[0], scores[rows[0]]), (34, -40))
+    _label(ax, "paused", (np.mean(pause), np.mean(scores[list(pause)])), (-30, 40))
+    _label(ax, "revived", (pause[1], scores[pause[1]]), (10, 44))
+    _label(ax, "wins", (best, scores[best]), (-30, 30))
+    ax.plot(best, scores[best], "*", color=WINNER, markersize=24, zorder=9)
+    ax.text(2, 0.62, "short looks\nat many", color=OTHER)
+    ax.text(160, 0.45, "others that\nmight have won", color=RIVAL)
+    ax.set(xlim=(0, len(arms) + 4), ylim=(0.1, 1.02))
+    ax.set(xlabel="epochs spent, all runs together", ylabel="validation accuracy")
+    ax.spines[["top", "right"]].set_visible(False)
 
 
-def describe(params: Mapping[str, Any]) -> str:
-    """Return a short name of a configuration."""
-    size = f"{params['width']}x{params['depth']}"
-    return f"{size} {params['activation']}, rate {params['rate']:.0e}"
+def _label(
+    ax: Axes, text: str, at: Sequence[float], offset: tuple[float, float]
+) -> None:
+    arrow = {"arrowstyle": "-", "color": WINNER, "linewidth": 1.2}
+    ax.annotate(
+        text, at, offset, textcoords="offset points", color=WINNER, weight="bold",
+        ha="center", arrowprops=arrow, zorder=10,
+    )  # fmt: skip
+
+
+def _curve(
+    ax: Axes,
+    rows: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    color: str,
+    width: float,
+) -> None:
+    """Draw a run: solid where it trains, dotted where it is paused."""
+    ax.plot(rows, scores[rows], ":", color=color, linewidth=width / 2, zorder=width)
+    for one in _stretches(rows):
+        ax.plot(one, scores[one], ".-", color=color, linewidth=width, zorder=width)
+
+
+def _stretches(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
 
 
 if __name__ == "__main__":
