@@ -209,6 +209,14 @@ class TestLayout:
             path.name for path in modules
         }
 
+    def test_the_picture_of_the_layers_is_what_the_linter_checks(self):
+        contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
+        layers = next(one["layers"] for one in contracts if one["type"] == "layers")
+        assert (
+            f"```\n{chr(10).join(layers)}\n```"
+            in (ROOT / "CONTRIBUTING.md").read_text()
+        )
+
 
 class TestSizes:
     """A reader meets no file above 600 lines and no function above 60."""

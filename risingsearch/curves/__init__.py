@@ -1,4 +1,8 @@
-"""Environments, which give the reward of each pull: all of them by name."""
+"""Environments, which give the reward of each pull: all of them by name.
+
+Their arms rise or fall with pulls, drift with time, or replay recorded curves; an
+environment also computes the reward of the best policy.
+"""
 
 import inspect
 from collections.abc import Callable

@@ -1,4 +1,8 @@
-"""Earlier searches, and what a new one learns from them."""
+"""Earlier searches, and proposals by them.
+
+``sources`` reads runs, studies and tables as data; ``models`` predicts the candidates
+of the new search from them; ``proposer`` opens the best while their ranks agree.
+"""
 
 from risingsearch.priors.earlier import EarlierSearch, Source
 from risingsearch.priors.proposer import PriorProposer
