@@ -6,8 +6,8 @@ A search is a list of events, each named by its ``event``:
     A ``job`` began, for this ``reason`` and with these ``parts`` of its arm's index.
     It had ``seen`` so many results, if those are applied in the order of the
     decisions; ``instead_of`` is the arm that the policy had selected, if another was
-    proposed for it, ``params`` are those proposed for the arm, and ``like`` the arms that
-    these resemble. A job that is tried again is started again.
+    proposed for it, ``params`` are those proposed for the arm, and ``like`` the arms
+    that these resemble. A job that is tried again is started again.
 ``result``, ``failed``
     A ``job`` came back with its ``scores``; its ``cost``, in the unit of the
     budget, or else the seconds that it took (``elapsed``), if known; that the arm has
