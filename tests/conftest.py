@@ -197,11 +197,8 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
     """End Ray after the last test of its worker that may need it: it is never idle."""
-
-    def needs_it(test):
-        return test is not None and home_of(test.nodeid, len(HOMES)) == 0
-
-    if hasattr(item.config, "workerinput") and needs_it(item) > needs_it(nextitem):
+    ours = [test and home_of(test.nodeid, len(HOMES)) == 0 for test in (item, nextitem)]
+    if hasattr(item.config, "workerinput") and ours[0] and not ours[1]:
         import ray
 
         ray.shutdown()

@@ -102,20 +102,14 @@ def last_score(printed):
     return float(re.findall(r"[ (]([0-9.e+-]+)\)?$", printed, re.MULTILINE)[-1])
 
 
+@pytest.mark.parametrize("side", [THERE, HERE], ids=["as it was", "ported"])
 @pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
 @pytest.mark.filterwarnings("ignore")  # what a script would say on the screen
-def test_a_script_runs_as_it_was(name, arguments, low, high, run):
-    if name == "dask_hyperband.py":
+def test_a_script_runs(side, name, arguments, low, high, run):
+    if side / name == THERE / "dask_hyperband.py":
         why = "not installed: dask-ml 2025.1 does not run with distributed 2026.8"
         pytest.importorskip("dask_ml", reason=why)
-    printed = run(THERE / name, arguments)
-    assert low <= last_score(printed) <= high
-
-
-@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
-@pytest.mark.filterwarnings("ignore")
-def test_a_script_runs_with_this_search(name, arguments, low, high, run):
-    printed = run(HERE / name, arguments)
+    printed = run(side / name, arguments)
     assert low <= last_score(printed) <= high
 
 

@@ -162,15 +162,8 @@ def by_hand(pipeline, params, rows, n_epochs):
     return np.reshape(scores, (3, n_epochs, 2))
 
 
-@pytest.mark.parametrize(
-    ("kind", "n_bytes"),
-    [
-        *((kind, folds.LIMIT) for kind in PREPARATIONS),
-        *((kind, 0) for kind in ("learns from y", "in place")),
-    ],
-)
-def test_scores_are_those_of_transforming_by_hand(kind, n_bytes, monkeypatch):
-    monkeypatch.setattr(folds, "LIMIT", n_bytes)
+@pytest.mark.parametrize("kind", PREPARATIONS)
+def test_scores_are_those_of_transforming_by_hand(kind):
     transformer, rows, choices = PREPARATIONS[kind]
     pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
     grid = ALPHAS | {f"first__{name}": values for name, values in choices.items()}

@@ -62,16 +62,15 @@ class TestBitForBit:
         assert told == expected
         assert bits(run) == bits(whole)
 
-    @pytest.mark.parametrize("most", [1, 2])
-    def test_interleaved_with_others_wherever_it_waits(self, most):
-        own = trainable(max_resident=most)
+    def test_interleaved_with_others_wherever_it_waits(self):
+        own = trainable(max_resident=2)
         chosen = loop.CANDIDATES[:4]
         runs = [own.start(params, seed) for seed, params in enumerate(chosen)]
         order = np.random.default_rng(0).permutation([*range(4)] * 4)
         told = [[] for _ in runs]
         for i in order:
             told[i].append(own.train(runs[i]))
-            assert sum(run.is_live for run in runs) <= most
+            assert sum(run.is_live for run in runs) <= 2
         for i, run in enumerate(runs):
             whole, expected = uninterrupted(4, chosen[i], i)
             assert told[i] == expected
