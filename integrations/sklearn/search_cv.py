@@ -150,6 +150,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         fewer if a failure cost epochs that never began.
     n_candidates_, n_splits_ : int
         Number of candidates and of splits.
+    steps_per_epoch_ : int
+        Passes, trees or rounds in an epoch, as chosen if ``steps_per_epoch="auto"``.
     scheduler_ : Scheduler
         The scheduler at the end; ``scheduler_.explain()`` says why each arm waits.
     scorer_, multimetric_, refit_time_, n_features_in_, feature_names_in_, classes_
@@ -391,6 +393,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_, self.n_calls_ = result.n_epochs, result.n_calls
         self.n_candidates_ = len(result.candidates)
+        self.steps_per_epoch_ = folds.steps_per_epoch
         self.scheduler_ = self._search.scheduler
         self.stop_reason_ = result.stop_reason
         self.trust_in_prior_ = result.trust_in_prior

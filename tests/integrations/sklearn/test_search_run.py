@@ -158,6 +158,7 @@ def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, st
     options = {"cv": 0.5, "random_state": 0, "refit": "best"} | options
     search = RisingSearchCV(Cheap(fixed=fixed), space, **options).fit(X, Y)
     assert search.best_estimator_.epochs_ == steps * search.best_epoch_
+    assert search.steps_per_epoch_ == steps
 
 
 @pytest.mark.parametrize(
