@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from risingsearch.proposers.open_space import normal_scores
+from risingsearch.proposers.gaussian_process import normal_scores
 
 MOST, KEPT = 512, 384
 """Observations at which some are dropped, and how many stay."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.matching import Columns, Matching, Params, features
-from risingsearch.proposers.open_space import (
+from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
     Known,
     Process,

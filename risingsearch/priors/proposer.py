@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.models import Learnt, Predictions, correlation
 from risingsearch.proposers.base import Opened, Proposal, Proposer
-from risingsearch.proposers.open_space import normal_scores
+from risingsearch.proposers.gaussian_process import normal_scores
 
 EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""

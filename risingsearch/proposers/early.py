@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.proposers.base import Opened, Proposal, Proposer
+from risingsearch.proposers.gaussian_process import OPTIMISM, normal_scores
 from risingsearch.proposers.learning_rate import LearningRate
-from risingsearch.proposers.open_space import OPTIMISM, normal_scores
 from risingsearch.space import Space
 
 MOST_SEEN, MOST_LIKE = 150, 3
