@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -159,24 +159,21 @@ def modelled(
     rng: np.random.Generator,
 ) -> Known:
     """Return a model of the scores of arms, and of others in training, by features."""
-    rows = rows_of(opened, rng)
-    at = np.concatenate([features[rows.numbers], waiting])
-    epochs = np.concatenate([rows.epochs, np.ones(len(waiting))])
-    scores = np.concatenate([standardised(rows.scores), np.zeros(len(waiting))])
+    numbers, places, averages = rows_of(opened, rng)
+    at = np.concatenate([features[numbers], waiting])
+    epochs = np.concatenate([places, np.ones(len(waiting))])
+    scores = np.concatenate([standardised(averages), np.zeros(len(waiting))])
     told = Told(np.column_stack([at, epochs]), scores)
     return Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
 
 
-class Rows(NamedTuple):
-    """Recent averages of arms at some of their epochs."""
+def rows_of(
+    opened: Opened, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Return recent averages of arms, with the arms' numbers and places of epochs.
 
-    numbers: NDArray[np.int64]  # (n,), of the arm among those opened
-    epochs: Floats  # (n,), from 0 for the first to 1 for the last, by the logarithm
-    scores: Floats  # (n,)
-
-
-def rows_of(opened: Opened, rng: np.random.Generator) -> Rows:
-    """Return the rows of a model: of the arms with the highest ends, and of others."""
+    They are of the arms with the highest ends, and of others.
+    """
     order = np.argsort(-opened.ends, kind="stable")
     half = MOST // 4
     if len(order) > 2 * half:
@@ -195,4 +192,4 @@ def rows_of(opened: Opened, rng: np.random.Generator) -> Rows:
             found.append((k, place, float(recent.mean())))
     numbers, places, scores = (np.array(column) for column in zip(*found, strict=True))
     last_first = np.argsort(-places, kind="stable")[:MOST]
-    return Rows(numbers[last_first], places[last_first], scores[last_first])
+    return numbers[last_first], places[last_first], scores[last_first]
