@@ -59,8 +59,8 @@ def _reason(
         case "failed":
             return f"retired: {failure or 'score is not finite'}"
         case "finished":
-            by_itself = arms.ended[arm]
-            return "ended by itself" if by_itself else "has used all its epochs"
+            early = arms.ended[arm]
+            return "ended before its last epoch" if early else "has used all its epochs"
     if waits:
         return f"paused: {policy} waits for what is in training"
     last = arms.history[-1]["arm"]

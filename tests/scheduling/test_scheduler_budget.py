@@ -83,7 +83,7 @@ def test_fewer_scores_than_epochs_end_the_arm_and_return_the_rest() -> None:
     scheduler.tell(first, [0.1, 0.2])
     assert scheduler.spent == 2
     assert scheduler.status(0) == "finished"
-    assert scheduler.explain()[0].reason == "ended by itself"
+    assert scheduler.explain()[0].reason == "ended before its last epoch"
     second = ask(scheduler)
     assert second == Job(arm=1, from_epoch=0, n_epochs=5, id=1)
     scheduler.tell(second, [0.1] * 5)

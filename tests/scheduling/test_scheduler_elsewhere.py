@@ -140,7 +140,7 @@ def test_an_arm_whose_result_no_decision_has_seen_yet_can_end():
         search.end(first.arm)
     train(search, first)
     arm = search.with_all_results().explain()[second.arm]
-    assert (arm.status, arm.reason) == ("finished", "ended by itself")
+    assert (arm.status, arm.reason) == ("finished", "ended before its last epoch")
 
 
 def test_an_arm_in_training_ends_by_its_job():

@@ -132,7 +132,7 @@ def test_a_class_whose_trials_end_in_all_ways(fit):
         arms[ends[int(trial_id.rpartition("_")[2])]] = arm
     assert arms["fails"].reason == "retired: OSError: no disk"
     assert arms["is lost"].status == "failed"
-    assert arms["is done"].reason == "ended by itself"
+    assert arms["is done"].reason == "ended before its last epoch"
     assert [arms[end].epochs for end in ("fails", "is lost", "is done")] == [1, 2, 2]
     assert results.num_errors == 1
     assert scheduler.n_epochs == len(trained) + 1  # the one that failed
