@@ -56,7 +56,7 @@ class InformedProposer(Proposer, Protocol):
     def propose_beforehand(
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
-        """Return the arm to open by earlier knowledge, before the policy is asked."""
+        """Return the arm to open by earlier knowledge, in place of the policy's."""
         ...
 
     def trusted(self, opened: Opened) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Proposals by the learning rate, before this search has seen anything."""
+"""Proposals by the learning rate, from the first arm on."""
 
 from __future__ import annotations
 

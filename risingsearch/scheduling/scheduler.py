@@ -473,7 +473,7 @@ class Scheduler:
 
     @property
     def proposals(self) -> Mapping[int, Proposal]:
-        """The configurations that were proposed, by the arm that was opened with it."""
+        """Configurations that are not among the first candidates, by arm."""
         return self._arms.proposals
 
     def opened(self) -> Opened:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, deferred while a search changes its state."""
+"""Ctrl-C and SIGTERM: deferred while a search changes, or noted."""
 
 import contextlib
 import os
@@ -6,6 +6,23 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+
+@contextlib.contextmanager
+def sigint_deferred() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the ``with`` block, in which the search changes."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
 
 
 @contextlib.contextmanager

@@ -21,9 +21,13 @@ from risingsearch.errors import (
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import CallbackList
-from risingsearch.search.interrupts import first_interrupt, noted_termination
+from risingsearch.search.interrupts import (
+    first_interrupt,
+    noted_termination,
+    sigint_deferred,
+)
 from risingsearch.search.progress import ProgressLine
-from risingsearch.search.run_log import RunLog, named_failure, sigint_deferred
+from risingsearch.search.run_log import RunLog, named_failure
 from risingsearch.search.trainable import (
     COST,
     Outcome,
@@ -280,8 +284,7 @@ class Loop:
         self._show_failure(report)
         if self.on_report is not None:
             self.on_report(report)
-        if self._callbacks.callbacks:
-            self._callbacks.epochs()
+        self._callbacks.epochs()
         if self._raises_failures:
             raise_failure(report, self._log.candidates[report.job.arm])
         elif report.failure is not None:

@@ -42,7 +42,7 @@ from risingsearch.storage.run_directory import (
 STOP_RULES = ("patience", "target_score")
 # arguments that are not compared when a search is resumed
 PER_PROCESS = (
-    *("self", "trainable", "executor", "callbacks", "progress", "metric"),
+    *("trainable", "executor", "callbacks", "progress", "metric"),
     *("timeout", "epoch_timeout", "run_dir", "max_checkpoint_bytes", "checkpoints"),
     *STOP_RULES,
 )

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import re
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from risingsearch.errors import (
 from risingsearch.json_values import as_json, from_json, plain
 from risingsearch.scheduling.replay import RESULTS, Event, apply, replay, started, told
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import EarlierError, Run
@@ -41,23 +41,6 @@ from risingsearch.storage.run_directory import (
 FEWEST_EVENTS, EVENTS_SHARE = 500, 25
 
 _DIGEST = re.compile("'[0-9a-f]{32}'")
-
-
-@contextlib.contextmanager
-def sigint_deferred() -> Iterator[None]:
-    """Defer Ctrl-C to the end of the ``with`` block, in which the search changes."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    caught: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    if caught:
-        usual(*caught[0])
 
 
 class RunLog:

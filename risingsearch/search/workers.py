@@ -1,4 +1,4 @@
-"""Where the jobs of a search run: in this process, or on an executor."""
+"""The workers of a search, by its ``executor`` and ``n_jobs``."""
 
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
