@@ -106,8 +106,8 @@ class SingleProcesses(Executor):
                 if slot in self._first and self._first[slot].exception():
                     msg = (
                         "a worker process has ended before its first job, with the "
-                        "error that is printed above: what a script does, it does "
-                        "below if __name__ == '__main__', as workers import it"
+                        "error that is printed above: put the script's calls below "
+                        "if __name__ == '__main__', because workers import it"
                     )
                     raise SetupError(msg) from error
                 raise

@@ -73,8 +73,8 @@ class RisingSearch:
         They get the facts of every epoch; a function is used as ``on_epoch``.
     n_candidates : int, optional
         Configurations of a space that are tried at most, each once. By default as many
-        are drawn as the policy asks for, 500 under a budget in time; a space that
-        others are proposed in gets as many again whenever all have been opened.
+        are drawn as the policy asks for, 500 under a budget in time; in a space with
+        distributions as many again are drawn whenever all have been opened.
     max_epochs, policy_params, epochs_per_job, min_epochs, max_failures
         See ``Scheduler``.
     deterministic, direction, epoch_costs
