@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from risingsearch.integrations.dask.remote import Reply, SharedTrainable, WorkerData
-from risingsearch.search.trainable import Task
+from risingsearch.search.training import Task
 
 
 class HeldState(NamedTuple):

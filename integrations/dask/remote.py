@@ -12,7 +12,7 @@ import cloudpickle
 from distributed import get_worker
 from zict import LRU
 
-from risingsearch.search.trainable import (
+from risingsearch.search.training import (
     Outcome,
     Task,
     portable,

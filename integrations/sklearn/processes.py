@@ -21,7 +21,7 @@ from joblib.externals.loky.backend import reduction, resource_tracker
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 from risingsearch.search.processes import SingleProcesses, end_with_parent
-from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.training import Outcome, Task
 from risingsearch.search.workers import Pool
 
 OWN = f"risingsearch-{platform.node()}"

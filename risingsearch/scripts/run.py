@@ -34,7 +34,7 @@ from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import COST
+from risingsearch.search.training import COST
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     URL,

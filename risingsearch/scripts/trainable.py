@@ -22,7 +22,7 @@ from risingsearch.scripts.output import Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script, end_left_over, unusable
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
 from risingsearch.search.processes import Slots
-from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
+from risingsearch.search.training import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import (
     make_folder,
     open_regular_file,

@@ -28,15 +28,15 @@ from risingsearch.search.interrupts import (
 )
 from risingsearch.search.progress import ProgressLine
 from risingsearch.search.run_log import RunLog, named_failure
-from risingsearch.search.trainable import (
+from risingsearch.search.trainable import gpus_of
+from risingsearch.search.training import (
     COST,
     Outcome,
     Task,
-    Workers,
-    gpus_of,
     raise_failure,
     without_frames,
 )
+from risingsearch.search.workers import Workers
 
 logger = logging.getLogger("risingsearch")
 

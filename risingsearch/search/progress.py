@@ -16,7 +16,7 @@ from risingsearch.errors import missing
 
 if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
-    from risingsearch.search.trainable import Outcome
+    from risingsearch.search.training import Outcome
 
 FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
 """Format of tqdm's bar, which shows no total once more than that was spent."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from risingsearch.arms import Job
 from risingsearch.errors import RunDirError, SetupError
-from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.training import Outcome, Task
 from risingsearch.storage.checkpoints import Key, MemoryStore, Store
 
 PER_ARM = 2

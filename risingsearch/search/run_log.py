@@ -28,7 +28,8 @@ from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import EarlierError, Run
-from risingsearch.search.trainable import Outcome, Trainable
+from risingsearch.search.trainable import Trainable
+from risingsearch.search.training import Outcome
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (
     RunDirectory,

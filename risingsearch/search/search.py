@@ -24,14 +24,9 @@ from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
 from risingsearch.search.run_log import RunLog
-from risingsearch.search.trainable import (
-    Functions,
-    InProcess,
-    Seeds,
-    Trainable,
-    checked_trainable,
-)
-from risingsearch.search.workers import workers_to_resume
+from risingsearch.search.seeds import Seeds
+from risingsearch.search.trainable import Functions, Trainable, checked_trainable
+from risingsearch.search.workers import InProcess, workers_to_resume
 from risingsearch.space import Space
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import RunDirectory, no_collection, understood

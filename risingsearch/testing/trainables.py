@@ -12,12 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.search.trainable import (
-    checked_score,
-    checked_trainable,
-    dump,
-    restore,
-)
+from risingsearch.search.trainable import checked_trainable, dump, restore
+from risingsearch.search.training import checked_score
 from risingsearch.testing.policies import require
 
 

@@ -8,9 +8,9 @@ import pytest
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.arms import Job, Report
 from risingsearch.errors import SearchFailedError
-from risingsearch.search import trainable
+from risingsearch.search import training
 from risingsearch.search.loop import with_cost
-from risingsearch.search.trainable import Outcome, count_seconds
+from risingsearch.search.training import Outcome, count_seconds
 
 CANDIDATES = [{"top": top / 10} for top in range(1, 10)]
 
@@ -114,7 +114,7 @@ def test_the_kind_of_an_earlier_failure_is_known(tmp_path):
 @pytest.fixture
 def still(monkeypatch):
     """Let no time pass by the clock of the trainables."""
-    monkeypatch.setattr(trainable.time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: 0.0)
 
 
 def test_time_that_a_trainable_has_waited_is_no_training_time(still):

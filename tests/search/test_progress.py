@@ -14,7 +14,7 @@ import pytest
 from tqdm import notebook
 
 from risingsearch import Budget, RisingSearch
-from risingsearch.search import trainable
+from risingsearch.search import training
 from risingsearch.search.trainable import Functions
 
 
@@ -51,7 +51,7 @@ class Terminal:
 @pytest.fixture(autouse=True)
 def still(monkeypatch):
     """Let no time pass in training, so that there is no advice on slow starts."""
-    monkeypatch.setattr(trainable.time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: 0.0)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_and_one_at_its_end(capfd):
 
 def test_a_budget_in_seconds_can_be_overrun(terminal, capfd, monkeypatch):
     clock = iter(range(0, 1000, 3))
-    monkeypatch.setattr(trainable.time, "perf_counter", clock.__next__)
+    monkeypatch.setattr(training.time, "perf_counter", clock.__next__)
     a_search(budget=Budget(seconds=2)).run()
     terminal.watch(a_search(budget=Budget(seconds=2)))
     for line in (capfd.readouterr().err, terminal.lines()[-1]):

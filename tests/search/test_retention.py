@@ -15,7 +15,7 @@ from curve_search import (
 from risingsearch.arms import Job, Report
 from risingsearch.errors import RunDirError
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.training import Outcome, Task
 from risingsearch.storage.checkpoints import Folder, Key, Store
 
 STATE = b"x" * 1000

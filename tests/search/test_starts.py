@@ -5,9 +5,9 @@ import math
 import pytest
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.search import trainable
+from risingsearch.search import training
 from risingsearch.search.progress import Starts
-from risingsearch.search.trainable import count_seconds
+from risingsearch.search.training import count_seconds
 
 
 def starts_of(*jobs, max_epochs=81):
@@ -44,7 +44,7 @@ def test_events_of_a_journal_say_it_too():
 
 
 def test_a_search_says_once_how_long_its_jobs_should_be(monkeypatch, capsys):
-    monkeypatch.setattr(trainable.time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: 0.0)
 
     def start(params, seed):
         count_seconds(30.0)

@@ -7,15 +7,12 @@ import pytest
 
 from risingsearch.arms import COLUMNS, Job
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.search.trainable import (
+from risingsearch.search.trainable import Functions, checked_trainable, dump, restore
+from risingsearch.search.training import (
     RESERVED,
-    Functions,
     StartedEpochs,
     Task,
     checked_score,
-    checked_trainable,
-    dump,
-    restore,
     run_task,
 )
 

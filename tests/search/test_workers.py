@@ -8,7 +8,9 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import Functions, Workers, run_task
+from risingsearch.search.trainable import Functions
+from risingsearch.search.training import run_task
+from risingsearch.search.workers import Workers
 
 
 def start(params, seed):

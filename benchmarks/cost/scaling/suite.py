@@ -37,7 +37,7 @@ from risingsearch import Scheduler
 from risingsearch.arms import Job, Report
 from risingsearch.budget import Budget
 from risingsearch.search.run_log import as_event
-from risingsearch.search.trainable import Outcome
+from risingsearch.search.training import Outcome
 from risingsearch.storage.checkpoints import Key
 from risingsearch.storage.run_directory import RunDirectory
 

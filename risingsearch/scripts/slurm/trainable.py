@@ -23,7 +23,7 @@ from risingsearch.scripts.trainable import (
     checkpoint_name,
 )
 from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import StartedEpochs, count_seconds
+from risingsearch.search.training import StartedEpochs, count_seconds
 
 
 class AfterSlurm(CommandTrainable):

@@ -2,7 +2,7 @@
 
 from risingsearch.arms import Job
 from risingsearch.integrations.dask.placement import Assignment, HeldState, Placement
-from risingsearch.search.trainable import Task
+from risingsearch.search.training import Task
 
 
 def task(arm, from_epoch=0, behind=0):

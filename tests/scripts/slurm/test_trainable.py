@@ -11,7 +11,7 @@ from risingsearch.scripts.slurm import jobs as jobs_module
 from risingsearch.scripts.slurm.clients import Element
 from risingsearch.scripts.slurm.slices import FOLDER, claimed, note_of
 from risingsearch.scripts.slurm.trainable import AfterSlurm
-from risingsearch.search.trainable import _Clock
+from risingsearch.search.training import _Clock
 
 pytestmark = pytest.mark.usefixtures("pretended")
 

@@ -1,0 +1,406 @@
+"""The training of one job: its task, its epochs and its outcome."""
+
+import faulthandler
+import json
+import math
+import pickle
+import re
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from risingsearch.arms import COLUMNS, Job, Report
+from risingsearch.checks import (
+    LARGEST_COST,
+    LARGEST_SCORE,
+    checked_magnitude,
+    is_cost,
+    is_number,
+    shown,
+    unwrapped,
+)
+from risingsearch.errors import (
+    InvalidParameterError,
+    NotTrainableError,
+    SearchFailedError,
+    SetupError,
+)
+from risingsearch.json_values import as_json
+from risingsearch.search.trainable import dump, has_method, restore
+
+COST = "cost"
+STDERR = 2
+_FORKED = re.compile(
+    r"CUDA in forked subprocess|CUDA error: initialization error|"
+    r"combination with fork-based multiprocessing"
+)
+_GPU_ERROR = re.compile(r"\b(CUDA|HIP) error\b(?!: out of memory)")
+RESERVED = frozenset(COLUMNS) - {COST}  # that is what an epoch reports of itself
+
+
+class Task(NamedTuple):
+    """A job with all that a worker needs to run it."""
+
+    job: Job
+    params: Mapping[str, Any]
+    seed: int
+    state: Any  # to resume from: the live object, or its checkpoint
+    as_bytes: bool  # the state comes back as a checkpoint
+    may_retry: bool  # keep the state of the last good epoch, should the next one fail
+    sign: float  # +1 where higher scores are better, else -1
+    best_reward: float  # a snapshot is taken of what beats it
+    wants_checkpoint: bool = False  # of the last state, to be saved
+    wants_cost: bool = False  # of every epoch, since the budget is one
+    is_checkpoint: bool = False  # the state, to be loaded by the job
+    metric: str = "score"  # name of the score, by which train may return it
+    epochs_missing: int = 0  # of those before the job: the state has not seen them
+    interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
+    deadline: float = math.inf  # on time.time, after which no other epoch begins
+    skips: bool = False  # nor the first one
+    grace: float = math.inf  # seconds after the deadline at which its process ends
+    epoch_timeout: float = math.inf  # seconds of an epoch, likewise
+
+
+class Outcome(NamedTuple):
+    """Outcome of a job: the report, the state, and the best state of the job."""
+
+    report: Report
+    ended: bool  # the arm, by itself
+    resume_from: Any  # the state, as in a task; None where nothing will resume
+    snapshot: tuple[int, bytes] | None  # the arm's epoch, its state then
+    n_calls: int  # of train; not those that have only said that the arm has ended
+    elapsed: float  # seconds of training, a failed epoch's included
+    checkpoint: bytes | None = None  # the state after the last score, to be saved
+    now: float | None = None  # wall-clock time of the return, in the budget's unit
+    clock: float | None = None  # the same in seconds, under any budget
+    cost: float | None = None  # in the unit of the budget; None: not known
+    attempts: int = 1  # that a failure stands for
+    startup: float | None = None  # of that, before the first epoch; NaN: not known
+    leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
+
+
+class StartedEpochs(list[Any]):
+    """Results of ``train_epochs`` with the seconds that the start took."""
+
+    def __init__(self, epochs: Iterable[Any], startup: float) -> None:
+        super().__init__(epochs)
+        self.startup = startup
+
+
+def run_task(trainable: Any, task: Task) -> Outcome:
+    """Train the epochs of one job; a failure comes back in the report."""
+    return run_from(partial(start_or_restore, trainable, task), trainable, task)[0]
+
+
+def run_from(
+    begin: Callable[[], Any], trainable: Any, task: Task
+) -> tuple[Outcome, Any]:
+    """Train the epochs of one job from the state that ``begin`` returns."""
+    run = _JobRun(trainable, task)
+    failure: Exception | None = None
+    state = resume_from = None
+    try:
+        if task.skips and time.time() >= task.deadline:
+            return run.outcome(None, task.state), None
+        with run.clock, run.limited(1 + task.epochs_missing):
+            state = begin()
+        run.startup = run.clock.total
+        run.train(state)
+        if run.ended:
+            state = None
+        else:
+            resume_from = run.kept if task.as_bytes else state
+    except SetupError:
+        raise
+    except Exception as error:
+        if _FORKED.search(str(error)):
+            msg = (
+                "a forked process cannot train with torch where its parent has used "
+                "CUDA (torch.cuda.is_available() is enough): give a GpuPool as "
+                "executor, or call multiprocessing.set_start_method('spawn') first"
+            )
+            raise SetupError(msg) from error
+        failure = portable(error) if task.as_bytes else error
+        state = None
+        resume_from = run.kept if task.may_retry else None
+    return run.outcome(failure, resume_from), state
+
+
+class _JobRun:
+    """Trains the epochs of one job, and holds their results so far."""
+
+    def __init__(self, trainable: Any, task: Task) -> None:
+        self.clock = _Clock()
+        self.startup = 0.0
+        self.ended = False
+        self.kept = task.state  # what the arm can be resumed from
+        self._trainable = trainable
+        self._task = task
+        self._best_reward = task.best_reward
+        self._snapshot: tuple[int, bytes] | None = None
+        self._scores: list[float] = []
+        self._seconds: list[float] = []
+        self._metrics: list[dict[str, Any]] = []
+        self._n_calls = 0
+
+    def train(self, state: Any) -> None:
+        """Train until the job is done, the arm ends, or the search is interrupted."""
+        job = self._task.job
+        last = job.from_epoch + job.n_epochs
+        train, at_once = partial(self._trainable.train, state), False
+        dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
+        share = 0.0  # of the time that the epochs took together
+        if has_method(self._trainable, "train_epochs"):
+            with self.clock, self.limited(job.n_epochs):
+                results = self._trainable.train_epochs(state, job.n_epochs)
+            train, at_once = partial(next, iter(results)), True
+            dumped = cache(dumped)  # they have all changed it
+            share = self.clock.lap() / max(1, len(results))
+            self.startup += getattr(results, "startup", 0.0)
+        for epoch in range(job.from_epoch + 1, last + 1):
+            self._n_calls += 1
+            try:
+                with self.clock, self.limited(1):
+                    result = train()
+            except StopIteration:
+                self._n_calls -= 1
+                self.ended = True
+                break
+            is_last = epoch == last or (not at_once and self._is_cut_short())
+            self._record(epoch, result, dumped, is_last=is_last)
+            self._seconds.append(share or self.clock.lap())
+            if is_last:
+                break
+
+    def _is_cut_short(self) -> bool:
+        return self._task.interrupted() or time.time() >= self._task.deadline
+
+    @contextmanager
+    def limited(self, n_epochs: int) -> Iterator[None]:
+        """End this process, with a traceback, if epochs take too long."""
+        task = self._task
+        late = max(0.0, task.deadline - time.time()) + task.grace
+        seconds = min(task.epoch_timeout * n_epochs, late)
+        if seconds > threading.TIMEOUT_MAX:
+            yield
+            return
+        # a thread of C, which waits for no lock of Python
+        faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _record(
+        self, epoch: int, result: Any, dumped: Callable[[], bytes], *, is_last: bool
+    ) -> None:
+        """Count an epoch, once all that is kept of its state is safe."""
+        task = self._task
+        by = getattr(self._trainable, "scored_by", "train")
+        score, metrics = checked_score(result, task.metric, by)
+        if task.wants_checkpoint and metrics:
+            metrics = savable(metrics)
+        if task.wants_cost:
+            check_cost(result, metrics)
+        is_best = math.isfinite(score) and task.sign * score > self._best_reward
+        needed = is_last and (task.as_bytes or task.wants_checkpoint)
+        if is_best or task.may_retry or needed:
+            self.kept = dumped()
+        if is_best:
+            self._best_reward = task.sign * score
+            self._snapshot = epoch, self.kept
+        self._scores.append(score)
+        self._metrics.append(metrics)
+
+    def outcome(self, failure: Exception | None, resume_from: Any) -> Outcome:
+        """Return the outcome of the job."""
+        task = self._task
+        resumes = self._scores and not self.ended and resume_from is not None
+        return Outcome(
+            Report(
+                task.job,
+                tuple(self._scores),
+                tuple(self._seconds),
+                tuple(self._metrics),
+                failure,
+            ),
+            self.ended,
+            resume_from,
+            self._snapshot,
+            self._n_calls,
+            self.clock.total,
+            checkpoint=self.kept if task.wants_checkpoint and resumes else None,
+            startup=min(self.startup, self.clock.total),
+            leaves_gpu_unusable=self._has_lost_gpu(failure),
+        )
+
+    def _has_lost_gpu(self, failure: Exception | None) -> bool:
+        """Whether no later job of this process can use its GPU: ask torch."""
+        if failure is None and all(map(math.isfinite, self._scores)):
+            return False
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_initialized():
+            return bool(_GPU_ERROR.search(str(failure)))
+        try:
+            for device in range(torch.cuda.device_count()):
+                if torch.cuda.memory_reserved(device):  # else it would be set up now
+                    torch.cuda.synchronize(device)
+        except RuntimeError:
+            return True
+        return False
+
+
+class _Clock:
+    """Sum of the seconds inside ``with``, or of counts in their place."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self._at_last_lap = 0.0
+
+    def __enter__(self) -> None:
+        self._token = _COUNTED.set([])
+        self._since = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        passed = time.perf_counter() - self._since
+        self.total += sum(_COUNTED.get()) if _COUNTED.get() else passed
+        _COUNTED.reset(self._token)
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap."""
+        seconds = self.total - self._at_last_lap
+        self._at_last_lap = self.total
+        return seconds
+
+
+_COUNTED: ContextVar[list[float]] = ContextVar("counted")
+
+
+def count_seconds(seconds: float) -> None:
+    """Say how long the call of ``train`` or ``train_epochs`` that asks has trained."""
+    _COUNTED.get([]).append(seconds)
+
+
+def start_or_restore(trainable: Any, task: Task) -> Any:
+    """Return the state that a task begins from."""
+    if task.epochs_missing < task.job.from_epoch:
+        as_bytes = task.as_bytes or task.is_checkpoint
+        state = restore(trainable, task.state) if as_bytes else task.state
+    else:
+        try:
+            state = trainable.start(task.params, task.seed)
+        except StopIteration as error:
+            msg = "start raised StopIteration; only train may say that an arm has ended"
+            raise NotTrainableError(msg) from error
+    for _ in range(task.epochs_missing):
+        trainable.train(state)
+    return state
+
+
+def checked_score(
+    result: float | Mapping[str, Any], metric: str = "score", by: str = "train"
+) -> tuple[float, dict[str, Any]]:
+    """Split the result of ``train`` into the score (or ``metric``) and the others."""
+    if type(result) is float and abs(result) <= LARGEST_SCORE:
+        return result, {}
+    more: dict[str, Any] = {}
+    score: Any = unwrapped(result)
+    if isinstance(result, Mapping):
+        more = {name: unwrapped(value) for name, value in result.items()}
+        if metric in more:
+            score = more.setdefault("score", more[metric])
+            _check_same(score, more[metric], metric, by)
+        score = more.pop("score", None)
+        taken = sorted(RESERVED & more.keys())
+        if taken:
+            msg = f"{by} returned metrics named {taken}, which the history uses itself"
+            raise InvalidParameterError(msg)
+    if not is_number(score):
+        msg = (
+            f"{by} must return a number, or a mapping with a number as 'score'; "
+            f"got {shown(result)}"
+        )
+        raise InvalidParameterError(msg)
+    return checked_magnitude(f"the score that {by} returns", score), more
+
+
+def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
+    """Raise if the score and the value under its own name differ."""
+    are_numbers = is_number(score) and is_number(named)
+    if are_numbers and score != named and not (math.isnan(score) and math.isnan(named)):
+        msg = (
+            f"metric={metric!r} is the name of the score, and {by} returned "
+            f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return the "
+            "value to be searched for as 'score', and others under other names"
+        )
+        raise SetupError(msg)
+
+
+def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
+    """Raise if an epoch reports no cost."""
+    if not is_cost(metrics.get(COST)):
+        msg = (
+            "the budget is a cost, so train must return a mapping with 'score' and "
+            f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
+        )
+        raise InvalidParameterError(msg)
+
+
+def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
+    """Return the metrics of an epoch, as text where JSON cannot hold them."""
+    saved: dict[str, Any] = {}
+    for name, value in metrics.items():
+        text = name if isinstance(name, str) else shown(name)
+        try:
+            json.dumps(as_json({text: value}), ensure_ascii=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            msg = (
+                f"the metric {text} is a {type(value).__name__}, which the run_dir "
+                "keeps as text: return a number, text, or a list of them instead"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+            value = shown(value)
+        saved[text] = value
+    return saved
+
+
+def raise_failure(report: Report, params: Mapping[str, Any]) -> None:
+    """Raise the failure of a job, or its first score that is not finite, if any."""
+    if report.failure is not None:
+        raise report.failure
+    for k, score in enumerate(report.scores):
+        if not math.isfinite(score):
+            epoch = report.job.from_epoch + k + 1
+            msg = (
+                f"arm {report.job.arm} with {params} scored {score} at epoch {epoch}, "
+                "and error_score is 'raise'"
+            )
+            raise SearchFailedError(msg)
+
+
+def without_frames(error: BaseException) -> None:
+    """Turn the traceback of an error into text: its frames would keep states alive."""
+    if error.__traceback__ is not None:
+        error.add_note("".join(traceback.format_exception(error)).rstrip())
+    link: BaseException | None = error
+    while link is not None:
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+
+
+def portable(error: Exception) -> Exception:
+    """Return the error fit to travel between processes."""
+    text = "".join(traceback.format_exception(error))
+    without_frames(error)
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(text)
+    return error
