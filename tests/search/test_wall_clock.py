@@ -6,7 +6,7 @@ import pytest
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.search import loop, trainable
+from risingsearch.search import loop, training
 
 SECONDS = 60.0
 
@@ -24,7 +24,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in (loop, trainable):
+    for module in (loop, training):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.integrations.sklearn import epoch_length, folds, preparation
-from risingsearch.search import loop, trainable
+from risingsearch.search import loop, training
 
 X = np.ones((100, 1))
 Y = np.arange(100) % 2
