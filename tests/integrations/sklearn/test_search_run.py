@@ -30,7 +30,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (loop, trainable, folds, preparation, epoch_length):
+    for module in (loop, training, folds, preparation, epoch_length):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(Timed, "clock", clock)
     return clock
