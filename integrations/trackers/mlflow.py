@@ -15,6 +15,7 @@ from risingsearch.integrations.trackers.tracker import (
     Tracker,
     shown,
 )
+from risingsearch.search.results import UNFINISHED
 
 SEARCH, RUN, ARM = "risingsearch.search", "risingsearch.run", "risingsearch.arm"
 FAILURE, WINNER = "risingsearch.failure", "risingsearch.winner"
@@ -84,9 +85,7 @@ class _MLflowRuns(SearchLog):
             if self.tracker.registered_model and search.save_best is not None:
                 self._register(search, winner, self.tracker.registered_model)
         parent, reason = self._ids[SEARCH_RUN], search.stop_reason
-        self._client.set_tag(
-            parent, "risingsearch.stop_reason", reason or "stopped before its end"
-        )
+        self._client.set_tag(parent, "risingsearch.stop_reason", reason or UNFINISHED)
         self._client.set_terminated(parent, "FINISHED" if reason else "KILLED")
 
     def _register(self, search: SearchFacts, winner: str, model: str) -> None:

@@ -74,12 +74,7 @@ class RunView:
     @property
     def is_over(self) -> bool:
         """Whether nothing would start any more, or a stop rule has ended the run."""
-        from risingsearch.search.results import UNFINISHED
-
-        status = self.status
-        if status is None or status.is_done:
-            return status is not None
-        return not status.is_running and status.result.stop_reason != UNFINISHED
+        return self.status is not None and self.status.is_done
 
     @property
     def state(self) -> str:

@@ -37,7 +37,7 @@ class RunStatus(NamedTuple):
 
     result: SearchResult
     is_running: bool
-    is_done: bool  # nothing will start any more, unless the budget is extended
+    is_done: bool  # nothing starts any more, unless the budget or a rule is changed
     training: list[Training]
     spent: float  # in the unit of the budget
     budget: float
@@ -84,6 +84,7 @@ class RunReader:
         self._replayed = replayed = self._read()
         search, result = replayed.search, replayed.result()
         scheduler = search.scheduler
+        ended = scheduler if is_running else search._log  # it may have other rules
         training = [
             Training(job.arm, job.from_epoch + 1, *scheduler.why(job)[1:3])
             for job in (scheduler.in_flight if is_running else ())
@@ -91,7 +92,7 @@ class RunReader:
         return RunStatus(
             result,
             is_running,
-            is_done=scheduler.stop_reason is not None,
+            is_done=ended.stop_reason is not None,
             training=training,
             spent=scheduler.spent,
             budget=scheduler.budget,

@@ -194,7 +194,6 @@ class Loop:
         self._callbacks = callbacks
         self._raises_failures = raises_failures
         self._clock = WallClock(log.scheduler, timeout, seconds_besides)
-        self.why_late: str | None = None  # the limit of time that ended the last run
         self._failures = FirstFailures(log.scheduler)
         self._workers = workers
         self._in_process = in_process
@@ -212,7 +211,7 @@ class Loop:
     def run(self) -> None:
         """Train until the scheduler is done, or the loop is stopped."""
         self._stopping = self.interrupted = False
-        self.why_late = None
+        self._log.why_late = None
         self._longest = 0.0
         self._clock.resume(self._log.wall_seconds)
         self._failures.begin()
@@ -276,7 +275,7 @@ class Loop:
                 break
             if report is not None:
                 self._notify(report)
-        if self.why_late and self._clock.ends_search and not self._scheduler.done:
+        if self._log.why_late and self._clock.ends_search and not self._scheduler.done:
             self._log.use_up()  # what is left is for what follows: a refit, say
 
     def _notify(self, report: Report) -> None:
@@ -343,8 +342,8 @@ class Loop:
 
     def _new_job(self) -> Job | None:
         if self._scheduler.n_asked > 0:  # one epoch is trained in any case
-            self.why_late = self._clock.why_over()
-        if self.why_late or self._failures.are_enough():
+            self._log.why_late = self._clock.why_over()
+        if self._log.why_late or self._failures.are_enough():
             return None
         with sigint_deferred():
             return self._next_retried() or self._log.ask()
@@ -437,11 +436,11 @@ class Loop:
 
     def _leave_hanging(self) -> None:
         """End the run beside jobs in training, which train again in the next one."""
-        self.why_late = self._clock.why_over()
+        self._log.why_late = self._clock.why_over()
         arms = ", ".join(str(job.arm) for job in self._futures.values())
         msg = (
-            f"{self.why_late}, and the scripts of these arms seem to hang: {arms}; "
-            "they are ended, and start again on resume (with epoch_timeout they fail)"
+            f"{self._log.why_late}, and the scripts of these arms seem to hang: {arms}"
+            "; they are ended, and start again on resume (with epoch_timeout they fail)"
         )
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
         self._abandon()

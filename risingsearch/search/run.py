@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import inspect
 import pickle
 import warnings
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.options import DEFAULTS, SearchOptions
+from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import (
     ShownSpace,
     checked_candidates,
@@ -46,11 +48,8 @@ PER_PROCESS = (
     *("timeout", "epoch_timeout", "run_dir", "max_checkpoint_bytes", "checkpoints"),
     *STOP_RULES,
 )
-_NOT_SCHEDULED = (
-    *("callbacks", "prior", "timeout", "epoch_timeout", "run_dir", "n_candidates"),
-    "learning_rate",
-    *STOP_RULES,
-)
+# common options that the scheduler takes
+_SCHEDULED = inspect.signature(Scheduler).parameters.keys() & DEFAULTS.keys()
 
 
 class EarlierError(RisingSearchError):
@@ -191,15 +190,22 @@ def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, 
 
 def completed(
     given: dict[str, Any], run: Run | None, seeds: Seeds
-) -> tuple[Workers, SearchOptions]:
-    """Check the arguments of ``RisingSearch``, convert and complete them in place."""
+) -> tuple[Workers, dict[str, Any]]:
+    """Check, convert and complete the arguments of ``RisingSearch`` in place.
+
+    Returns the workers, and the arguments that the scheduler takes.
+    """
     error_score = given["error_score"]
-    if isinstance(error_score, str) and error_score != "raise":
+    raises_failures = isinstance(error_score, str)
+    if raises_failures and error_score != "raise":
         msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
         raise InvalidParameterError(msg)
     _check_names(given["metric"], given["run_dir"], given["checkpoints"])
-    limits = {name: given[name] for name in ("timeout", "epoch_timeout")}
-    timeout = SearchOptions(**limits).timeout
+    options = SearchOptions.among(
+        given, error_score=None if raises_failures else error_score
+    )
+    given |= {name: getattr(options, name) for name in given.keys() & DEFAULTS.keys()}
+    timeout = given["timeout"]
     given["timeout_of_run"] = None if given["budget"] is None else timeout
     given["budget"] = budget_within(given["budget"], timeout)
     candidates = _with_candidates(given, seeds)
@@ -221,13 +227,7 @@ def completed(
         )
         raise InvalidParameterError(msg)
     given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
-    raises_failures = isinstance(error_score, str)
-    options = SearchOptions.among(
-        {name: given[name] for name in given if name not in _NOT_SCHEDULED},
-        error_score=None if raises_failures else error_score,
-    )
-    converted = given.keys() & DEFAULTS.keys() - {*_NOT_SCHEDULED}
-    given |= {name: getattr(options, name) for name in converted}
+    scheduled = {name: given[name] for name in _SCHEDULED}
     if raises_failures:
         given["error_score"] = "raise"
     costs = checked_epoch_costs(given["epoch_costs"], options.max_epochs)
@@ -236,14 +236,11 @@ def completed(
         "direction": plain(given["direction"]),
         "shuffle": checked_flag("shuffle", given["shuffle"]),
     }
-    return workers, options
+    return workers, scheduled
 
 
 def _with_candidates(given: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
     """Complete candidates, space and enqueued arms; return the candidates."""
-    names = "n_candidates", "learning_rate"
-    checked = SearchOptions(**{name: given[name] for name in names})
-    given |= {name: getattr(checked, name) for name in names}
     if isinstance(given["candidates"], Space | Mapping):
         given["candidates"] = slots_in(given, seeds.of_candidates())
     space = getattr(given["candidates"], "space", given.get("space"))

@@ -67,6 +67,7 @@ class RunLog:
         self.directory: RunDirectory | None = None
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
         self.metric, self._begun = metric, begun
+        self.why_late: str | None = None  # the limit of time that ended the last run
         self._stopped: str | None = None  # why nothing more was started, last of all
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
@@ -265,6 +266,11 @@ class RunLog:
         self._is_abandoned = True
         self.release()
 
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the search or its last run has ended; None if neither has by itself."""
+        return self.scheduler.stop_reason or self.why_late or self._stopped
+
     def note_stop(self) -> None:
         """Write the reason of an early end to the journal."""
         reason = self.scheduler.stop_reason
@@ -338,7 +344,7 @@ class RunLog:
             arms=[self._as_it_is(arm) for arm in scheduler.explain()],
             n_epochs=scheduler.n_epochs,
             n_calls=sum(self._n_calls.values()),
-            stop_reason=self.scheduler.stop_reason or self._stopped or UNFINISHED,
+            stop_reason=self.stop_reason or UNFINISHED,
             direction=scheduler.direction,
             failures=[r for r in self.reports.values() if r.failure is not None],
             _trainable=self.trainable,

@@ -218,7 +218,7 @@ class RisingSearch:
         seed = checked_seed(given["seed"])
         entropy = run.entropy if seed is None and run is not None else seed
         self._seeds = Seeds(entropy)
-        workers, options = completed(given, run, self._seeds)
+        workers, scheduled = completed(given, run, self._seeds)
         callbacks = checked_callbacks(given["callbacks"])
         self.candidates: list[dict[str, Any]] = given["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
@@ -229,7 +229,7 @@ class RisingSearch:
             opening_order=order,
             proposer=proposer_of(given, self.candidates, self._seeds),
             epoch_costs=given["epoch_costs"],
-            **options.given() | {"seed": self._seeds.of_policy},
+            **scheduled | {"seed": self._seeds.of_policy},
         )
         self.scheduler.stop_when(*(given[name] for name in STOP_RULES))
         header = {"metric": given["metric"], "begun": given["begun"]}
@@ -454,9 +454,7 @@ class RisingSearch:
 
     def result(self) -> SearchResult:
         """Return the result so far, also of what no decision may see yet."""
-        result = self._log.result()
-        reason = self.scheduler.stop_reason or self._loop.why_late
-        return result if reason is None else replace(result, stop_reason=reason)
+        return self._log.result()
 
     def _repr_html_(self) -> str:
         return self.result()._repr_html_()
