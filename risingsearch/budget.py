@@ -73,14 +73,14 @@ class Budget:
     gpu_hours: float | None = None
 
     def __post_init__(self) -> None:
-        given = {unit: getattr(self, unit) for unit in UNITS}
-        given = {unit: value for unit, value in given.items() if value is not None}
-        if len(given) != 1:
-            each = [f"Budget({unit}={shown(value)})" for unit, value in given.items()]
-            advice = f": write {' or '.join(each)}" if given else "; got none of them"
+        amounts = {unit: getattr(self, unit) for unit in UNITS}
+        amounts = {unit: value for unit, value in amounts.items() if value is not None}
+        if len(amounts) != 1:
+            each = [f"Budget({unit}={shown(value)})" for unit, value in amounts.items()]
+            advice = f": write {' or '.join(each)}" if amounts else "; got none of them"
             msg = f"a Budget has one of {', '.join(UNITS[:-1])} and {UNITS[-1]}{advice}"
             raise InvalidParameterError(msg)
-        [(unit, value)] = given.items()
+        [(unit, value)] = amounts.items()
         if unit == "epochs":
             value = checked_int("budget", value, 1)
         else:
@@ -108,7 +108,7 @@ class Budget:
         return self.unit in WALL_CLOCK
 
     @classmethod
-    def of(cls, given: Any) -> Budget:
+    def of(cls, value: Any) -> Budget:
         """Return the budget that a number of epochs, a text or a Budget stands for.
 
         Minutes become hours.
@@ -123,15 +123,15 @@ class Budget:
         >>> Budget.of(60), Budget.of("90min"), Budget.of("8 wall-h")
         (Budget(epochs=60), Budget(hours=1.5), Budget(wall_hours=8.0))
         """
-        if isinstance(given, Budget):
-            return given
-        if not isinstance(given, str):
-            return cls(epochs=checked_int("budget", given, 1))
-        found = _TEXT.fullmatch(given.strip())
+        if isinstance(value, Budget):
+            return value
+        if not isinstance(value, str):
+            return cls(epochs=checked_int("budget", value, 1))
+        found = _TEXT.fullmatch(value.strip())
         if found is None:
             msg = (
                 f"budget must be a whole number of epochs, a Budget, or a time such as "
-                f"{FORMS}; got {shown(given)}"
+                f"{FORMS}; got {shown(value)}"
             )
             raise InvalidParameterError(msg)
         amount, in_seconds, in_hours = float(found["amount"]), *_UNITS[found["kind"]]
@@ -147,12 +147,12 @@ class Budget:
         >>> Budget(seconds=5400).in_unit("hours")
         Budget(hours=1.5)
         """
-        given = self.unit
-        if given == unit:
+        own = self.unit
+        if own == unit:
             return self
         for kind in (TRAINING, WALL_CLOCK):
-            if given in kind and unit in kind:
-                return _budget(unit, self.amount * SECONDS[given] / SECONDS[unit])
+            if own in kind and unit in kind:
+                return _budget(unit, self.amount * SECONDS[own] / SECONDS[unit])
         return None
 
     def like(self, amount: float | str | Budget) -> Budget:
@@ -219,5 +219,5 @@ def epochs_of(budget: Any, instead: str) -> int:
 
 
 def _budget(unit: str, amount: float) -> Budget:
-    given: dict[str, Any] = {unit: amount}
-    return Budget(**given)
+    amounts: dict[str, Any] = {unit: amount}
+    return Budget(**amounts)

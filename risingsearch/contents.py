@@ -65,11 +65,11 @@ def without_addresses(text: str) -> str:
 
 
 def first_difference(
-    saved: Mapping[str, Any], given: Mapping[str, Any]
+    saved: Mapping[str, Any], current: Mapping[str, Any]
 ) -> tuple[str, str, str] | None:
     """Return where saved and given settings first differ, and both values as text."""
-    for name in sorted(dict.fromkeys([*given, *saved]), key=_causes_first):
-        was, now = saved.get(name), given.get(name)
+    for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
+        was, now = saved.get(name), current.get(name)
         if was != now and _content(was) != _content(now):
             where, was, now = _deepest(name, was, now)
             return where, *_told_apart(_text(was), _text(now))

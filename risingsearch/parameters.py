@@ -172,10 +172,10 @@ class Quantiles(Kind):
 
     def values_at(self, places: Places) -> list[float | int]:
         """Return the quantiles of some places, for scipy all at once."""
-        given, inside = self.distribution, np.clip(places, 1e-12, 1.0 - 1e-12)
-        if not hasattr(given, "ppf"):
-            return [given.inv_cdf(place) for place in inside.tolist()]
-        found = np.asarray(given.ppf(inside), dtype=float).tolist()
+        own, inside = self.distribution, np.clip(places, 1e-12, 1.0 - 1e-12)
+        if not hasattr(own, "ppf"):
+            return [own.inv_cdf(place) for place in inside.tolist()]
+        found = np.asarray(own.ppf(inside), dtype=float).tolist()
         return list(map(int, found)) if self._is_discrete else found
 
     def place(self, value: Any) -> float:
@@ -196,11 +196,11 @@ class Quantiles(Kind):
 
     def described(self) -> Any:
         """Return name and arguments of the distribution, or its digest."""
-        given: Any = self.distribution
-        name = getattr(getattr(given, "dist", None), "name", None)  # of scipy
+        own: Any = self.distribution
+        name = getattr(getattr(own, "dist", None), "name", None)  # of scipy
         if name is None:
-            return described(given)
-        return {"distribution": name, "of": described((given.args, given.kwds))}
+            return described(own)
+        return {"distribution": name, "of": described((own.args, own.kwds))}
 
 
 class Choices(Kind):
@@ -215,11 +215,11 @@ class Choices(Kind):
         *,
         ordered: bool = False,
     ) -> None:
-        given = [plain(value) for value in values]
-        shares = [1.0] * len(given) if weights is None else [float(w) for w in weights]
+        listed = [plain(value) for value in values]
+        shares = [1.0] * len(listed) if weights is None else [float(w) for w in weights]
         found: dict[Any, Any] = {}
         total: dict[Any, float] = {}
-        for value, share in zip(given, shares, strict=True):
+        for value, share in zip(listed, shares, strict=True):
             key = self._key(value)
             found.setdefault(key, value)
             total[key] = total.get(key, 0.0) + share
@@ -309,35 +309,35 @@ def is_distribution(value: Any) -> bool:
     return has_ends or hasattr(value, "rvs") or hasattr(value, "choices")
 
 
-def kind_of(name: str, given: Any) -> Kind:
+def kind_of(name: str, value: Any) -> Kind:
     """Return the kind of a parameter: a list, or a distribution of any library."""
-    if isinstance(given, Interval | Quantiles | Choices | Drawn):
-        return given
-    if hasattr(given, "ppf") and hasattr(given, "cdf"):
-        return Quantiles(given)
-    if hasattr(given, "choices"):  # of Optuna, ConfigSpace
-        return Choices(given.choices, getattr(given, "probabilities", None))
-    if hasattr(given, "sequence"):
-        return Choices(given.sequence, ordered=True)
-    low: Any = getattr(given, "low", None)  # of Optuna
-    high: Any = getattr(given, "high", None)
-    if not is_number(low) and not hasattr(given, "sigma") and hasattr(given, "lower"):
-        low, high = plain(given.lower), plain(given.upper)  # of ConfigSpace
-    if is_number(low) and is_number(high) and hasattr(given, "log"):
-        step, whole = getattr(given, "step", None), isinstance(low, int)
-        return Interval(low, high, bool(given.log), None if given.log else step, whole)
-    if hasattr(given, "value") and hasattr(given, "default_value"):  # a constant
-        return Choices([given.value])
-    if hasattr(given, "rvs"):
-        return Drawn(given)
-    listed = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
-    if not listed or not len(given):
+    if isinstance(value, Interval | Quantiles | Choices | Drawn):
+        return value
+    if hasattr(value, "ppf") and hasattr(value, "cdf"):
+        return Quantiles(value)
+    if hasattr(value, "choices"):  # of Optuna, ConfigSpace
+        return Choices(value.choices, getattr(value, "probabilities", None))
+    if hasattr(value, "sequence"):
+        return Choices(value.sequence, ordered=True)
+    low: Any = getattr(value, "low", None)  # of Optuna
+    high: Any = getattr(value, "high", None)
+    if not is_number(low) and not hasattr(value, "sigma") and hasattr(value, "lower"):
+        low, high = plain(value.lower), plain(value.upper)  # of ConfigSpace
+    if is_number(low) and is_number(high) and hasattr(value, "log"):
+        step, whole = getattr(value, "step", None), isinstance(low, int)
+        return Interval(low, high, bool(value.log), None if value.log else step, whole)
+    if hasattr(value, "value") and hasattr(value, "default_value"):  # a constant
+        return Choices([value.value])
+    if hasattr(value, "rvs"):
+        return Drawn(value)
+    listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+    if not listed or not len(value):
         msg = (
             f"a space must give {name!r} a list of values, not empty, or a "
-            f"distribution, with rvs or of Optuna; got {shown(given)}"
+            f"distribution, with rvs or of Optuna; got {shown(value)}"
         )
         raise InvalidParameterError(msg)
-    return Choices(given)
+    return Choices(value)
 
 
 def place_of(value: Any, kind: Kind) -> float:

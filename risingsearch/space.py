@@ -88,15 +88,15 @@ class Space:
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}
 
     @classmethod
-    def of(cls, given: Any) -> Space:
+    def of(cls, value: Any) -> Space:
         """Return a space as scikit-learn, Optuna and ConfigSpace describe it."""
-        if isinstance(given, Space):
-            return given
-        if hasattr(given, "forbidden_clauses"):
-            return cls(_of_configspace(given), given.forbidden_clauses)
-        if isinstance(given, Mapping):
-            return cls(Coordinate(name, kind_of(name, given[name])) for name in given)
-        parts = [cls.of(part) for part in given]
+        if isinstance(value, Space):
+            return value
+        if hasattr(value, "forbidden_clauses"):
+            return cls(_of_configspace(value), value.forbidden_clauses)
+        if isinstance(value, Mapping):
+            return cls(Coordinate(name, kind_of(name, value[name])) for name in value)
+        parts = [cls.of(part) for part in value]
         if len(parts) == 1:
             return parts[0]
         whole = cls([Coordinate(PART, Choices(map(str, range(len(parts)))))])
@@ -326,10 +326,10 @@ def _is_satisfied(condition: Any, values: Mapping[str, Any]) -> bool:
     return known and bool(condition.satisfied_by_value(dict(values)))
 
 
-def _of_configspace(given: Any) -> Iterable[Coordinate]:
-    conditions = {one.child.name: one for one in given.conditions}
-    for name in given:
-        kind = kind_of(name, given[name])
+def _of_configspace(space: Any) -> Iterable[Coordinate]:
+    conditions = {one.child.name: one for one in space.conditions}
+    for name in space:
+        kind = kind_of(name, space[name])
         if (condition := conditions.get(name)) is None:
             yield Coordinate(name, kind)
             continue

@@ -95,7 +95,7 @@ def test_the_keys_of_a_sweep_have_the_same_defaults():
 
 def test_a_face_hands_on_what_is_not_at_its_default():
     face = {"budget": 9, "min_epochs": 1, "seed": 3, "enqueue": (), "mode": "min"}
-    given = SearchOptions.among(face, policy="asha").given()
+    given = SearchOptions.among(face, policy="asha").non_defaults()
     assert given == {"budget": Budget.of(9), "seed": 3, "policy": "asha"}
 
 

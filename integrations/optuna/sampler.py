@@ -205,14 +205,14 @@ class RisingSampler(BaseSampler):
         target_score: float | None = None,
         enqueue: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        given = dict(locals())  # the signature is the only list of the arguments
+        arguments = dict(locals())  # the signature is the only list of the arguments
         self.budget = epochs_of(budget, instead="study.optimize(timeout=...)")
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         own = {"policy": "auto", "n_candidates": None, "enqueue": (), "prior": None}
         own |= {"callbacks": (), "patience": None, "target_score": None}
-        options = SearchOptions.among(given, **own)
+        options = SearchOptions.among(arguments, **own)
         self._stop_rules = patience, target_score
-        self._options = options.given()
+        self._options = options.non_defaults()
         self.give_up_after = checked_float(
             "give_up_after", give_up_after, 0.0, open_low=False
         )

@@ -349,12 +349,12 @@ class StudyReplica:
             return create_trial(state=TrialState.WAITING, user_attrs=attrs)
         last = self.newest[arm]
         attrs = {k: v for k, v in last.user_attrs.items() if k != GIVEN_UP}
-        given = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
+        place = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
         return create_trial(
             state=TrialState.WAITING,
             params=last.params,
             distributions=_Unchanging(last.distributions),
-            user_attrs=attrs | given,
+            user_attrs=attrs | place,
             intermediate_values=self._curve(arm, job.from_epoch),
         )
 

@@ -108,7 +108,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         patience: int | None = None,
         target_score: float | None = None,
     ) -> None:
-        given = dict(locals())  # the signature is the only list of the arguments
+        arguments = dict(locals())  # the signature is the only list of the arguments
         super().__init__()
         self.callbacks = checked_callbacks(callbacks)
         self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
@@ -116,7 +116,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             checked_choice("mode", mode, tuple(DIRECTIONS))
         self._metric, self._mode, self.time_attr = metric, mode, time_attr
         own = {"callbacks": (), "patience": None, "target_score": None}
-        self._options = SearchOptions.among(given, **own).given()
+        self._options = SearchOptions.among(arguments, **own).non_defaults()
         self._stop_rules = patience, target_score  # may be others after Tuner.restore
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None

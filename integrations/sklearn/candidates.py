@@ -19,11 +19,11 @@ from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.parameters import is_distribution
 from risingsearch.space import Configurations, Space
 
-Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Spaces = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 def draw_candidates(
-    space: Given,
+    space: Spaces,
     n_candidates: int | str,
     random_state: Any,
     recommended: int,
@@ -37,8 +37,8 @@ def draw_candidates(
     candidates = [dict(one) for one in configurations]
     found = Configurations(candidates, None)
     if spaces:
-        n_given = len(candidates) + n_enqueued
-        n = max(1, min(recommended, n_epochs or recommended) - n_given)
+        n_listed = len(candidates) + n_enqueued
+        n = max(1, min(recommended, n_epochs or recommended) - n_listed)
         if n_candidates != "auto":
             n = checked_int("n_candidates", n_candidates, 1)
         seed = check_random_state(random_state).randint(2**31 - 1)
@@ -63,7 +63,7 @@ def draw_candidates(
     return found
 
 
-def _parts(space: Given) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _parts(space: Spaces) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
     if not isinstance(space, (Mapping, list)) or len(space) == 0:

@@ -154,10 +154,10 @@ def _innermost(estimator: Any) -> tuple[str, Any]:
 
 def check_arguments(estimator: Any, arguments: Mapping[str, Any]) -> None:
     """Raise if what ``fit`` is given would stop a model, or forgets between epochs."""
-    for name, given in arguments.items():
+    for name, value in arguments.items():
         last = name.rpartition("__")[2]
-        advice = _bad_callback(given) if last == "callbacks" else ""
-        if last == "monitor" and callable(given):
+        advice = _bad_callback(value) if last == "callbacks" else ""
+        if last == "monitor" and callable(value):
             advice = f"monitor: {_STOPS}"
         if advice:
             raise _not_trainable(estimator, f"{advice} of fit")

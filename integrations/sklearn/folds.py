@@ -236,7 +236,7 @@ class Folds:
         return {name: _number(name, score) for name, score in scores.items()}
 
     def _fill_failed(
-        self, scores: dict[str, Any], given: Any, rows: _Rows, part: str
+        self, scores: dict[str, Any], scored: Any, rows: _Rows, part: str
     ) -> None:
         """Replace tracebacks of metrics that failed; the scheduling one raises."""
         for name, text in scores.items():
@@ -245,7 +245,7 @@ class Folds:
             if part == "test" and name == self.metric:
                 alone = copy(self.scorer)
                 alone._scorers, alone._raise_exc = {name: self.scorer._scorers[name]}, 1
-                scores |= alone(*given, **rows.score_params)
+                scores |= alone(*scored, **rows.score_params)
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed

@@ -115,12 +115,12 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
 
 def _learning_rate(cv: Any, space: Space | None) -> Any:
     """Return the option, with the estimator's own value as one that is good."""
-    given = checked_learning_rate(cv.learning_rate)
-    found = None if space is None else LearningRate.of(space, given)
-    if found is None or isinstance(given, Mapping):
-        return given
+    rate = checked_learning_rate(cv.learning_rate)
+    found = None if space is None else LearningRate.of(space, rate)
+    if found is None or isinstance(rate, Mapping):
+        return rate
     value = cv.estimator.get_params().get(found.name)
-    return {found.name: plain(value)} if is_number(plain(value)) else given
+    return {found.name: plain(value)} if is_number(plain(value)) else rate
 
 
 def trained_by(cv: Any) -> str:
@@ -148,8 +148,8 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     resource = None
     if cv.resource is not None:
         seed = int(random.randint(2**31 - 1))
-        given = cv.resource, cv.max_epochs, seed
-        resource = resource_of(*given, cv.estimator, X, y, splits)
+        limits = cv.resource, cv.max_epochs, seed
+        resource = resource_of(*limits, cv.estimator, X, y, splits)
     folds = Folds(
         estimator=clone(cv.estimator),
         X=X,
@@ -213,12 +213,12 @@ def _check_unit(budget: Budget) -> None:
             raise InvalidParameterError(msg)
 
 
-def _error_score(given: Any) -> Any:
-    if given == "raise" or math.isfinite(given):
-        return given
-    if math.isnan(given):
+def _error_score(score: Any) -> Any:
+    if score == "raise" or math.isfinite(score):
+        return score
+    if math.isnan(score):
         return None
-    msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
+    msg = f"error_score must be 'raise', a finite number or nan; got {score!r}"
     raise InvalidParameterError(msg)
 
 
@@ -231,9 +231,9 @@ def _check_steps(value: Any, resource: Any) -> None:
 
 
 def _check_rows(X: Any, params: dict[str, Any]) -> None:
-    for name, given in params.items():
+    for name, value in params.items():
         per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
-        if per_row and np.ndim(given) and _num_samples(given) != _num_samples(X):
+        if per_row and np.ndim(value) and _num_samples(value) != _num_samples(X):
             msg = f"{name} must have one entry per row of X, {_num_samples(X)} in all"
             raise InvalidParameterError(msg)
 

@@ -224,9 +224,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         enqueue: Any = (),
         max_failures: int = 0,
     ) -> None:
-        given = dict(locals())  # the signature is the only list of the arguments
-        del given["self"]
-        self.__dict__.update(given)
+        arguments = dict(locals())  # the signature is the only list of the arguments
+        del arguments["self"]
+        self.__dict__.update(arguments)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:

@@ -46,7 +46,7 @@ class Batches:
     def __init__(self, loader: DataLoader[Any], n_batches: int) -> None:
         self.loader = loader
         self.n_batches = checked_int("n_batches", n_batches, 1)
-        self._given = 0  # of the present pass
+        self._n_delivered = 0  # of the present pass
         self._begin: dict[str, Any] | None = None
         self._iterator: Iterator[Any] | None = None
 
@@ -59,11 +59,15 @@ class Batches:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the pass began, how far it is, and the loader's generators."""
-        return {"begin": self._begin, "given": self._given, "own": self._own()}
+        return {
+            "begin": self._begin,
+            "delivered": self._n_delivered,
+            "own": self._own(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume where ``state_dict`` was called; global random states stay as is."""
-        self._begin, self._given = state["begin"], state["given"]
+        self._begin, self._n_delivered = state["begin"], state["delivered"]
         self._set_own(state["own"])
         self._iterator = None
 
@@ -72,10 +76,10 @@ class Batches:
             self._iterator = self._resumed()
         batch = next(self._iterator, None)
         if batch is None:
-            self._begin, self._given = None, 0
+            self._begin, self._n_delivered = None, 0
             self._iterator = self._resumed()
             batch = next(self._iterator)
-        self._given += 1
+        self._n_delivered += 1
         return batch
 
     def _resumed(self) -> Iterator[Any]:
@@ -85,7 +89,7 @@ class Batches:
         now = self._states()
         self._set_states(self._begin)
         iterator: Iterator[Any] = iter(self.loader)
-        for _ in range(self._given):
+        for _ in range(self._n_delivered):
             next(iterator)
         self._set_states(now)
         return iterator

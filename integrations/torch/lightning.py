@@ -145,8 +145,8 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         self.monitor = monitor
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.trainer_options = trainer_options
-        given = trainer_options.get("callbacks") or []
-        self._callbacks = list(given) if isinstance(given, list | tuple) else [given]
+        own = trainer_options.get("callbacks") or []
+        self._callbacks = list(own) if isinstance(own, list | tuple) else [own]
         if any(isinstance(one, ModelCheckpoint) for one in self._callbacks):
             msg = (
                 "ModelCheckpoint would mix the files of all arms: leave it out; the "

@@ -111,9 +111,9 @@ class TorchTrainable:
         max_resident: int | None = None,
     ) -> None:
         parts = {"build": build, "train_epoch": train_epoch, "validate": validate}
-        for name, given in parts.items():
-            if given is not None:
-                setattr(self, name, given)
+        for name, function in parts.items():
+            if function is not None:
+                setattr(self, name, function)
             elif not hasattr(self, name):
                 msg = (
                     f"{type(self).__name__} has no {name}: give it as an argument, or "
@@ -187,10 +187,10 @@ class TorchTrainable:
         return self.__dict__ | {"_residents": None}
 
 
-def _checked_device(given: str | torch.device) -> torch.device:
+def _checked_device(name: str | torch.device) -> torch.device:
     """Return a device, or raise a SetupError if this machine does not have it."""
     try:
-        device = torch.device(given)
+        device = torch.device(name)
     except (RuntimeError, TypeError) as error:
         why = str(error).splitlines()[0]
     else:
@@ -202,7 +202,7 @@ def _checked_device(given: str | torch.device) -> torch.device:
             return device
         why = f"torch finds {n_devices} of these"
     msg = (
-        f"device={given!r} cannot be used on this machine ({why}): give 'auto', 'cpu', "
+        f"device={name!r} cannot be used on this machine ({why}): give 'auto', 'cpu', "
         "or a device that torch finds, such as 'cuda:0'"
     )
     raise SetupError(msg)

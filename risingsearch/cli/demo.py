@@ -129,29 +129,29 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     log: ClassVar[DemoRun]
     tried: ClassVar[set[tuple[Any, ...]]]
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **params: Any) -> None:
         usual = {**dict.fromkeys(SPACE), "random_state": None, "epochs": 1}
-        self.given: dict[str, Any] = {**usual, **given}
+        self.params: dict[str, Any] = {**usual, **params}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters."""
-        return dict(self.given)
+        return dict(self.params)
 
-    def set_params(self, **given: Any) -> Classifier:
+    def set_params(self, **params: Any) -> Classifier:
         """Change some parameters."""
-        self.given |= given
+        self.params |= params
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Classifier:
         """Train one epoch more."""
         if not hasattr(self, "model_"):
-            given = self.get_params()
-            del given["epochs"]
-            self.tried.add(tuple(given.values()))
+            params = self.get_params()
+            del params["epochs"]
+            self.tried.add(tuple(params.values()))
             self.log.tried = len(self.tried)
-            layers = (given.pop("width"),) * given.pop("depth")
-            rate = given.pop("rate")
-            self.model_ = MLPClassifier(layers, learning_rate_init=rate, **given)
+            layers = (params.pop("width"),) * params.pop("depth")
+            rate = params.pop("rate")
+            self.model_ = MLPClassifier(layers, learning_rate_init=rate, **params)
             self.diverged_ = False
             self.classes_ = np.unique(y) if classes is None else np.asarray(classes)
         self.log.epochs += 1
@@ -168,7 +168,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Classifier:
         """Start afresh and train ``epochs`` epochs."""
         self.__dict__.pop("model_", None)
-        for _ in range(self.given["epochs"]):
+        for _ in range(self.params["epochs"]):
             self.partial_fit(X, y)
         return self
 

@@ -79,10 +79,10 @@ def _import(arguments: argparse.Namespace) -> None:
     def note(sentence: str) -> None:
         print(one_line(f"{path}: {sentence}"), file=sys.stderr)
 
-    given = read_yaml(path)
+    content = read_yaml(path)
     try:
         numbers = arguments.budget, arguments.max_epochs
-        sweep = imported(given, note, *numbers, arguments.regex)
+        sweep = imported(content, note, *numbers, arguments.regex)
     except InvalidParameterError as error:
         raise InvalidParameterError(f"{path}: {error}") from error
     if arguments.out is None:
@@ -93,7 +93,7 @@ def _import(arguments: argparse.Namespace) -> None:
 
 
 def imported(
-    given: Any,
+    content: Any,
     note: Note,
     budget: int | None,
     max_epochs: int | None,
@@ -103,23 +103,23 @@ def imported(
     from risingsearch.scripts.sweep import checked_sweep
     from risingsearch.scripts.trainable import FIELDS
 
-    given = _mapping("the file", given)
-    for name in given:
+    content = _mapping("the file", content)
+    for name in content:
         if name in LEFT_OUT.split():
             note(f"{name}: left out, it has no equal here")
         elif name not in USED:
             raise InvalidParameterError(f"{name} has no equal here: leave it out")
     parameters = {
         name: _parameter(f"parameters.{name}", parameter, note)
-        for name, parameter in _mapping("parameters", given.get("parameters")).items()
+        for name, parameter in _mapping("parameters", content.get("parameters")).items()
     }
     fields = {}
     for name in parameters:
         fields[name] = f"{name}_" if name in {*FIELDS} - {"epochs"} else name
         if name != fields[name]:
             note(f"parameters.{name}: called {name}_ here, where {name} is taken")
-    command = _command(given, fields)
-    metric, method = _metric(given.get("metric")), given.get("method")
+    command = _command(content, fields)
+    metric, method = _metric(content.get("metric")), content.get("method")
     if method not in METHODS:
         msg = f"method must be one of {', '.join(METHODS)}; got {method!r}"
         raise InvalidParameterError(msg)
@@ -136,7 +136,7 @@ def imported(
         printed = f"a line in which {regex!r} finds {name}"
     for sentence in NOTES:
         note(sentence.format(printed=printed, method=method))
-    candidates = given.get("run_cap") or ("all" if method == "grid" else None)
+    candidates = content.get("run_cap") or ("all" if method == "grid" else None)
     sweep = {
         "command": command,
         "parameters": {fields[name]: one for name, one in parameters.items()},
@@ -150,15 +150,15 @@ def imported(
     return sweep
 
 
-def _mapping(place: str, given: Any) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping) or not given:
-        msg = f"{place} must be a mapping, and not empty; got {given!r}"
+def _mapping(place: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not value:
+        msg = f"{place} must be a mapping, and not empty; got {value!r}"
         raise InvalidParameterError(msg)
-    return given
+    return value
 
 
-def _metric(given: Any) -> dict[str, Any]:
-    metric = _mapping("metric", given)
+def _metric(value: Any) -> dict[str, Any]:
+    metric = _mapping("metric", value)
     if "name" not in metric or set(metric) - {"name", "goal", "target"}:
         msg = f"metric must have a name, and no keys but goal and target; got {metric}"
         raise InvalidParameterError(msg)
@@ -167,23 +167,23 @@ def _metric(given: Any) -> dict[str, Any]:
     return {"metric": metric["name"], "direction": direction, **target}
 
 
-def _parameter(place: str, given: Any, note: Note) -> dict[str, Any]:
+def _parameter(place: str, content: Any, note: Note) -> dict[str, Any]:
     """Return a parameter of a sweep that is drawn as by W&B."""
-    given = _mapping(place, given)
-    kind = given.get("distribution") or _implied(given)
+    content = _mapping(place, content)
+    kind = content.get("distribution") or _implied(content)
     type_, keys = DISTRIBUTIONS.get(kind, ("", {}))
-    if not type_ or set(given) - {*keys, "distribution"}:
+    if not type_ or set(content) - {*keys, "distribution"}:
         msg = (
             f"{place} has no equal here: it has a value, values, or one of the "
-            f"distributions {', '.join(DISTRIBUTIONS)} and its keys; got {dict(given)}"
+            f"distributions {', '.join(DISTRIBUTIONS)} and its keys; got {content!r}"
         )
         raise InvalidParameterError(msg)
     if kind == "q_uniform":
         note(f"{place}: from min in steps of q; W&B rounds to the multiples of q")
-    for value in given.get("values", [given.get("value")]):
+    for value in content.get("values", [content.get("value")]):
         if str(value).lower() in SWITCHES:
             note(f"{place}: {value} is text; write true or false if it is a switch")
-    values = {here: given.get(key, DEFAULTS.get(key)) for key, here in keys.items()}
+    values = {here: content.get(key, DEFAULTS.get(key)) for key, here in keys.items()}
     if kind == "constant":
         values = {"values": [values["values"]]}
     if kind == "q_uniform" and all(isinstance(v, int) for v in values.values()):
@@ -191,21 +191,21 @@ def _parameter(place: str, given: Any, note: Note) -> dict[str, Any]:
     return {"type": type_, **values}
 
 
-def _implied(given: Mapping[str, Any]) -> str:
+def _implied(content: Mapping[str, Any]) -> str:
     """Return the distribution that W&B takes if none is named."""
-    if "value" in given:
+    if "value" in content:
         return "constant"
-    if "values" in given:
+    if "values" in content:
         return "categorical"
-    ends = [type(given.get(end)) for end in ("min", "max")]
+    ends = [type(content.get(end)) for end in ("min", "max")]
     return "int_uniform" if ends == [int, int] else "uniform"
 
 
-def _command(given: Mapping[str, Any], fields: Mapping[str, str]) -> list[str]:
+def _command(content: Mapping[str, Any], fields: Mapping[str, str]) -> list[str]:
     """Return the command with a field for each value of W&B."""
-    macros: dict[str, str | None] = {**MACROS, "${program}": given.get("program")}
+    macros: dict[str, str | None] = {**MACROS, "${program}": content.get("program")}
     words: list[str] = []
-    for word in map(str, given.get("command", USUAL)):
+    for word in map(str, content.get("command", USUAL)):
         if form := FORMS.get(word):
             for flag, field in fields.items():
                 words += [one.format(flag=flag, field=f"{{{field}}}") for one in form]

@@ -204,8 +204,8 @@ def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
         pages[COMPARISON] = LiveRuns(runs, compared_page)
 
     def found(request: Request) -> LiveRun | LiveRuns:
-        given = request.path_params["token"].encode()
-        if not secrets.compare_digest(given, token.encode()):
+        received = request.path_params["token"].encode()
+        if not secrets.compare_digest(received, token.encode()):
             raise HTTPException(403, NO_TOKEN)
         name = str(request.path_params.get("name", ""))
         if name not in pages:

@@ -78,13 +78,13 @@ def amount(text: str, sign: str = "") -> float | Budget:
     """Return a finite number above 0, in the unit of a sweep's budget, or a time."""
     from risingsearch.budget import Budget
 
-    given = text.removeprefix(sign)
-    if text.startswith(sign) and not given.startswith("+"):
+    number = text.removeprefix(sign)
+    if text.startswith(sign) and not number.startswith("+"):
         with contextlib.suppress(ValueError):
-            if 0.0 < float(given) < math.inf:
-                return float(given)
+            if 0.0 < float(number) < math.inf:
+                return float(number)
         with contextlib.suppress(ValueError):
-            return Budget.of(given)
+            return Budget.of(number)
     forms = ", ".join(f"{sign}{form}" for form in ("100", "8h", "8wall-h", "20gpu-h"))
     msg = f"must be an amount such as {forms}; got {text!r}"
     raise argparse.ArgumentTypeError(msg)

@@ -208,7 +208,7 @@ def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
         "tensorboard": trackers.TensorBoardTracker,
         "wandb": trackers.WandbTracker,
     }
-    made = [kinds[name](**given) for name, given in options.items()]
+    made = [kinds[name](**arguments) for name, arguments in options.items()]
     for tracker in made:
         tracker.check()
     return made

@@ -321,13 +321,13 @@ def _checked_knots(rounds: ArrayLike, n_knots: int) -> NDArray[np.int64]:
 def _checked_variances(
     deviations: ArrayLike, n_arms: int, n_knots: int
 ) -> NDArray[np.float64]:
-    given = checked_array("deviations", deviations)
+    wide = checked_array("deviations", deviations)
     allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
-    if given.shape not in allowed or not np.all((given >= 0.0) & (given < np.inf)):
+    if wide.shape not in allowed or not np.all((wide >= 0.0) & (wide < np.inf)):
         msg = (
             "deviations must be finite numbers of at least 0: one, one per arm, or one "
             f"per arm and knot; got {deviations!r}"
         )
         raise InvalidParameterError(msg)
     # The transpose of a number or of a list is itself, and it spreads over the knots.
-    return np.array(np.broadcast_to(given.T**2, (n_knots, n_arms)), order="C")
+    return np.array(np.broadcast_to(wide.T**2, (n_knots, n_arms)), order="C")

@@ -167,7 +167,7 @@ def plot_curves(
     return ax
 
 
-def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
+def score_limits(values: ArrayLike, *, maximize: bool) -> tuple[float, float]:
     """Return the range of scores without those that are far out.
 
     Far out is beyond Tukey's outer fence, at the bad end only: one diverged run must
@@ -178,7 +178,7 @@ def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
     >>> score_limits([0.5, 0.55, 0.7, 0.65, 0.6, -900.0], maximize=True)
     (0.5, 0.7)
     """
-    scores = np.asarray(given, dtype=np.float64)
+    scores = np.asarray(values, dtype=np.float64)
     scores = scores[np.isfinite(scores)]
     if len(scores) == 0:
         return 0.0, 1.0
@@ -249,9 +249,9 @@ class Epochs:
         return f"{name}: {self.score[row]:.4g} at epoch {self.epoch[row]}"
 
 
-def _as_text(given: str) -> str:
+def _as_text(text: str) -> str:
     """Return a text that fits a figure, of which matplotlib makes no formula."""
-    return short(given, LABEL_LENGTH).replace("$", r"\$")
+    return short(text, LABEL_LENGTH).replace("$", r"\$")
 
 
 def new_axes(width: float, height: float) -> Axes:

@@ -235,6 +235,6 @@ def _arms(result: Result, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]
 
 def _most_epochs(result: Result, settings: Mapping[str, Any]) -> int:
     """Return how many epochs an arm could have trained, as far as that is known."""
-    given = settings.get("max_epochs")
-    given = given if isinstance(given, Integral) else result.max_epochs
-    return int(given or max((arm.charged for arm in result.arms), default=0))
+    most = settings.get("max_epochs")
+    most = most if isinstance(most, Integral) else result.max_epochs
+    return int(most or max((arm.charged for arm in result.arms), default=0))

@@ -104,8 +104,8 @@ class EarlierSearch:
             )
             raise InvalidParameterError(msg)
         most = max(most, *map(len, curves))
-        given = {"params": params, "curves": curves, "max_epochs": most}
-        for name, value in given.items():
+        checked = {"params": params, "curves": curves, "max_epochs": most}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:

@@ -112,8 +112,8 @@ def read_prior(prior: Any, candidates: Params | None = None) -> list[EarlierSear
     """
     if prior is None:
         return []
-    given = prior if isinstance(prior, (list, tuple)) else [prior]
-    nested = [one if isinstance(one, (list, tuple)) else [one] for one in given]
+    listed = prior if isinstance(prior, (list, tuple)) else [prior]
+    nested = [one if isinstance(one, (list, tuple)) else [one] for one in listed]
     sources = [source for several in nested for source in several]
     if not sources:
         msg = (

@@ -96,16 +96,16 @@ class Result(NamedTuple):
 class ArmTable:
     """Arms with their epochs, scores and history, and the jobs that train them."""
 
-    def __init__(self, given: SchedulerOptions, max_epochs: int) -> None:
-        n_arms = given.n_arms
+    def __init__(self, options: SchedulerOptions, max_epochs: int) -> None:
+        n_arms = options.n_arms
         self.max_epochs = max_epochs
-        self.sign = sign_of(given.direction)
-        self.error_score = given.error_score
-        self.max_failures = given.max_failures
-        self.min_epochs = given.min_epochs
-        self.enqueued = given.enqueue
-        self.n_jobs = given.n_jobs  # in flight at most
-        self.deterministic = given.deterministic
+        self.sign = sign_of(options.direction)
+        self.error_score = options.error_score
+        self.max_failures = options.max_failures
+        self.min_epochs = options.min_epochs
+        self.enqueued = options.enqueue
+        self.n_jobs = options.n_jobs  # in flight at most
+        self.deterministic = options.deterministic
         self.charged = np.zeros(n_arms, dtype=np.int64)  # epochs charged
         self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
         self.failures = np.zeros(n_arms, dtype=np.int64)
@@ -364,15 +364,15 @@ class ArmTable:
 def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
     """Return the scores of a job, one per epoch; raise an error if they are invalid."""
     try:
-        given: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]
+        told: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]
     except TypeError:
-        given = (scores,)
-    given = tuple(map(unwrapped, given))
-    for score in given:
+        told = (scores,)
+    told = tuple(map(unwrapped, told))
+    for score in told:
         if not is_number(score):
             msg = f"scores must be numbers, one per epoch; got {shown(score)}"
             raise InvalidParameterError(msg)
-    if len(given) > job.n_epochs:
-        msg = f"{job} has {job.n_epochs} epochs; got {len(given)} scores"
+    if len(told) > job.n_epochs:
+        msg = f"{job} has {job.n_epochs} epochs; got {len(told)} scores"
         raise InvalidParameterError(msg)
-    return tuple(checked_magnitude("a score", score) for score in given)
+    return tuple(checked_magnitude("a score", score) for score in told)

@@ -213,8 +213,8 @@ def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...]
     """Return the costs, one for each epoch of an arm, or raise an error."""
     if costs is None:
         return None
-    given = costs if isinstance(costs, Iterable) else [costs]
-    numbers = [as_float(cost) or 0.0 for cost in given]
+    listed = costs if isinstance(costs, Iterable) else [costs]
+    numbers = [as_float(cost) or 0.0 for cost in listed]
     if len(numbers) != max_epochs or not all(0.0 < one < math.inf for one in numbers):
         msg = (
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "

@@ -93,7 +93,7 @@ class SearchOptions:
         taken = {name: arguments[name] for name in arguments if name in names}
         return cls(**taken | others)
 
-    def given(self) -> dict[str, Any]:
+    def non_defaults(self) -> dict[str, Any]:
         """Return the options that are not at their defaults, to be handed on."""
         values = {name: getattr(self, name) for name in DEFAULTS}
         return {
@@ -130,10 +130,8 @@ class SchedulerOptions(SearchOptions):
         )
         if self.n_jobs is None and self.deterministic:
             self._set(n_jobs=1)
-        given = self.opening_order
-        order = checked_order(
-            "opening_order", range(n_arms) if given is None else given, n_arms
-        )
+        order = range(n_arms) if self.opening_order is None else self.opening_order
+        order = checked_order("opening_order", order, n_arms)
         first = checked_arms("enqueue", self.enqueue, n_arms)
         self._set(
             n_arms=n_arms,

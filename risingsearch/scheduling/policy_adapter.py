@@ -31,7 +31,7 @@ class PolicyAdapter:
 
     def __init__(
         self,
-        given: str | Callable[..., Policy],
+        policy: str | Callable[..., Policy],
         params: dict[str, Any],
         options: SchedulerOptions,
         arms: ArmTable,
@@ -43,18 +43,18 @@ class PolicyAdapter:
         self._place_of = np.argsort(self._arm_at)
         self._arms = arms
         self._ledger = ledger
-        if not isinstance(given, str | type) and hasattr(given, "select"):
+        if not isinstance(policy, str | type) and hasattr(policy, "select"):
             msg = (
                 "policy must be a registered name or a factory, which can plan anew "
-                f"for a larger budget; got a {type(given).__name__} made already"
+                f"for a larger budget; got a {type(policy).__name__} made already"
             )
             raise InvalidParameterError(msg)
-        self._create: Any = getattr(given, "create", given)
-        self._registered = registered_name(given)
+        self._create: Any = getattr(policy, "create", policy)
+        self._registered = registered_name(policy)
         if self._registered is not None:
             self._check_named(policy_info(self._registered))
         elif not callable(self._create):
-            msg = f"policy must be a registered name or a factory; got {shown(given)}"
+            msg = f"policy must be a registered name or a factory; got {shown(policy)}"
             raise InvalidParameterError(msg)
         self.policy: Any = None
         self._error: PolicyError | None = None  # after which it is asked nothing

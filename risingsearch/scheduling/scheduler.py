@@ -121,11 +121,11 @@ class Scheduler:
         enqueue: Iterable[int] = (),
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
-        given = SchedulerOptions.among(named)
-        self.max_epochs = given.max_epochs
-        self.direction, self.max_failures = given.direction, given.max_failures
-        self.epoch_costs, self.epochs_per_job = given.epoch_costs, given.epochs_per_job
-        self._decider = Decider(given, policy, proposer)
+        options = SchedulerOptions.among(named)
+        self.direction, self.max_failures = options.direction, options.max_failures
+        self.max_epochs, self.epoch_costs = options.max_epochs, options.epoch_costs
+        self.epochs_per_job = options.epochs_per_job
+        self._decider = Decider(options, policy, proposer)
         self._arms, self._ledger = self._decider.arms, self._decider.ledger
 
     def ask(self) -> Job | None:

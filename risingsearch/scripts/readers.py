@@ -97,8 +97,8 @@ class PlainLines:
 
     def __init__(self, regex: str) -> None:
         self._regex = regex
-        given = pattern_of(regex)
-        self._patterns = [p for p in (_with_any_numbers(given), given) if p]
+        pattern = pattern_of(regex)
+        self._patterns = [p for p in (_with_any_numbers(pattern), pattern) if p]
         self._n_matches = 0
 
     def read(self, line: str) -> dict[str, Any] | None:

@@ -145,7 +145,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         direction=sweep.direction,
         metric=sweep.metric_name,
         progress=True,
-        **same.given() | options,
+        **same.non_defaults() | options,
     )
 
 

@@ -85,8 +85,8 @@ def prior_as_mappings(value: Any) -> Any:
     """Return a path, a mapping of one search or a list of them as mappings."""
     if value is None:
         return None
-    given = list(value) if isinstance(value, (list, tuple)) else [value]
-    return [{"path": one} if isinstance(one, str) else one for one in given]
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [{"path": one} if isinstance(one, str) else one for one in listed]
 
 
 class MLflowSetting(Strict):
@@ -128,15 +128,15 @@ class TrackerSetting(Strict):
                 "its run directory: give it in the variable MLFLOW_TRACKING_URI"
             )
             raise InvalidParameterError(msg)
-        given = {
+        named = {
             name: setting.model_dump(exclude_none=True)
             for name, setting in self
             if setting is not None
         }
-        for options in given.values():
+        for options in named.values():
             if "folder" in options:
                 options["folder"] = cwd / options["folder"]
-        return given
+        return named
 
 
 def trackers_as_mapping(value: Any) -> Any:
@@ -150,7 +150,7 @@ def trackers_as_mapping(value: Any) -> Any:
             raise ValueError(msg)
         named = {one: {}} if isinstance(one, str) else one
         merged |= {
-            name: {} if given is None else given for name, given in named.items()
+            name: {} if options is None else options for name, options in named.items()
         }
     return merged
 
@@ -218,10 +218,10 @@ class SlurmSetting(Strict):
         named = self.model_dump(exclude={"requeue", "options"}, exclude_none=True)
         if gpus is not None:
             named.setdefault("gpus", gpus)
-        given = [f"--{name.replace('_', '-')}={v}" for name, v in named.items()]
+        words = [f"--{name.replace('_', '-')}={v}" for name, v in named.items()]
         if self.requeue is not None:
-            given.append("--requeue" if self.requeue else "--no-requeue")
-        return given + self.options
+            words.append("--requeue" if self.requeue else "--no-requeue")
+        return words + self.options
 
 
 class LauncherSetting(Strict):

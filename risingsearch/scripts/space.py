@@ -199,14 +199,14 @@ def space_in(content: dict[str, Any]) -> Space:
         raise missing("ConfigSpace", "configspace") from error
 
     try:
-        given = ConfigurationSpace.from_serialized_dict(deepcopy(content))
+        space = ConfigurationSpace.from_serialized_dict(deepcopy(content))
     except Exception as error:  # of many kinds
         msg = f"space is not what ConfigSpace has written ({error!r})"
         raise ValueError(msg) from error
-    if not len(given):
+    if not len(space):
         msg = "space has no hyperparameters: write it with ConfigSpace's to_yaml"
         raise ValueError(msg)
-    return Space.of(given)
+    return Space.of(space)
 
 
 def check_configuration(space: Space, place: str, params: Mapping[str, Any]) -> None:

@@ -75,7 +75,7 @@ LONGEST = 1e9  # seconds, some 30 years
 ALIVE_PER_WORKER = 4
 Count = Annotated[int, Field(ge=1, strict=True)]
 Word = Annotated[  # text; a number counts as text
-    str, BeforeValidator(lambda given: str(given) if is_number(given) else given)
+    str, BeforeValidator(lambda value: str(value) if is_number(value) else value)
 ]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
@@ -237,9 +237,9 @@ class Sweep(Strict):
             yield "launcher: slurm excludes checkpoints: leave out one of the two"
 
     def _conflicts_of_workers(self) -> Iterator[str]:
-        n_given = len(self.environment)
-        if n_given and self.workers != n_given:
-            yield f"environment is for {n_given} workers, and workers is {self.workers}"
+        n_named = len(self.environment)
+        if n_named and self.workers != n_named:
+            yield f"environment is for {n_named} workers, and workers is {self.workers}"
         if self.n_gpus is None:
             needs = "needs gpus, those of each worker, such as gpus: 1"
             if self.workers == "auto":
@@ -348,10 +348,10 @@ class Sweep(Strict):
 
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep in a YAML or JSON file, or raise an error with the place."""
-    given = read_yaml(path)
-    if isinstance(given, dict) and isinstance(given.get("space"), str):
-        given = given | {"space": read_yaml(path.parent / given["space"])}
-    sweep = checked_sweep(given, str(path))
+    content = read_yaml(path)
+    if isinstance(content, dict) and isinstance(content.get("space"), str):
+        content = content | {"space": read_yaml(path.parent / content["space"])}
+    sweep = checked_sweep(content, str(path))
     sweep._folder = path.parent
     return sweep
 
@@ -371,10 +371,10 @@ KEYS["parameters.*"] = sorted(  # LogUniform has no others
 )
 
 
-def checked_sweep(given: Any, source: str) -> Sweep:
+def checked_sweep(content: Any, source: str) -> Sweep:
     """Return the sweep of plain values, or raise an InvalidParameterError."""
     try:
-        return Sweep.model_validate(given)
+        return Sweep.model_validate(content)
     except ValidationError as error:
         problems = problems_of(error, TAGGED, KEYS)
         raise InvalidParameterError(f"{source}: {problems}") from error

@@ -114,9 +114,9 @@ def _sentence(
         where, words = where and f"{where}:", words.removeprefix("Value error, ")
     if problem["type"] != "value_error":
         where = where or "the file"
-    given = problem.get("input")
-    if given is not None and not isinstance(given, (dict, list)):
-        words += f"; got {_cut(json.dumps(given, default=str))}"
+    value = problem.get("input")
+    if value is not None and not isinstance(value, (dict, list)):
+        words += f"; got {_cut(json.dumps(value, default=str))}"
     return f"{_cut(where)} {_cut(words)}".lstrip()
 
 

@@ -96,23 +96,23 @@ class ShownSpace(Space):
 
 
 def header_of(
-    given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], entropy: Any
+    arguments: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], entropy: Any
 ) -> dict[str, Any]:
     """Return the header of a new search's journal, as JSON values."""
-    fingerprint = dict(given["fingerprint"] or {})
+    fingerprint = dict(arguments["fingerprint"] or {})
     apart = ("prior", "candidates", "space")
-    saved = {name: given[name] for name in given if name not in apart}
+    saved = {name: arguments[name] for name in arguments if name not in apart}
     settings = settings_of(candidates, saved | {"fingerprint": fingerprint})
     header = {
         "settings": settings,
         "entropy": entropy,
         "candidates": pickled_candidates(settings, candidates),
     }
-    if (space := given["space"]) is not None:
+    if (space := arguments["space"]) is not None:
         settings["space"] = space.description
         header["space"] = _pickled("a space", space)
-    if given["prior"]:
-        header["prior"] = [search.to_json() for search in given["prior"]]
+    if arguments["prior"]:
+        header["prior"] = [search.to_json() for search in arguments["prior"]]
     return header
 
 
@@ -160,11 +160,11 @@ def checked_enqueue(enqueue: Any) -> list[Any]:
     """Return the enqueued configurations as a list; raise if one is invalid."""
     known = (Mapping, Integral)
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
-    given = list(enqueue) if several else [None]
-    if not all(isinstance(one, known) for one in given):
+    listed = list(enqueue) if several else [None]
+    if not all(isinstance(one, known) for one in listed):
         msg = f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
         raise InvalidParameterError(msg)
-    return given
+    return listed
 
 
 def _check_parameters(
@@ -229,13 +229,13 @@ def _pickled(what: str, value: Any) -> str:
         raise InvalidParameterError(msg) from error
 
 
-def slots_in(given: Mapping[str, Any], rng: np.random.Generator) -> Configurations:
+def slots_in(arguments: Mapping[str, Any], rng: np.random.Generator) -> Configurations:
     """Return the configurations that are drawn from a space for a search."""
-    space, n = Space.of(given["candidates"]), given["n_candidates"]
+    space, n = Space.of(arguments["candidates"]), arguments["n_candidates"]
     if not space.coordinates:
         msg = "the space is empty: give at least one parameter"
         raise InvalidParameterError(msg)
-    return space.draw(recommended_candidates(**given) if n is None else n, rng)
+    return space.draw(recommended_candidates(**arguments) if n is None else n, rng)
 
 
 def _shown(params: Mapping[str, Any]) -> Any:

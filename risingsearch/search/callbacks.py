@@ -74,14 +74,14 @@ def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
     if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
         msg = f"callbacks must be a list of them; got {callbacks!r}"
         raise InvalidParameterError(msg)
-    given = tuple(callbacks)
-    for one in given:
+    listed = tuple(callbacks)
+    for one in listed:
         if not isinstance(one, Callback) and (
             isinstance(one, type) or not callable(one)
         ):
             msg = f"callbacks are Callbacks or functions of an epoch; got {one!r}"
             raise InvalidParameterError(msg)
-    return tuple(one if isinstance(one, Callback) else _Function(one) for one in given)
+    return tuple(one if isinstance(one, Callback) else _Function(one) for one in listed)
 
 
 class CallbackList:

@@ -78,13 +78,13 @@ def placed(
         )
         raise InvalidParameterError(msg)
     groups = [devices.names[k * whole : (k + 1) * whole] for k in range(n_groups)]
-    given = [groups[worker % n_groups] for worker in range(n_workers)]
+    assigned = [groups[worker % n_groups] for worker in range(n_workers)]
     own = environment or [{}] * n_workers
     variables = [
         {**each, **devices.variables, **dict.fromkeys(devices.masks, ",".join(names))}
-        for each, names in zip(own, given, strict=True)
+        for each, names in zip(own, assigned, strict=True)
     ]
-    return GpuPlacement(variables, given)
+    return GpuPlacement(variables, assigned)
 
 
 def variables_of_workers(
@@ -114,12 +114,12 @@ def visible_devices() -> Devices:
     masks = {mask: os.environ[mask] for mask in MASKS if mask in os.environ}
     if not masks:
         return _listed()
-    given = " and ".join(f"{mask}={value}" for mask, value in masks.items())
+    settings = " and ".join(f"{mask}={value}" for mask, value in masks.items())
     if len(set(masks.values())) > 1:
-        msg = f"{given} name different GPUs: set one of them alone, or both alike"
+        msg = f"{settings} name different GPUs: set one of them alone, or both alike"
         raise InvalidParameterError(msg)
     names = (name.strip() for name in next(iter(masks.values())).split(","))
-    return Devices(list(takewhile(_DEVICE.fullmatch, names)), list(masks), given, {})
+    return Devices(list(takewhile(_DEVICE.fullmatch, names)), list(masks), settings, {})
 
 
 def _listed() -> Devices:

@@ -16,7 +16,7 @@ def sigint_deferred() -> Iterator[None]:
         yield
         return
     caught: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    signal.signal(signal.SIGINT, lambda *facts: caught.append(facts))
     try:
         yield
     finally:

@@ -99,11 +99,11 @@ class Run(NamedTuple):
         with understood(self.path):
             return int(self.header["entropy"])
 
-    def budget(self, given: Budget) -> Budget:
+    def budget(self, budget: Budget) -> Budget:
         """Return the budget in the unit that the search was begun with."""
         with understood(self.path):
             begun = Budget.from_json(self.header["settings"]["budget"])
-        return begun if given.in_unit(begun.unit) == begun else given
+        return begun if budget.in_unit(begun.unit) == begun else budget
 
     def prior(self, candidates: Sequence[Mapping[str, Any]]) -> list[EarlierSearch]:
         """Return the earlier searches that the search was begun with."""
@@ -125,11 +125,11 @@ class Run(NamedTuple):
         return searches
 
     def arguments(
-        self, known: Sequence[str], given: Mapping[str, Any], *, unpickle: bool
+        self, names: Sequence[str], objects: Mapping[str, Any], *, unpickle: bool
     ) -> dict[str, Any]:
         """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
-        if unknown := sorted(settings.keys() - {*known, "space"}):
+        if unknown := sorted(settings.keys() - {*names, "space"}):
             msg = (
                 f"{unknown[0]!r} among the arguments of the search is unknown: "
                 "use the release that wrote it"
@@ -138,14 +138,14 @@ class Run(NamedTuple):
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
             if isinstance(value, dict) and OBJECT in value:
-                if given.get(name) is None and unpickle:
+                if objects.get(name) is None and unpickle:
                     msg = (
                         f"give {name} to RisingSearch.resume: it was a {value[OBJECT]}"
                     )
                     raise InvalidParameterError(msg)
-                arguments[name] = given.get(name)
+                arguments[name] = objects.get(name)
                 if unpickle:
-                    settings[name] = _mended(name, value, named(given[name]))
+                    settings[name] = _mended(name, value, named(objects[name]))
             elif name == "budget":
                 arguments[name] = Budget.from_json(value)
             elif name == "space":
@@ -189,70 +189,72 @@ def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, 
 
 
 def completed(
-    given: dict[str, Any], run: Run | None, seeds: Seeds
+    arguments: dict[str, Any], run: Run | None, seeds: Seeds
 ) -> tuple[Workers, dict[str, Any]]:
     """Check, convert and complete the arguments of ``RisingSearch`` in place.
 
     Returns the workers, and the arguments that the scheduler takes.
     """
-    error_score = given["error_score"]
+    error_score = arguments["error_score"]
     raises_failures = isinstance(error_score, str)
     if raises_failures and error_score != "raise":
         msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
         raise InvalidParameterError(msg)
-    _check_names(given["metric"], given["run_dir"], given["checkpoints"])
+    _check_names(arguments["metric"], arguments["run_dir"], arguments["checkpoints"])
     options = SearchOptions.among(
-        given, error_score=None if raises_failures else error_score
+        arguments, error_score=None if raises_failures else error_score
     )
-    given |= {name: getattr(options, name) for name in given.keys() & DEFAULTS.keys()}
-    timeout = given["timeout"]
-    given["timeout_of_run"] = None if given["budget"] is None else timeout
-    given["budget"] = budget_within(given["budget"], timeout)
-    candidates = _with_candidates(given, seeds)
+    common = arguments.keys() & DEFAULTS.keys()
+    arguments |= {name: getattr(options, name) for name in common}
+    timeout = arguments["timeout"]
+    arguments["timeout_of_run"] = None if arguments["budget"] is None else timeout
+    arguments["budget"] = budget_within(arguments["budget"], timeout)
+    candidates = _with_candidates(arguments, seeds)
     if run is None:
-        given["prior"] = read_prior(given["prior"], candidates)
-        given["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
+        arguments["prior"] = read_prior(arguments["prior"], candidates)
+        arguments["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
     else:
-        given["prior"] = run.prior(candidates)
-        given["budget"] = run.budget(given["budget"])
-        given["begun"] = run.header.get("begun")
+        arguments["prior"] = run.prior(candidates)
+        arguments["budget"] = run.budget(arguments["budget"])
+        arguments["begun"] = run.header.get("begun")
     saved_metric = None if run is None else run.header.get("metric")
-    given["metric"] = given["metric"] or saved_metric or "score"
-    executor, n_jobs = given["executor"], given["n_jobs"]
+    arguments["metric"] = arguments["metric"] or saved_metric or "score"
+    executor, n_jobs = arguments["executor"], arguments["n_jobs"]
     workers = workers_of(executor, n_jobs=n_jobs)
-    if given["epoch_timeout"] is not None and not workers.isolates_jobs:
+    if arguments["epoch_timeout"] is not None and not workers.isolates_jobs:
         msg = (
             "epoch_timeout needs worker processes of the search: give n_jobs, at least "
             "2, without an executor, or a GpuPool as executor"
         )
         raise InvalidParameterError(msg)
-    given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
-    scheduled = {name: given[name] for name in _SCHEDULED}
+    in_order = arguments["deterministic"]
+    arguments["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, in_order)
+    scheduled = {name: arguments[name] for name in _SCHEDULED}
     if raises_failures:
-        given["error_score"] = "raise"
-    costs = checked_epoch_costs(given["epoch_costs"], options.max_epochs)
-    given |= {
+        arguments["error_score"] = "raise"
+    costs = checked_epoch_costs(arguments["epoch_costs"], options.max_epochs)
+    arguments |= {
         "epoch_costs": costs and list(costs),
-        "direction": plain(given["direction"]),
-        "shuffle": checked_flag("shuffle", given["shuffle"]),
+        "direction": plain(arguments["direction"]),
+        "shuffle": checked_flag("shuffle", arguments["shuffle"]),
     }
     return workers, scheduled
 
 
-def _with_candidates(given: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
+def _with_candidates(arguments: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
     """Complete candidates, space and enqueued arms; return the candidates."""
-    if isinstance(given["candidates"], Space | Mapping):
-        given["candidates"] = slots_in(given, seeds.of_candidates())
-    space = getattr(given["candidates"], "space", given.get("space"))
-    given["space"] = space
-    given["n_candidates"] = given["n_candidates"] or getattr(
-        given["candidates"], "most", None
+    if isinstance(arguments["candidates"], Space | Mapping):
+        arguments["candidates"] = slots_in(arguments, seeds.of_candidates())
+    space = getattr(arguments["candidates"], "space", arguments.get("space"))
+    arguments["space"] = space
+    arguments["n_candidates"] = arguments["n_candidates"] or getattr(
+        arguments["candidates"], "most", None
     )
-    candidates = checked_candidates(given["candidates"])
-    given["candidates"], given["enqueue"] = with_enqueued(
-        candidates, given["enqueue"], space
+    candidates = checked_candidates(arguments["candidates"])
+    arguments["candidates"], arguments["enqueue"] = with_enqueued(
+        candidates, arguments["enqueue"], space
     )
-    return given["candidates"]  # type: ignore[no-any-return]
+    return arguments["candidates"]  # type: ignore[no-any-return]
 
 
 def _check_names(metric: Any, run_dir: Any, checkpoints: Any) -> None:

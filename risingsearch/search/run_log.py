@@ -479,12 +479,12 @@ def _check_same(
 ) -> None:
     differs = first_difference(saved, settings)
     if differs is not None:
-        name, was, given = differs
+        name, was, now = differs
         msg = (
             f"{path} holds a search with {name}={was}, and it was opened with "
-            f"{name}={given}: give the same arguments to continue, or another run_dir"
+            f"{name}={now}: give the same arguments to continue, or another run_dir"
         )
-        if _DIGEST.fullmatch(was) and _DIGEST.fullmatch(given):
+        if _DIGEST.fullmatch(was) and _DIGEST.fullmatch(now):
             is_data = name in ("X", "y")
             other = f"other data in {name}" if is_data else f"another {name}"
             msg = (

@@ -196,56 +196,57 @@ class RisingSearch:
         target_score: float | None = None,
         enqueue: Iterable[Mapping[str, Any] | int] = (),
     ) -> None:
-        given = dict(locals())  # the signature is the only list of the arguments
+        arguments = dict(locals())  # the signature is the only list of the arguments
         if n_candidates is not None and not isinstance(candidates, Space | Mapping):
             msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
             raise InvalidParameterError(msg)
         if run_dir is not None:
-            given["run_dir"] = run_dir = checked_path("run_dir", run_dir)
-        self._make(given, None if run_dir is None else Run.at(run_dir))
+            arguments["run_dir"] = run_dir = checked_path("run_dir", run_dir)
+        self._make(arguments, None if run_dir is None else Run.at(run_dir))
 
     @classmethod
-    def _of_run(cls, run: Run | None, **given: Any) -> RisingSearch:
+    def _of_run(cls, run: Run | None, **arguments: Any) -> RisingSearch:
         """Return the search of a directory that was read; None: it is only shown."""
         parameters = inspect.signature(cls).parameters.values()
         search = cls.__new__(cls)
-        search._make({each.name: each.default for each in parameters} | given, run)
+        search._make({each.name: each.default for each in parameters} | arguments, run)
         return search
 
-    def _make(self, given: dict[str, Any], run: Run | None) -> None:
+    def _make(self, arguments: dict[str, Any], run: Run | None) -> None:
         """Put the parts together; ``run`` is the search that continues, if any."""
-        self.trainable = checked_trainable(given["trainable"])
-        seed = checked_seed(given["seed"])
+        self.trainable = checked_trainable(arguments["trainable"])
+        seed = checked_seed(arguments["seed"])
         entropy = run.entropy if seed is None and run is not None else seed
         self._seeds = Seeds(entropy)
-        workers, scheduled = completed(given, run, self._seeds)
-        callbacks = checked_callbacks(given["callbacks"])
-        self.candidates: list[dict[str, Any]] = given["candidates"]
+        workers, scheduled = completed(arguments, run, self._seeds)
+        callbacks = checked_callbacks(arguments["callbacks"])
+        self.candidates: list[dict[str, Any]] = arguments["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        order = self._seeds.order(len(self.candidates)) if given["shuffle"] else None
+        n_arms = len(self.candidates)
+        order = self._seeds.order(n_arms) if arguments["shuffle"] else None
         self.scheduler = Scheduler(
-            n_arms=len(self.candidates),
-            direction=given["direction"],
+            n_arms=n_arms,
+            direction=arguments["direction"],
             opening_order=order,
-            proposer=proposer_of(given, self.candidates, self._seeds),
-            epoch_costs=given["epoch_costs"],
+            proposer=proposer_of(arguments, self.candidates, self._seeds),
+            epoch_costs=arguments["epoch_costs"],
             **scheduled | {"seed": self._seeds.of_policy},
         )
-        self.scheduler.stop_when(*(given[name] for name in STOP_RULES))
-        header = {"metric": given["metric"], "begun": given["begun"]}
-        restore = getattr(given["space"], "restored", dict)
+        self.scheduler.stop_when(*(arguments[name] for name in STOP_RULES))
+        header = {"metric": arguments["metric"], "begun": arguments["begun"]}
+        restore = getattr(arguments["space"], "restored", dict)
         self._log = RunLog(
             self.trainable, self.candidates, self.scheduler, restore, **header
         )
         self.save_best: Callable[[Path], object] | None = self._log.save_best
         key = secrets.token_hex(8)
-        if given["run_dir"] is not None:
-            saved = {name: given[name] for name in (*_saved_names(), "prior", "space")}
+        if arguments["run_dir"] is not None:
+            names = (*_saved_names(), "prior", "space")
+            saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
-            directory = RunDirectory(
-                given["run_dir"], given["max_checkpoint_bytes"], given["checkpoints"]
-            )
+            kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
+            directory = RunDirectory(*(arguments[name] for name in kept))
             check_owner(directory.path)
             self._log.open(directory, header, run)
             key = key_of(directory.path, self._seeds.entropy)
@@ -253,7 +254,7 @@ class RisingSearch:
             callbacks,
             lambda: self.scheduler,
             search=key,
-            metric=given["metric"],
+            metric=arguments["metric"],
             params=self.candidates.__getitem__,
             reports=self._log.reports,
             stop=self.stop,
@@ -262,12 +263,12 @@ class RisingSearch:
             self._log,
             workers,
             self._callbacks,
-            in_process=given["executor"] is None and isinstance(workers, InProcess),
+            in_process=arguments["executor"] is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
-            progress=given["progress"],
-            raises_failures=given["error_score"] == "raise",
-            timeout=given["timeout_of_run"],
-            epoch_timeout=given["epoch_timeout"],
+            progress=arguments["progress"],
+            raises_failures=arguments["error_score"] == "raise",
+            timeout=arguments["timeout_of_run"],
+            epoch_timeout=arguments["epoch_timeout"],
             seconds_besides=lambda: self.seconds_besides(),
         )
 

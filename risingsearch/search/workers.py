@@ -97,11 +97,11 @@ def workers_of(
 
 
 def checked_n_jobs(
-    given: int | None, executor: Any, workers: Workers, deterministic: bool
+    n_jobs: int | None, executor: Any, workers: Workers, deterministic: bool
 ) -> int | None:
     """Return how many jobs may be in flight; None stands for one per worker."""
-    if given is not None:
-        return given
+    if n_jobs is not None:
+        return n_jobs
     n_workers = workers.n_workers
     if n_workers is None:
         msg = f"{executor!r} does not say how many workers it has: give n_jobs"

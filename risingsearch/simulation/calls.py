@@ -26,8 +26,8 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
             msg = f"each can be named once; got {part!r} twice"
             raise InvalidParameterError(msg)
         name, inside = match.groups()
-        given = _parts(inside) if inside and inside.strip() else []
-        calls[part] = name, read_parameters(given)
+        parts = _parts(inside) if inside and inside.strip() else []
+        calls[part] = name, read_parameters(parts)
     return calls
 
 

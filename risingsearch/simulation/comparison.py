@@ -165,10 +165,10 @@ def compare(
     regret = np.empty((len(named_environments), len(horizons), len(players), n_runs))
     best_mean = np.empty_like(regret)
     with counted(regret[:, :, 0].size, progress) as told:
-        for (e, (given, params)), (h, horizon) in product(
+        for (e, (environment, params)), (h, horizon) in product(
             enumerate(named_environments.values()), enumerate(horizons)
         ):
-            plan = Plan(players, given, params, compiled)
+            plan = Plan(players, environment, params, compiled)
             last = np.array([horizon])
             runs = plan.play(last, horizon, n_runs, seed, jobs, told=told)
             for k, run in enumerate(runs):
@@ -179,20 +179,20 @@ def compare(
     return Comparison(*names, horizons, regret, best_mean)
 
 
-def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
+def _named(kind: str, items: Any) -> dict[str, tuple[Any, Any]]:
     """Return the given items as pairs with parameters, by their names."""
-    if isinstance(given, str):
-        given = [given]
-    if len(given) == 0:
-        msg = f"{kind} must be at least one; got {given!r}"
+    if isinstance(items, str):
+        items = [items]
+    if len(items) == 0:
+        msg = f"{kind} must be at least one; got {items!r}"
         raise InvalidParameterError(msg)
-    if not isinstance(given, Mapping):
-        named = {name_of(_pair(item)[0]): item for item in given}
-        if len(named) < len(given):
+    if not isinstance(items, Mapping):
+        named = {name_of(_pair(item)[0]): item for item in items}
+        if len(named) < len(items):
             msg = f"two share a name in {list(named)}: give names of your own"
             raise InvalidParameterError(msg)
-        given = named
-    return {str(name): _pair(item) for name, item in given.items()}
+        items = named
+    return {str(name): _pair(item) for name, item in items.items()}
 
 
 def _pair(item: Any) -> tuple[Any, Any]:

@@ -42,12 +42,12 @@ class PlayedRun(NamedTuple):
 class Player:
     """A policy to be played, given with its parameters as ``simulate`` takes them."""
 
-    def __init__(self, given: Any, params: Mapping[str, Any] | None = None) -> None:
-        make = given
-        if isinstance(given, str):
-            make = partial(make_policy, resolve_policy(given))
-        elif isinstance(given, type):
-            make = getattr(given, "create", given)
+    def __init__(self, policy: Any, params: Mapping[str, Any] | None = None) -> None:
+        make = policy
+        if isinstance(policy, str):
+            make = partial(make_policy, resolve_policy(policy))
+        elif isinstance(policy, type):
+            make = getattr(policy, "create", policy)
         own = dict(params or {})
         self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", own)
 
@@ -285,10 +285,10 @@ def _check_policy(policy: Any, n_arms: int) -> None:
             raise PolicyError(msg)
 
 
-def name_of(given: Any) -> str:
+def name_of(player: Any) -> str:
     """Return the name of a policy or an environment in results."""
-    if isinstance(given, str):
-        return given
-    given = getattr(given, "func", given)  # of a partial
-    name = str(getattr(given, "__qualname__", type(given).__qualname__))
+    if isinstance(player, str):
+        return player
+    player = getattr(player, "func", player)  # of a partial
+    name = str(getattr(player, "__qualname__", type(player).__qualname__))
     return name.removesuffix(".create").rpartition(".")[2]

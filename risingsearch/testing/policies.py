@@ -151,8 +151,8 @@ class _Run:
     def __post_init__(self) -> None:
         n_arms = self.subject.n_arms
         self.policy = self.subject.new_policy(self.horizon)
-        given = self.rewards
-        self.told = _curves(n_arms, self.seed) if given is None else given
+        rewards = self.rewards
+        self.told = _curves(n_arms, self.seed) if rewards is None else rewards
         self.rng = np.random.default_rng(self.seed)  # the policy's own
         self.fate = np.random.default_rng(self.seed + 1)  # what happens around it
         self.t = 1
@@ -441,8 +441,8 @@ def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         return function(*args, **kwargs)
     except Exception as error:
-        given = ", ".join(repr(arg) for arg in args if isinstance(arg, (int, float)))
-        msg = f"{function.__name__}({given}) raised {error!r}"
+        listed = ", ".join(repr(arg) for arg in args if isinstance(arg, (int, float)))
+        msg = f"{function.__name__}({listed}) raised {error!r}"
         raise AssertionError(msg) from error
 
 

@@ -143,6 +143,6 @@ def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
 def _is_silence(said: str, arguments: Sequence[str]) -> bool:
     """Whether a message, apart from the request, says that it was not reached."""
     for argument in arguments:
-        given = argument.rpartition("=")[2]
-        said = re.sub(rf"(?<!\w){re.escape(given)}(?!\w)", "", said) if given else said
+        value = argument.rpartition("=")[2]
+        said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "", said) if value else said
     return UNREACHABLE.search(said) is not None
