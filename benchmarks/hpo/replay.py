@@ -21,6 +21,7 @@ from risingsearch.policies import (
     recommended_arms,
     resolve_policy,
 )
+from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.simulation import simulate
 
 GROWTH = 1.5
@@ -203,7 +204,9 @@ def make_scheduler(
     """Return a scheduler of the first arms of the order."""
     task, options = run.task, {}
     if method.proposer is not None and task.features is not None:
-        options["proposer"] = method.proposer(task.features[order])
+        chosen = choose_policy(method.policy, budget, task.max_epochs, len(order))
+        made = method.proposer(task.features[order])
+        options["proposer"] = made if chosen.proposes else None  # as in a search
     return Scheduler(
         method.policy,
         n_arms=len(order),

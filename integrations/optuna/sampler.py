@@ -405,7 +405,7 @@ class RisingSampler(BaseSampler):
             opened = replica.opened()
             params = self._prior.suggest(number, opened) if self._prior else None
             reason: tuple[str, Any] = BY_PRIOR, True
-            if params is None and model and replica.scheduler.proposing:
+            if params is None and model and opened.known.wanted:
                 proposal = model.propose(number, opened)
                 if proposal is not None:
                     params = dict(proposal.params)

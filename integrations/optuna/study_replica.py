@@ -438,10 +438,9 @@ class StudyReplica:
         lengths = sorted(map(len, known.curves), reverse=True)
         n_compared = max(FEWEST_COMPARED, len(lengths) // 10)
         epoch = min(lengths[:n_compared], default=0)
-        proposing = self.scheduler.proposing
         for k, rewards in enumerate(known.curves):
             arm, value = self._arm[int(known.arms[k])], math.nan
-            if proposing and (known.finished[k] or len(rewards) >= epoch):
+            if known.wanted and (known.finished[k] or len(rewards) >= epoch):
                 value = float(self.scheduler.sign * rewards[:epoch][-1])
             found[arm] = arm_trial(found[arm], self._newest(arm), value)
         return list(found.values())

@@ -40,7 +40,7 @@ def is_due(n_opened: int) -> bool:
     return n_opened < FIRST and n_opened % EVERY_RANDOM != 0
 
 
-class PriorProposer:
+class PriorProposer(Proposer):
     """Opens first what did well in earlier searches, while that holds here.
 
     For two of three arms among the first 24, the candidate is proposed that the earlier
@@ -69,21 +69,14 @@ class PriorProposer:
     >>> curves = [np.array([1.0 - (k / 20 - 0.4) ** 2]) for k in range(0, 20, 2)]
     >>> earlier = EarlierSearch("May", runs, curves)
     >>> proposer = PriorProposer.between(candidates, [earlier])
-    >>> opened = Opened(
-    ...     arms=np.array([17]),
-    ...     epochs=np.array([1]),
-    ...     ends=np.array([0.5]),
-    ...     finished=np.array([False]),
-    ...     max_epochs=9,
-    ... )
-    >>> unopened = np.delete(np.arange(20), 17)
-    >>> proposer.propose_beforehand(opened, unopened)
+    >>> int(proposer.said.scores.argmax())
     8
     """
 
     def __init__(self, said: Predictions, own: Proposer | None = None) -> None:
-        self.said = said
         self.own = own
+        self.said = said
+        self.n_arms = int(said.scores.shape[1])
         self.digests: dict[str, str] = {}  # of the searches, where they are known
 
     @classmethod
@@ -100,23 +93,25 @@ class PriorProposer:
         return proposer
 
     @property
-    def n_arms(self) -> int:
-        """The number of candidates that it was made for."""
-        return int(self.said.scores.shape[1])
+    def identity(self) -> Any:
+        """The earlier searches, and the identity of what else proposes."""
+        return {"earlier_searches": self.digests, "own": self.own and self.own.identity}
+
+    def is_due(self, n_begun: int, wanted: bool) -> bool:
+        """Return whether to propose the arm after so many."""
+        return is_due(n_begun) or super().is_due(n_begun, wanted)
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
-        """Return the proposal by the scores of this search."""
-        return None if self.own is None else self.own.propose(opened, unopened, rng)
-
-    def propose_beforehand(
-        self, opened: Opened, unopened: NDArray[np.int64]
-    ) -> int | None:
-        """Return the most promising arm if one from the prior is due, else None."""
-        if not is_due(len(opened.arms) + len(opened.without_score)):
-            return None
-        return self.most_promising(opened, unopened)
+        """Return the proposal by earlier searches, or else by this one's scores."""
+        if is_due(opened.n_begun):
+            arm = self.most_promising(opened, unopened)
+            if arm is not None:
+                return Proposal(arm=arm, by_prior=True)
+        if super().is_due(opened.n_begun, opened.wanted):
+            return super().propose(opened, unopened, rng)
+        return None
 
     def most_promising(self, opened: Opened, unopened: NDArray[np.int64]) -> int | None:
         """Return the most promising arm by earlier searches; None if trust is low."""

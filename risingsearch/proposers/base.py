@@ -1,15 +1,15 @@
-"""Proposers: choose the configuration of an arm that a policy opens.
+"""Contract of proposers: what they see, what they propose, and when they are asked."""
 
-A policy decides *when* to open an arm. By default the next configuration of a random
-order is taken; a proposer looks at the configurations and at where the opened ones are
-heading, and picks one of the unopened, or gives the next another configuration.
-"""
+from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from risingsearch.contents import named
+from risingsearch.errors import InvalidParameterError
 
 
 class Opened(NamedTuple):
@@ -24,41 +24,100 @@ class Opened(NamedTuple):
     # (n,), other arms, in training for the first time
     curves: tuple[NDArray[np.float64], ...] = ()
     # by opened arm, its rewards epoch by epoch; a lost epoch has the worst of all
+    wanted: bool = True  # whether the policy wants the next arm to be proposed
+
+    @property
+    def n_begun(self) -> int:
+        """The number of all arms that have begun."""
+        return len(self.arms) + len(self.without_score)
 
 
 class Proposal(NamedTuple):
-    """A configuration for the arm that the policy opens, in place of the drawn one."""
+    """A configuration for the arm that the policy opens, or another unopened arm."""
 
-    params: Mapping[str, Any]
-    like: tuple[int, ...] = ()  # the opened arms that it resembles
+    params: Mapping[str, Any] = {}  # in place of the drawn ones
+    like: tuple[int, ...] = ()  # the opened arms that they resemble
+    arm: int | None = None  # another than the policy's
+    by_prior: bool = False  # whether it is chosen for what earlier searches found
 
 
-class Proposer(Protocol):
-    """Interface of proposers.
+class Proposer:
+    """Base class of proposers: define ``propose``; all else has a default.
 
-    One that changes as it proposes has ``identity``: JSON that tells it from others.
-    One that has a ``propose_early`` like ``propose`` is asked by it for the arms that
-    the policy opens without a proposal. One of a space has ``more_slots``, see there,
-    and its live ``candidates``.
+    Attributes
+    ----------
+    own : Proposer or None
+        Another one, which does all that a subclass does not define.
+    candidates : sequence of dict
+        The configurations of all arms, of one with ``more_slots``.
+    n_arms : int or None
+        The number of arms that it was made for; None if it may be any.
+
+    Examples
+    --------
+    >>> from risingsearch import Scheduler
+    >>> class Last(Proposer):
+    ...     def propose(self, opened, unopened, rng):
+    ...         return int(unopened[-1])
+    >>> Scheduler("round-robin", n_arms=5, budget=9, proposer=Last()).ask().arm
+    4
     """
+
+    own: Proposer | None = None
+    candidates: Sequence[Mapping[str, Any]] = ()
+    n_arms: int | None = None
+
+    @property
+    def identity(self) -> Any:
+        """JSON that stays the same, and tells it from others when a state is loaded."""
+        return named(self)
+
+    def is_due(self, n_begun: int, wanted: bool) -> bool:
+        """Return whether to propose an arm, after so many others have begun.
+
+        ``wanted``: whether the policy wants it to be proposed. The default policy does
+        for every later look, other policies for every arm.
+        """
+        return self.own.is_due(n_begun, wanted) if self.own else wanted
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
-        """Return an unopened arm or a configuration; None for the next arm in order."""
-        ...
+        """Return an unopened arm or a configuration; None for the next arm in order.
 
-
-@runtime_checkable
-class InformedProposer(Proposer, Protocol):
-    """One that knows something of the arms before the first of them is opened."""
-
-    def propose_beforehand(
-        self, opened: Opened, unopened: NDArray[np.int64]
-    ) -> int | None:
-        """Return the arm to open by earlier knowledge, in place of the policy's."""
-        ...
+        It is asked for what is due, and draws from ``rng`` alone.
+        """
+        return self.own.propose(opened, unopened, rng) if self.own else None
 
     def trusted(self, opened: Opened) -> dict[str, float]:
-        """Return how far each source of that knowledge is trusted, from 0 to 1."""
-        ...
+        """Return how far each earlier search is trusted, from 0 to 1."""
+        return self.own.trusted(opened) if self.own else {}
+
+    def policy_params(self) -> dict[str, float]:
+        """Return values for parameters that a policy has and that are not given."""
+        return self.own.policy_params() if self.own else {}
+
+    def more_slots(self, n: int) -> int:
+        """Return how many arms there are once the first ``n`` are opened."""
+        return self.own.more_slots(n) if self.own else n
+
+
+class AsDrawn(Proposer):
+    """Leaves every arm as it was drawn."""
+
+    identity = None
+
+    def is_due(self, n_begun: int, wanted: bool) -> bool:
+        """Return False."""
+        return False
+
+
+def checked_proposer(given: Any) -> Proposer:
+    """Return the proposer that is given, ``AsDrawn`` for None; else raise an error."""
+    if not isinstance(given, Proposer | None):
+        msg = (
+            "proposer must be an instance of risingsearch.proposers.Proposer, None or, "
+            f"of a search, 'auto'; got {given!r}"
+        )
+        raise InvalidParameterError(msg)
+    return given or AsDrawn()

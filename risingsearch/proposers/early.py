@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.proposers.base import Opened, Proposal, Proposer
-from risingsearch.proposers.gaussian_process import OPTIMISM, normal_scores
+from risingsearch.proposers.gaussian_process import OPTIMISM, normal_scores, squared
 from risingsearch.proposers.learning_rate import LearningRate
 from risingsearch.space import Space
 
@@ -48,15 +48,9 @@ class Described(NamedTuple):
 
     def between(self, other: Described) -> NDArray[np.float64]:
         """Return the covariances with others, without those of the beliefs."""
-        alike = np.exp(-0.5 * _squared(self.others, other.others))
-        near = np.exp(-0.5 * _squared(self.rates, other.rates) / NEAR**2)
+        alike = np.exp(-0.5 * squared(self.others, other.others))
+        near = np.exp(-0.5 * squared(self.rates, other.rates) / NEAR**2)
         return np.asarray(SHARE * near * (1.0 + alike), dtype=float)
-
-
-def _squared(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the squared distances between rows."""
-    apart = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
-    return np.asarray(np.maximum(apart, 0.0), dtype=float)
 
 
 class EarlyModel(NamedTuple):
@@ -92,7 +86,7 @@ class EarlyModel(NamedTuple):
         return np.asarray(mean + OPTIMISM * np.sqrt(variance), dtype=float)
 
 
-class EarlyProposer:
+class EarlyProposer(Proposer):
     """Proposes by the learning rate while first looks say next to nothing.
 
     A Gaussian process models the normal scores of the expected ends; its mean is a hump
@@ -114,32 +108,25 @@ class EarlyProposer:
     ) -> None:
         self.own = own
         self.candidates, self._space, self._rate = candidates, space, rate
-        self.more_slots = getattr(own, "more_slots", None)
         self._points: dict[int, NDArray[np.float64]] = {}  # by arm
 
     @property
     def identity(self) -> Any:
         """All that tells it from others, as JSON."""
-        own: Any = getattr(self.own, "identity", None)
-        own = own or (self.own and type(self.own).__name__)
-        return [self._rate.name, self._rate.centre, own]
+        return [self._rate.name, self._rate.centre, self.own and self.own.identity]
 
-    def policy_params(self) -> dict[str, float]:
-        """Return values for parameters that a policy has and that are not given."""
-        return dict(getattr(self.own, "policy_params", dict)())
+    def is_due(self, n_begun: int, wanted: bool) -> bool:
+        """Return whether to propose the arm after so many."""
+        if wanted:
+            return super().is_due(n_begun, wanted)
+        return n_begun % 3 != 2 if n_begun < AT_FIRST else n_begun % 3 == 0
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
-        """Return the proposal by the scores of this search."""
-        return None if self.own is None else self.own.propose(opened, unopened, rng)
-
-    def propose_early(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
-    ) -> Proposal | None:
-        """Return the most promising of some random configurations, if one is due."""
-        if not is_due(len(opened.arms) + len(opened.without_score)):
-            return None
+        """Return the most promising of some random configurations, or the own one."""
+        if opened.wanted:
+            return super().propose(opened, unopened, rng)
         rows = rng.permutation(len(opened.arms))[:MOST_SEEN]
         arms = np.concatenate([opened.arms[rows], opened.without_score])
         known = EarlyModel.of(self._described(arms), opened.ends[rows])
@@ -162,8 +149,3 @@ class EarlyProposer:
         points = [self._points[arm] for arm in arms.tolist()]
         rows = np.reshape(points, (-1, len(self._space.names)))
         return Described.of(self._space.features(rows), self._rate)
-
-
-def is_due(n_opened: int) -> bool:
-    """Return whether the arm after so many is to be proposed."""
-    return n_opened % 3 != 2 if n_opened < AT_FIRST else n_opened % 3 == 0

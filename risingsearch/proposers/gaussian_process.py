@@ -63,11 +63,15 @@ class Told(NamedTuple):
         return Told(self.at[rows], self.scores[rows])
 
 
+def squared(a: Floats, b: Floats) -> Floats:
+    """Return the squared distances between rows."""
+    apart = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
+    return np.asarray(np.maximum(apart, 0.0), dtype=float)
+
+
 def correlations(these: Floats, those: Floats) -> Floats:
     """Return how alike rows of features are, in lengths: Matern 5/2."""
-    a, b = these, those
-    squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
-    r = np.sqrt(5.0 * np.maximum(squared, 0.0))
+    r = np.sqrt(5.0 * squared(these, those))
     found: Floats = (1.0 + r + r * r / 3.0) * np.exp(-r)
     return found
 

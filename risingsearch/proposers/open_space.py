@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.proposers.base import Opened, Proposal
+from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
     Known,
@@ -30,7 +30,7 @@ MOST_ALIKE = 3
 FEWEST_TRAININGS = 5  # that the budget pays
 
 
-class OpenSpaceProposer:
+class OpenSpaceProposer(Proposer):
     """Proposes configurations of a space that will end high.
 
     A Gaussian process models the scores over configuration and epoch; see ``Process``.
@@ -53,7 +53,7 @@ class OpenSpaceProposer:
         draw: Callable[[Space, int], Iterable[dict[str, Any]]] | None = None,
     ) -> None:
         self.space = space
-        self.candidates = candidates
+        self.candidates: list[dict[str, Any]] = candidates
         self._is_short = n_trainings < FEWEST_TRAININGS
         self._draw = draw
         self._units: dict[int, tuple[Mapping[str, Any], Floats]] = {}
@@ -126,7 +126,7 @@ class OpenSpaceProposer:
         return np.argsort(-promise, kind="stable"), points
 
 
-class ListProposer:
+class ListProposer(Proposer):
     """Proposes one of 100 unopened configurations of a list, by the same model.
 
     ``features`` are those of ``encoding.encode``.

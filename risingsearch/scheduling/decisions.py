@@ -13,15 +13,10 @@ from numpy.typing import NDArray
 from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, OPENED_BY_PRIOR, REVIVED, Job
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
-from risingsearch.contents import first_difference, named
+from risingsearch.contents import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT, policy_info
-from risingsearch.proposers.base import (
-    InformedProposer,
-    Opened,
-    Proposal,
-    Proposer,
-)
+from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
 from risingsearch.scheduling.arm_table import ArmTable, Decision, Result
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
@@ -68,11 +63,11 @@ class Decider:
     def __init__(
         self, given: SchedulerOptions, policy: Any, proposer: Proposer | None
     ) -> None:
+        self.proposer = checked_proposer(proposer)
         params: dict[str, Any] = dict(given.policy_params or {})
         if isinstance(policy, str):
-            policy, params, proposer = _chosen(policy, given, proposer)
-        n_known = getattr(proposer, "n_arms", given.n_arms)
-        if n_known != given.n_arms:
+            policy, params = _chosen(policy, given, self.proposer)
+        if (n_known := self.proposer.n_arms) not in (None, given.n_arms):
             msg = (
                 f"the proposer was made for {n_known} candidates, and there are "
                 f"{given.n_arms} arms: make it for the candidates of this search"
@@ -84,7 +79,6 @@ class Decider:
             given.budget, given.n_arms, given.n_jobs, given.epoch_costs
         )
         self.policy = PolicyAdapter(policy, params, given, self.arms, self.ledger)
-        self.proposer = proposer
         self._draws = Draws(given.seed)
         self._given = given
         self.rules = SearchOptions()  # patience and target_score
@@ -105,16 +99,16 @@ class Decider:
             return None
         selected = self.select()
         if self._decision is None and selected is not None:
-            proposed, beforehand = self._proposed(selected)
-            arm = selected if isinstance(proposed, Proposal) else proposed
+            params, like, arm, by_prior = self._proposed(selected)
+            arm = selected if arm is None else int(arm)
             n_epochs = max(1, self._wanted(arm, selected))
             decision = self._decided(arm, n_epochs)
-            if beforehand:
+            if by_prior:
                 decision = decision._replace(reason=OPENED_BY_PRIOR)
             if arm != selected:
                 decision = decision._replace(instead_of=selected)
-            if isinstance(proposed, Proposal):
-                decision = decision._replace(**proposed._asdict())
+            if params:
+                decision = decision._replace(params=dict(params), like=like)
             self._decision = decision
         return self._decision
 
@@ -195,8 +189,7 @@ class Decider:
         seen = arms.n_applied if arms.deterministic else None
         drawn: Any = None  # what was drawn later than the header was written
         if arm >= self._given.n_arms and not is_opened:
-            known: Any = self.proposer
-            drawn = dict(known.candidates[arm])
+            drawn = dict(self.proposer.candidates[arm])
         return Decision(job, reason, parts, seen, params=drawn)
 
     def _wanted(self, arm: int, selected: int) -> int:
@@ -212,41 +205,25 @@ class Decider:
 
     # --------------------------------------------------------------------- proposals
 
-    def _proposed(self, arm: int) -> tuple[int | Proposal, bool]:
-        """Return the arm or proposal to open, and whether a prior chose it."""
-        proposer = self.proposer
-        if proposer is None or self.arms.charged[arm] or arm in self.arms.enqueued:
-            return arm, False
-        unopened = self.arms.unopened()
-        proposed: int | Proposal | None = None
-        if isinstance(proposer, InformedProposer):
-            proposed = proposer.propose_beforehand(self.opened(), unopened)
-        beforehand = proposed is not None
-        if not beforehand:
-            early = getattr(proposer, "propose_early", None)
-            ask = proposer.propose if self.policy.proposing() else early
-            rng = self._draws.of(PROPOSE, self.arms.n_asked)
-            proposed = ask and ask(self.opened(), unopened, rng)
-        if proposed is None:
-            return arm, False
-        name = type(proposer).__name__
-        if isinstance(proposed, Proposal):
-            if not isinstance(proposed.params, Mapping):
-                given = shown(proposed.params)
-                msg = f"{name} proposed {given}, which is no dict of parameters"
-                raise PolicyError(msg)
-            like = tuple(map(int, proposed.like))
-            return Proposal(dict(proposed.params), like), beforehand
-        if proposed not in unopened:
-            msg = f"{name} proposed arm {proposed!r}, which is not among the unopened"
-            raise PolicyError(f"{msg} arms")
-        return int(proposed), beforehand
-
-    def trust_in_prior(self) -> dict[str, float]:
-        """Return how far each earlier search is trusted; empty without any."""
-        if not isinstance(self.proposer, InformedProposer):
-            return {}
-        return self.proposer.trusted(self.opened())
+    def _proposed(self, arm: int) -> Proposal:
+        """Return the proposal for an arm, an empty one if none is due."""
+        arms, proposer = self.arms, self.proposer
+        n_begun = int(np.count_nonzero((arms.charged > 0) | arms.busy))
+        is_new = not arms.charged[arm] and arm not in arms.enqueued
+        if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
+            return Proposal()
+        unopened, rng = arms.unopened(), self._draws.of(PROPOSE, arms.n_asked)
+        given = proposer.propose(self.opened(), unopened, rng)
+        if not isinstance(given, Proposal):
+            given = Proposal(arm=given)
+        msg = f"{type(proposer).__name__} proposed "
+        if not isinstance(given.params, Mapping):
+            msg += f"{shown(given.params)}, which is no dict of parameters"
+            raise PolicyError(msg)
+        if given.arm is not None and given.arm not in unopened:
+            msg += f"arm {given.arm!r}, which is not among the unopened arms"
+            raise PolicyError(msg)
+        return given._replace(like=tuple(map(int, given.like)))
 
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""
@@ -260,6 +237,7 @@ class Decider:
             arms.max_epochs,
             np.flatnonzero(arms.busy & (arms.charged == 0)),
             tuple(arms.curve(arm) for arm in opened.tolist()),
+            self.policy.proposing(),
         )
 
     def expected_ends(self, opened: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -295,8 +273,8 @@ class Decider:
 
     def _has_more_slots(self) -> bool:
         """Add the arms that the proposer of a space has more of, if it has any."""
-        more, n_arms = getattr(self.proposer, "more_slots", None), len(self.arms.busy)
-        n = n_arms if more is None else more(n_arms)
+        n_arms = len(self.arms.busy)
+        n = self.proposer.more_slots(n_arms)
         self._resize(n)
         return bool(n > n_arms)
 
@@ -450,9 +428,7 @@ class Decider:
         return self._given.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,
-            "earlier_searches": getattr(self.proposer, "digests", None),
-            "proposer": getattr(self.proposer, "identity", None)
-            or (self.proposer and named(self.proposer)),
+            "proposer": self.proposer.identity,
         }
 
     def _check(self, state: dict[str, Any]) -> None:
@@ -472,9 +448,9 @@ class Decider:
 
 
 def _chosen(
-    name: str, given: SchedulerOptions, proposer: Proposer | None
-) -> tuple[str, dict[str, Any], Proposer | None]:
-    """Return the policy that a name stands for, its parameters and its proposer."""
+    name: str, given: SchedulerOptions, proposer: Proposer
+) -> tuple[str, dict[str, Any]]:
+    """Return the policy that a name stands for, and its parameters."""
     chosen = choose_policy(
         name,
         given.budget,
@@ -483,12 +459,7 @@ def _chosen(
         parameters=given.policy_params,
         min_epochs=given.min_epochs,
         epochs_per_job=given.epochs_per_job,
-        proposals=proposer is not None,
     )
-    has_slots = hasattr(proposer, "more_slots")
-    if chosen.opens_all and not (has_slots or isinstance(proposer, InformedProposer)):
-        return chosen.name, chosen.parameters, None
-    known = policy_info(chosen.name).parameters
-    learnt: dict[str, Any] = getattr(proposer, "policy_params", dict)()
-    taken = {name: learnt[name] for name in learnt if name in known}
-    return chosen.name, taken | chosen.parameters, proposer
+    known, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
+    taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in known}
+    return chosen.name, taken | chosen.parameters

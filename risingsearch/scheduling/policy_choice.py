@@ -27,7 +27,6 @@ class PolicyChoice(NamedTuple):
     parameters: dict[str, Any]
     n_opened: int  # arms that the budget is best spread over
     n_candidates: int  # arms to choose these from: more where some are proposed
-    opens_all: bool = False  # of the arms that there are, so none need be proposed
 
     @property
     def proposes(self) -> bool:
@@ -44,7 +43,6 @@ def choose_policy(
     parameters: Mapping[str, Any] | None = None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
-    proposals: bool = True,
 ) -> PolicyChoice:
     """Return the policy that a name stands for, and how many arms are opened."""
     given = checked_params(parameters)
@@ -56,10 +54,8 @@ def choose_policy(
         given = {SHORTEST_LOOK: look} | given
     n_opened = recommended_arms(name, horizon, limit, **given)
     chosen = PolicyChoice(name, given, n_opened, n_opened)
-    if not (policy == "auto" and proposals):
+    if policy != "auto" or (n_arms is not None and n_arms <= chosen.n_opened):
         return chosen
-    if n_arms is not None and n_arms <= chosen.n_opened:
-        return chosen._replace(opens_all=True)
     everything = given | {"opening_share": 1.0}
     return chosen._replace(
         n_candidates=recommended_arms(name, horizon, limit, **everything)
@@ -112,12 +108,11 @@ def recommended_candidates(
     epochs = Budget.of(budget).epochs
     if epochs is None or not isinstance(policy, str):
         return min(IN_TIME, epochs or IN_TIME)
-    chosen = choose_policy(
+    return choose_policy(
         policy,
         budget,
         max_epochs,
         parameters=policy_params,
         min_epochs=min_epochs,
         epochs_per_job=epochs_per_job,
-    )
-    return chosen.n_candidates
+    ).n_candidates

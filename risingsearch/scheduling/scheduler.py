@@ -70,9 +70,8 @@ class Scheduler:
     opening_order : sequence of int, optional
         All arms in the order in which they open; by default that of their numbers.
     proposer : Proposer, optional
-        Picks the arm that the policy opens; see ``risingsearch.proposers.base``.
-        By default the next in the opening order. With ``policy="auto"`` it is asked if
-        there are more arms than the budget opens.
+        Picks the arm that the policy opens, or its configuration. By default the next
+        in the opening order.
     epoch_costs : sequence of float, optional
         Costs of the epochs of an arm, one number above 0 for each of ``max_epochs``. A
         budget in epochs is charged them; another expects them in proportion.
@@ -480,18 +479,13 @@ class Scheduler:
         """Return the opened arms as a proposer sees them."""
         return self._decider.opened()
 
-    @property
-    def proposing(self) -> bool:
-        """Whether the policy wants an arm that is opened now to be proposed."""
-        return self._decider.policy.proposing()
-
     def trust_in_prior(self) -> dict[str, float]:
         """Return how far each earlier search is trusted, by its name.
 
         From 0 (it ranks the arms here no better than chance) to 1; all together are the
         expected correlation of their predictions. Empty without such a proposer.
         """
-        return self._decider.trust_in_prior()
+        return self._decider.proposer.trusted(self.opened())
 
     def explain(self) -> ArmList:
         """Return where every arm stands, why, and the parts of its index.

@@ -15,7 +15,7 @@ from risingsearch.contents import PARTS, TEXT, described, named, without_address
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
-from risingsearch.proposers.base import Proposer
+from risingsearch.proposers.base import Proposer, checked_proposer
 from risingsearch.proposers.early import EarlyProposer
 from risingsearch.proposers.encoding import encode
 from risingsearch.proposers.learning_rate import LearningRate
@@ -31,17 +31,13 @@ from risingsearch.space import PART, Configurations, Space
 
 def proposer_of(
     given: Mapping[str, Any], candidates: list[dict[str, Any]], seeds: Seeds
-) -> Proposer | None:
+) -> Proposer:
     """Return the proposer of a search, informed by its earlier searches."""
-    own: Any = given["proposer"]
-    if own == "auto":
-        own = _auto_proposer(given, candidates, seeds)
-    elif own is not None and not hasattr(own, "propose"):
-        msg = f"proposer must be 'auto', None or have a method propose; got {own!r}"
-        raise InvalidParameterError(msg)
+    is_auto = given["proposer"] == "auto"
+    own = _auto_proposer(given, candidates, seeds) if is_auto else given["proposer"]
     if given["prior"]:
         return PriorProposer.between(candidates, given["prior"], own)
-    return own  # type: ignore[no-any-return]
+    return checked_proposer(own)
 
 
 def _auto_proposer(

@@ -17,6 +17,7 @@ from risingsearch.space import Space
 OPEN = {"lr": loguniform(1e-6, 1.0), "kind": ["a", "b"], "alpha": uniform(0, 1)}
 SPACE = Space.of(OPEN)
 FEW = Opened(*(np.empty(0, dtype=kind) for kind in (int, int, float, bool)), 20)
+FEW = FEW._replace(wanted=False)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_every_part_of_a_space_has_its_own():
     space = Space.of(parts)
     rate = LearningRate.of(space)
     assert len(rate.columns) == 2
-    assert EarlyProposer([{"lr": 0.9}] * 3, space, rate).propose_early(
+    assert EarlyProposer([{"lr": 0.9}] * 3, space, rate).propose(
         FEW, np.arange(3), np.random.default_rng(0)
     ).params.keys() >= {"lr"}
 
@@ -78,9 +79,9 @@ def searched(best, centre=1e-3, n=30, seed=0, rate=True):
     ends = np.empty(0)
     for arm in range(n):
         ones = np.ones(arm, dtype=int)
-        opened = Opened(np.arange(arm), ones, ends, ones < 1, 20)
-        proposed = proposer.propose_early(opened, np.arange(arm, n), rng)
-        if proposed is not None and rate:
+        opened = Opened(np.arange(arm), ones, ends, ones < 1, 20, wanted=False)
+        if rate and proposer.is_due(arm, wanted=False):
+            proposed = proposer.propose(opened, np.arange(arm, n), rng)
             candidates[arm] = proposed.params
         end = -abs(place(candidates[arm]) - best) + 0.1 * rng.standard_normal()
         ends = np.append(ends, end)
@@ -115,7 +116,7 @@ def test_arms_in_training_keep_others_away():
         known = FEW._replace(without_score=np.arange(n_waiting))
         proposer = EarlyProposer(candidates, SPACE, rate)
         rng = np.random.default_rng(1)
-        return place(proposer.propose_early(known, np.arange(4, 9), rng).params)
+        return place(proposer.propose(known, np.arange(4, 9), rng).params)
 
     assert abs(first(0) - 0.5) < 0.05 < abs(first(4) - 0.5)
 

@@ -14,6 +14,7 @@ from test_scheduler_properties import ASKS, RESULTS, Drive, Event, an_event, arg
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
+from risingsearch.proposers import Proposer
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -170,7 +171,7 @@ def test_what_is_enqueued_is_opened_first_whatever_the_policy(
 
 
 def test_a_proposer_comes_after_what_is_enqueued() -> None:
-    class Last:
+    class Last(Proposer):
         def propose(self, opened: Any, unopened: Any, rng: Any) -> int:
             return int(unopened[-1])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from risingsearch import Budget, Scheduler, list_policies
+from risingsearch import Budget, list_policies
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.policy_choice import (
     choose_policy,
@@ -18,19 +18,17 @@ def chosen(n_arms=None, policy="auto", **options):
 
 @pytest.mark.parametrize("n_arms", [None, 91, 1000])
 def test_auto_has_more_candidates_than_it_opens_where_there_is_a_choice(n_arms):
-    assert chosen(n_arms) == (DEFAULT, {}, 90, 270, False)
+    assert chosen(n_arms) == (DEFAULT, {}, 90, 270)
     assert chosen(n_arms).proposes
 
 
 def test_auto_opens_all_arms_where_there_is_none():
-    assert chosen(90) == (DEFAULT, {}, 90, 90, True)
-    assert chosen(91, proposals=False) == (DEFAULT, {}, 90, 90, False)
+    assert chosen(90) == (DEFAULT, {}, 90, 90)
     assert not chosen(90).proposes
-    assert not chosen(91, proposals=False).proposes
 
 
 def test_a_first_look_is_a_slice():
-    assert chosen(epochs_per_job=3) == (DEFAULT, {"shortest_look": 3}, 39, 90, False)
+    assert chosen(epochs_per_job=3) == (DEFAULT, {"shortest_look": 3}, 39, 90)
     assert chosen(epochs_per_job=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 23)
     assert chosen(epochs_per_job=1) == chosen()
     assert chosen(policy="asha", epochs_per_job=3) == chosen(policy="asha")
@@ -41,7 +39,7 @@ def test_a_first_look_is_a_slice():
 
 def test_parameters_apply_to_the_policy_that_auto_stands_for():
     given = {"kept_share": 0.5, "opening_share": 0.2}
-    assert chosen(parameters=given) == (DEFAULT, given, 64, 270, False)
+    assert chosen(parameters=given) == (DEFAULT, given, 64, 270)
     with pytest.raises(
         InvalidParameterError, match="'kept_shar'; did you mean 'kept_share'"
     ):
@@ -52,21 +50,9 @@ def test_parameters_apply_to_the_policy_that_auto_stands_for():
 
 def test_a_budget_that_is_not_in_epochs_trains_all_arms_in_full():
     chosen = choose_policy("auto", Budget(seconds=60), 27, 10)
-    assert (chosen.name, chosen.opens_all) == (DEFAULT, True)
+    assert (chosen.name, chosen.proposes) == (DEFAULT, False)
     with pytest.raises(InvalidParameterError, match="in seconds needs max_epochs"):
         choose_policy("auto", Budget(seconds=60), None, 10)
-
-
-class LastUnopened:
-    """Proposes the unopened arm with the highest number."""
-
-    def propose(self, opened, unopened, rng):
-        return int(unopened[-1])
-
-
-def test_a_given_proposer_is_asked_with_a_named_policy_too():
-    scheduler = Scheduler("cure-ucb", 41, 100, 50, proposer=LastUnopened(), seed=0)
-    assert scheduler.ask().arm == 40
 
 
 @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])

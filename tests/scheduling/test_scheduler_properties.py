@@ -187,7 +187,7 @@ class Drive:
 def look_at(search: Scheduler) -> None:
     """Read everything there is to read, and look at the next job."""
     search.peek()
-    assert search.proposing in (True, False)
+    assert search.opened().wanted in (True, False)
     assert search.done == (search.stop_reason is not None)
     assert len(search.explain()) == len(search.statuses()) == search.n_arms
     json.dumps(search.state_dict(), allow_nan=False)

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from risingsearch.errors import PolicyError, RunDirError
+from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
+from risingsearch.proposers import Proposer
 from risingsearch.proposers.open_space import ListProposer
 from risingsearch.scheduling.scheduler import Scheduler
 
 
-class Last:
+class Last(Proposer):
     """Proposes the unopened arm of the highest number."""
 
     def __init__(self):
@@ -44,18 +45,14 @@ class TestProposals:
         assert unopened == [0, 1, 2]
 
     def test_without_an_answer_the_next_in_order_is_opened(self):
-        class Silent:
-            def propose(self, opened, unopened, rng):
-                return None
-
         order = [3, 1, 4, 0, 2]
         scheduler = Scheduler(
-            "round-robin", 5, 5, opening_order=order, proposer=Silent()
+            "round-robin", 5, 5, opening_order=order, proposer=Proposer()
         )
         assert [job.arm for job in self.play(scheduler)] == order
 
     def test_only_unopened_arms_can_be_proposed(self):
-        class Wrong:
+        class Wrong(Proposer):
             def propose(self, opened, unopened, rng):
                 return 2
 
@@ -63,6 +60,10 @@ class TestProposals:
         scheduler.tell(scheduler.ask(), [0.5])
         with pytest.raises(PolicyError, match=r"Wrong proposed arm 2, which is not"):
             scheduler.ask()
+
+    def test_only_a_proposer_can_be_given(self):
+        with pytest.raises(InvalidParameterError, match="proposer must be an instance"):
+            Scheduler("round-robin", 3, 3, proposer=lambda *_: 2)
 
     def test_auto_asks_for_every_later_look(self):
         proposer = Last()

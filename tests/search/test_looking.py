@@ -18,6 +18,7 @@ from risingsearch.errors import (
     RunDirError,
 )
 from risingsearch.policies import UCB1
+from risingsearch.proposers import Proposer
 from risingsearch.search.run import PER_PROCESS
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.checkpoints import Folder, Key, Store
@@ -110,15 +111,13 @@ class TestAnObject:
             {"policy": UCB1},
             {"policy": UCB1.create, "max_epochs": 5},
             {"policy": factory, "policy_params": {"delta": 0.1}},
-            {"proposer": Layer()},
+            {"proposer": Proposer()},
         ],
     )
     @pytest.mark.parametrize("with_state", [True, False])
     def test_as_policy_or_proposer_need_not_be_given_to_look(
         self, folder, options, with_state, capsys
     ):
-        if "proposer" in options:
-            Layer.propose = lambda *_: None
         expected = a_search(folder, **options).run()
         if not with_state:
             (folder / STATE).unlink()

@@ -162,7 +162,7 @@ def test_a_state_made_with_other_earlier_searches_is_refused():
     made(earlier()).load_state_dict(state)
     for other in (earlier("June"), earlier(sign=-1.0)):
         scheduler = made(other)
-        with pytest.raises(RunDirError, match=r"saved with earlier_searches\."):
+        with pytest.raises(RunDirError, match=r"with proposer\.earlier_searches\."):
             scheduler.load_state_dict(state)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from risingsearch.cli import main as cli
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.priors.sources import read_prior
-from risingsearch.proposers.base import Proposal
+from risingsearch.proposers import Proposal, Proposer
 from risingsearch.search.search import RisingSearch
 from risingsearch.space import Space
 from risingsearch.storage.journal import read
@@ -20,7 +20,7 @@ from risingsearch.storage.journal import read
 ALIKE = {"policy": "round-robin", "budget": 40, "max_epochs": 5}
 
 
-class Proposing:
+class Proposing(Proposer):
     """Proposes another configuration for two of three arms."""
 
     identity = "proposing"
@@ -129,7 +129,7 @@ def test_every_reader_of_a_run_shows_what_was_proposed(folder, capsys):
 
 
 def test_a_proposal_is_a_dict_of_parameters():
-    class Wrong:
+    class Wrong(Proposer):
         def propose(self, opened, unopened, rng):
             return Proposal([1])
 

@@ -25,6 +25,7 @@ from risingsearch.errors import (
     SearchFailedError,
     SetupError,
 )
+from risingsearch.proposers import Proposer
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 
@@ -195,7 +196,7 @@ class TestProposers:
         ],
     )
     def test_a_given_one_is_asked_whatever_else_is_given(self, options):
-        class Last:
+        class Last(Proposer):
             asked = 0
 
             def propose(self, opened, unopened, rng):
