@@ -1,7 +1,7 @@
 """Tables of recorded learning curves as tasks for a tuner: one row per configuration.
 
-The format is that of ``hpo_curves`` and ``hpo_curves_2``: a folder per family, an npz
-file per task with ``valid`` (configurations, epochs), and if known ``length``, ``cost``
+The format is that of the folders ``hpo_curves*``: a folder per family, an npz file per
+task with ``valid`` (configurations, epochs), and if known ``length``, ``cost``
 (seconds per epoch) and ``X``, ``hp_names``, ``hp_log`` and ``meta`` (the
 configurations). CSV files are read as well, and a file of LCDB holds many tasks.
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from risingsearch.curves import load_curves
 from risingsearch.errors import InvalidParameterError, RisingSearchError
 
-FOLDERS = "hpo_curves", "hpo_curves_2"
+COLLECTIONS = "hpo_curves*"
 SUFFIXES = (".csv", ".npz", ".parquet")
 
 POINTS = 50
@@ -70,7 +70,7 @@ class Task(NamedTuple):
 
 
 def load_tasks(data_dir: Path | None, left_out: list[str] | None = None) -> list[Task]:
-    """Return all tasks of a folder, or of its subfolders ``FOLDERS``.
+    """Return all tasks of a folder, or of its subfolders ``COLLECTIONS``.
 
     Why a file holds no task is added to ``left_out``; without that, it is an error.
 
@@ -82,7 +82,7 @@ def load_tasks(data_dir: Path | None, left_out: list[str] | None = None) -> list
     if data_dir is None:
         msg = "no recorded curves: give --data-dir, or set RISINGSEARCH_DATA"
         raise InvalidParameterError(msg)
-    bases = [data_dir / name for name in FOLDERS if (data_dir / name).is_dir()]
+    bases = sorted(path for path in data_dir.glob(COLLECTIONS) if path.is_dir())
     tasks: list[Task] = []
     for path in (path for base in bases or [data_dir] for path in _files(base)):
         with _leaving_out(path, left_out):
@@ -92,7 +92,7 @@ def load_tasks(data_dir: Path | None, left_out: list[str] | None = None) -> list
     if not tasks:
         msg = (
             f"data_dir={data_dir} holds no recorded curves: files {', '.join(SUFFIXES)}"
-            f" are looked for in it, in its folders and in {' and '.join(FOLDERS)}"
+            f" are looked for in it, in its folders and in those of {COLLECTIONS}"
         )
         msg = "; ".join([msg, *(left_out or ())])
         raise InvalidParameterError(msg)

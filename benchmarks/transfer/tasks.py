@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.hpo.tasks import FOLDERS, Task, make_task, scaled_features
+from benchmarks.hpo.tasks import Task, make_task, scaled_features
 from risingsearch.curves import load_curves
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch
 
+FOLDERS = "hpo_curves", "hpo_curves_2"
+"""Collections with families of several tasks, as in the lab book."""
 RUNS = 60
 """Runs of an earlier task that are known."""
 SAME = {

@@ -27,8 +27,9 @@ class TestLoading:
         save(base / "one" / "a.npz", curves, length=lengths, cost=np.ones((20, 12)))
         rows = "\n".join(",".join(map(str, curve[:10])) for curve in curves)
         (base / "b.csv").write_text(rows)
+        save(tmp_path / "hpo_curves_3" / "two" / "c.npz", curves)
         found = {(task.family, task.name): task for task in load_tasks(tmp_path)}
-        assert sorted(found) == [("hpo_curves", "b"), ("one", "a")]
+        assert sorted(found) == [("hpo_curves", "b"), ("one", "a"), ("two", "c")]
         assert found["one", "a"].max_epochs == 8
         assert found["one", "a"].cost.shape == (20, 8)
         assert found["hpo_curves", "b"].lengths.tolist() == [10] * 20
