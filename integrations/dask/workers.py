@@ -17,8 +17,7 @@ from risingsearch.errors import InvalidParameterError, ScriptError
 from risingsearch.integrations.dask.losses import Losses
 from risingsearch.integrations.dask.placement import Assignment, Placement, SharedData
 from risingsearch.integrations.dask.remote import Reply, train_job
-from risingsearch.search.training import Outcome, Task
-from risingsearch.search.workers import Workers
+from risingsearch.search.training import Outcome, Task, Workers
 
 INLINE_BYTES = 2**18
 """Larger checkpoints do not go through the scheduler's list of tasks."""

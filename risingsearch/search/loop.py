@@ -33,10 +33,10 @@ from risingsearch.search.training import (
     COST,
     Outcome,
     Task,
+    Workers,
     raise_failure,
     without_frames,
 )
-from risingsearch.search.workers import Workers
 
 logger = logging.getLogger("risingsearch")
 

@@ -29,7 +29,8 @@ from risingsearch.search.arguments import (
     with_enqueued,
 )
 from risingsearch.search.seeds import Seeds
-from risingsearch.search.workers import Workers, checked_n_jobs, workers_of
+from risingsearch.search.training import Workers
+from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Space
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (

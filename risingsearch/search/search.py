@@ -26,7 +26,8 @@ from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key
 from risingsearch.search.run_log import RunLog
 from risingsearch.search.seeds import Seeds
 from risingsearch.search.trainable import Functions, Trainable, checked_trainable
-from risingsearch.search.workers import InProcess, workers_to_resume
+from risingsearch.search.training import InProcess
+from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import RunDirectory, no_collection, understood

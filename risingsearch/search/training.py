@@ -1,4 +1,4 @@
-"""The training of one job: its task, its epochs and its outcome."""
+"""The training of one job: its task, its worker, its epochs and its outcome."""
 
 import faulthandler
 import json
@@ -10,7 +10,9 @@ import threading
 import time
 import traceback
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
@@ -84,6 +86,43 @@ class Outcome(NamedTuple):
     attempts: int = 1  # that a failure stands for
     startup: float | None = None  # of that, before the first epoch; NaN: not known
     leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
+
+
+class Workers(ABC):
+    """Where a search has its jobs trained."""
+
+    gpus: float | None = None  # of each worker, if it is given some
+    is_own = False  # they belong to the search, not to its caller
+    shares_process = False  # jobs run in this process, so that one can kill the search
+    isolates_jobs = False  # one that dies takes one job with it, and is replaced
+
+    def __init__(self, *, is_elastic: bool = False) -> None:
+        self.is_elastic = is_elastic
+
+    @property
+    @abstractmethod
+    def n_workers(self) -> int | None:
+        """Number of jobs that can run at the same time now; None if it is unknown."""
+
+    @abstractmethod
+    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+        """Start a job, as ``run_task`` would run it."""
+
+    def rest(self) -> None:  # noqa: B027, most keep nothing
+        """Release resources kept between jobs, when no job follows soon."""
+
+
+class InProcess(Workers):
+    """The process of the search: a job has run when ``train`` returns."""
+
+    n_workers = 1
+    shares_process = True
+
+    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+        """Run a job."""
+        future: Future[Outcome] = Future()
+        future.set_result(run_task(trainable, task))
+        return future
 
 
 class StartedEpochs(list[Any]):

@@ -1,50 +1,12 @@
 """The workers of a search, by its ``executor`` and ``n_jobs``."""
 
-from abc import ABC, abstractmethod
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.processes import OwnProcesses
-from risingsearch.search.training import Outcome, Task, run_task
-
-
-class Workers(ABC):
-    """Where a search has its jobs trained."""
-
-    gpus: float | None = None  # of each worker, if it is given some
-    is_own = False  # they belong to the search, not to its caller
-    shares_process = False  # jobs run in this process, so that one can kill the search
-    isolates_jobs = False  # one that dies takes one job with it, and is replaced
-
-    def __init__(self, *, is_elastic: bool = False) -> None:
-        self.is_elastic = is_elastic
-
-    @property
-    @abstractmethod
-    def n_workers(self) -> int | None:
-        """Number of jobs that can run at the same time now; None if it is unknown."""
-
-    @abstractmethod
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Start a job, as ``run_task`` would run it."""
-
-    def rest(self) -> None:  # noqa: B027, most keep nothing
-        """Release resources kept between jobs, when no job follows soon."""
-
-
-class InProcess(Workers):
-    """The process of the search: a job has run when ``train`` returns."""
-
-    n_workers = 1
-    shares_process = True
-
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Run a job."""
-        future: Future[Outcome] = Future()
-        future.set_result(run_task(trainable, task))
-        return future
+from risingsearch.search.training import InProcess, Outcome, Task, Workers, run_task
 
 
 class Pool(Workers):

@@ -9,8 +9,7 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
-from risingsearch.search.training import run_task
-from risingsearch.search.workers import Workers
+from risingsearch.search.training import Workers, run_task
 
 
 def start(params, seed):
