@@ -423,6 +423,7 @@ class TestContinuousIntegration:
         "uv pip install --python BUILT/empty BUILT/risingsearch-0.whl",
         "python -I .ci/installed.py",
         "risingsearch policies",
+        "python .ci/compiled.py BUILT/installed",
         "python -m sphinx -W -b html docs docs/_build/html",
     )
     LANES = (TESTED, CHECKED)
