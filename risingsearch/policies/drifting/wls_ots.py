@@ -132,7 +132,7 @@ class WLSOptimisticTS(NamedTuple):
         rounds, rewards = self.rounds[arm], self.rewards[arm]
         weights = self.weights[arm]
         fade = faded(self.decay, t - self.newest[arm])
-        for k in range(len(weights)):
+        for k in range(min(self.pulls[arm], len(weights))):
             weights[k] *= fade
         slot = self.pulls[arm] % len(weights)
         rounds[slot] = t
