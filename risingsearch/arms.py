@@ -193,7 +193,7 @@ _PLAIN = tuple(part.name for part in fields(Arm) if part.name != "index")
 
 @dataclass(frozen=True, slots=True)
 class EpochFacts:
-    """Facts of an epoch for callbacks, the same on every face of a search.
+    """Facts of an epoch for callbacks, the same on every interface of a search.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The faces of a search take the same options, with the same names and defaults."""
+"""All interfaces of a search take the same options, names and defaults."""
 
 import inspect
 import math

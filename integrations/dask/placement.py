@@ -1,4 +1,4 @@
-"""Which worker trains which arm, and what each worker holds of a search."""
+"""Placement of arms on workers, and the contents of each worker."""
 
 import asyncio
 from collections import Counter
@@ -99,7 +99,7 @@ class SharedData:
         self._on_worker.pop(address, None)
 
     def record(self, task: Task, assignment: Assignment, reply: Reply) -> None:
-        """Record what a worker holds after it was asked to train a job."""
+        """Record the contents of a worker after its reply to a job."""
         outcome, arm = reply.outcome, task.job.arm
         if outcome is not None and reply.token is not None:
             epoch = task.job.from_epoch + len(outcome.report.scores)

@@ -260,7 +260,7 @@ def _died(task: Task, error: Exception, began: float) -> Outcome:
 
 
 def _retried(task: Task, outcome: Outcome) -> Outcome:
-    """Return an outcome with what the arm is retried from, if no worker knew it."""
+    """Return the outcome with the state for a retry, if no worker knew one."""
     if task.may_retry and outcome.resume_from is None and not outcome.ended:
         return outcome._replace(resume_from=task.state)
     return outcome

@@ -55,7 +55,7 @@ class OpenedArms(NamedTuple):
 
 
 class _Pool(NamedTuple):
-    """Configurations of one space, and what earlier searches say of them."""
+    """Configurations of one space, and predictions of them from earlier searches."""
 
     configurations: list[dict[str, Any]]
     learnt: Learnt

@@ -1,4 +1,4 @@
-"""The pruner that ends slices, and alone stops what can no longer win."""
+"""The pruner that ends slices, and alone stops trials that can no longer win."""
 
 import math
 from typing import Any

@@ -256,7 +256,7 @@ class RisingSampler(BaseSampler):
         self.base.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
+        """Choose the trial's work: an arm's next slice, a new arm, or nothing."""
         try:
             fix_enqueued(study, trial, self._enqueued)
             if self._grant(study, trial) == 0:

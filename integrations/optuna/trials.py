@@ -122,7 +122,7 @@ def all_trials(study: Study) -> list[FrozenTrial]:
 
 
 def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
-    """Let all know what a trial trains; return 0 if they have given it up before."""
+    """Publish the epochs of a trial; return 0 if others gave it up before."""
     before = trial.user_attrs.get(N_EPOCHS)
     if n_epochs == before:
         return n_epochs
@@ -137,7 +137,7 @@ def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
 def complete_curve(
     study: Study, trial: FrozenTrial, curve: Mapping[int, float]
 ) -> None:
-    """Add what a slice that was retried lacks of its arm's reports."""
+    """Add those reports of its arm that a retried slice lacks."""
     for step, value in curve.items():
         if step not in trial.intermediate_values:
             study._storage.set_trial_intermediate_value(trial._trial_id, step, value)

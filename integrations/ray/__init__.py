@@ -1,8 +1,8 @@
 """Ray Tune: trials that pause and come back, within an exact budget of epochs.
 
 ``RisingScheduler`` takes the place of ``ASHAScheduler`` in ``tune.TuneConfig``;
-``results`` reads what trials have reported from the folder of an experiment, and
-``TrialState`` saves what a function trainable of PyTorch has to keep.
+``results`` reads the reports of trials from the folder of an experiment, and
+``TrialState`` saves the state of a PyTorch function trainable.
 """
 
 from risingsearch.errors import missing

@@ -80,7 +80,7 @@ class Arms:
         self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def take_up(self, trial_id: str) -> None:
-        """Give a job what its trial had reported before a restore; tell it if over."""
+        """Give a job the reports of its trial before a restore; tell it if over."""
         ahead, slice_ = self.ahead.get(trial_id, ()), self.slices[trial_id]
         while ahead and not slice_.is_over:
             report = ahead.pop(0)
@@ -144,7 +144,7 @@ class Arms:
             self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def _know(self, event: Event) -> None:
-        """Keep what the scheduler does not: trials of arms, and reports of jobs."""
+        """Keep the trials of arms and the reports of jobs; the scheduler has neither."""
         if event["event"] == "opened":
             arm, trial_id = event["arm"], event["trial"]
             self.arm[trial_id], self.trial[arm] = arm, trial_id

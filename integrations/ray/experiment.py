@@ -376,7 +376,7 @@ def lift_limit(search_alg: Any) -> int | None:
 
 
 def _reason(trial: Trial) -> str:
-    """Return the last line of what a trial failed with."""
+    """Return the last line of the error of a trial."""
     text = "the trial failed"
     if trial.run_metadata.error_filename and Path(trial.error_file).exists():
         text = Path(trial.error_file).read_text().strip() or text

@@ -184,7 +184,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         return self._running.record_result(trial, result)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
-        """Charge what the trial was given, and retire it unless Ray tries it again."""
+        """Charge the job of the trial, and retire it unless Ray tries it again."""
         self._running.fail(trial)
 
     def on_trial_complete(

@@ -153,7 +153,7 @@ def _innermost(estimator: Any) -> tuple[str, Any]:
 
 
 def check_arguments(estimator: Any, arguments: Mapping[str, Any]) -> None:
-    """Raise if what ``fit`` is given would stop a model, or forgets between epochs."""
+    """Raise if an argument of ``fit`` would stop a model, or forgets between epochs."""
     for name, value in arguments.items():
         last = name.rpartition("__")[2]
         advice = _bad_callback(value) if last == "callbacks" else ""
@@ -199,7 +199,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
-    """Return the method whose metadata request decides what training receives."""
+    """Return the method whose metadata request selects the arguments of training."""
     # also one that has it for some parameters only: one search has one answer
     own = hasattr(estimator, "partial_fit") or hasattr(type(estimator), "partial_fit")
     return "partial_fit" if own else "fit"

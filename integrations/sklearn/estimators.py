@@ -105,7 +105,7 @@ class _PartialFit(_Stepper):
 
 
 def _begin_with_labels(estimator: Any, y: Any, classes: Any) -> None:
-    """Do what the first ``partial_fit`` does, which knows one label per row only."""
+    """Prepare for several labels per row, which the first ``partial_fit`` lacks."""
     binarizer = LabelBinarizer(sparse_output=True).fit(y)
     if binarizer.y_type_.startswith("multilabel"):
         estimator.classes_, estimator.label_binarizer_ = classes, binarizer

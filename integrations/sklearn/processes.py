@@ -70,7 +70,7 @@ class SentOnce:
 
 
 def _remove_left_over(root: Path) -> None:
-    """Remove files of programs that were killed with what removes them."""
+    """Remove files of programs that were killed before they removed them."""
     for folder in root.glob(f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"):
         number = folder.name.split("_")[3]
         if number.isdecimal() and not psutil.pid_exists(int(number)):

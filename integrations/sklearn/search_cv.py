@@ -1,4 +1,4 @@
-"""``RisingSearchCV``: the scikit-learn face of the search."""
+"""``RisingSearchCV``: the scikit-learn interface of the search."""
 
 from __future__ import annotations
 

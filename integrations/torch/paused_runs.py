@@ -55,7 +55,7 @@ class FrameworkTrainable(Generic[RunT]):
 
 @contextmanager
 def quiet_log(name: str, level: int) -> Iterator[None]:
-    """Silence what a framework logs below a level."""
+    """Silence the log messages of a framework below a level."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(max(before, level))

@@ -104,7 +104,7 @@ def _of_leaf(held: Any) -> Node:
 
 
 def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
-    """Return ``held`` with the saved values, or what replaces it; None: not built."""
+    """Return ``held`` with the saved values, or its replacement; None: not built."""
     kind, content = node
     if kind == "value":
         return content

@@ -1,7 +1,7 @@
 """Trackers: a search in MLflow, TensorBoard or Weights & Biases, while it runs.
 
-Each is a callback, for every face of a search; it imports its tracker when a search
-begins, and says how to install it if it is missing.
+Each is a callback, for every interface of a search; it imports its tracker when a
+search begins, and says how to install it if it is missing.
 """
 
 from risingsearch.integrations.trackers.mlflow import MLflowTracker

@@ -1,4 +1,4 @@
-"""Options that all faces of a search have in common: one name, default and meaning."""
+"""Options common to all interfaces of a search: one name, default and meaning."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ COUNTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Common options of a search, checked; each face documents those that it takes."""
+    """Common options of a search, checked; an interface documents those it takes."""
 
     budget: int | str | Budget | None = None
     max_epochs: int | None = None
@@ -88,7 +88,7 @@ class SearchOptions:
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any], **others: Any) -> Self:
-        """Return the options among the arguments of a face; ``others`` replace them."""
+        """Return the options among an interface's arguments; ``others`` replace them."""
         names = {field.name for field in fields(cls)}
         taken = {name: arguments[name] for name in arguments if name in names}
         return cls(**taken | others)

@@ -1,4 +1,4 @@
-"""Callbacks of a search: each epoch once, with the same facts on every face."""
+"""Callbacks of a search: each epoch once, with the same facts on every interface."""
 
 import math
 from collections import Counter
@@ -15,10 +15,10 @@ from risingsearch.scheduling.scheduler import Scheduler
 class Callback:
     """Follower of a search: subclass it, with the methods that you need.
 
-    The same on every face: ``RisingSearch``, ``RisingSearchCV``, ``RisingSampler`` and
-    ``RisingScheduler`` take ``callbacks=[...]``; a plain function among them is used as
-    ``on_epoch``. All methods are called in the process and the thread that decide, so
-    what they do delays the search.
+    The same on every interface: ``RisingSearch``, ``RisingSearchCV``, ``RisingSampler``
+    and ``RisingScheduler`` take ``callbacks=[...]``; a plain function among them is
+    used as ``on_epoch``. All methods are called in the process and the thread that
+    decide, so slow ones delay the search.
 
     Examples
     --------
