@@ -144,7 +144,7 @@ class Arms:
             self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def _know(self, event: Event) -> None:
-        """Keep the trials of arms and the reports of jobs; the scheduler has neither."""
+        """Keep the trials of arms and reports of jobs; the scheduler has neither."""
         if event["event"] == "opened":
             arm, trial_id = event["arm"], event["trial"]
             self.arm[trial_id], self.trial[arm] = arm, trial_id

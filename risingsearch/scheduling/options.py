@@ -88,7 +88,7 @@ class SearchOptions:
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any], **others: Any) -> Self:
-        """Return the options among an interface's arguments; ``others`` replace them."""
+        """Return the options among an interface's arguments and ``others``."""
         names = {field.name for field in fields(cls)}
         taken = {name: arguments[name] for name in arguments if name in names}
         return cls(**taken | others)
