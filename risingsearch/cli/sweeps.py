@@ -96,9 +96,13 @@ def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
 def _plan(arguments: argparse.Namespace) -> None:
     sweep = _sweep(arguments.sweep, arguments.budget)
     from risingsearch.priors import read_prior
+    from risingsearch.storage.run_directory import holds_search
 
     candidates = sweep.draw()
+    run_dir = Path("runs", arguments.sweep.stem)
     facts: dict[str, Any] = {
+        "metric": sweep.metric_name,
+        "direction": sweep.direction,
         "policy": sweep.policy,
         "configurations": len(candidates),
         "epochs_each_at_most": sweep.max_epochs,
@@ -125,18 +129,18 @@ def _plan(arguments: argparse.Namespace) -> None:
         searches = read_prior(sweep.earlier(), candidates)
         facts["earlier_searches"] = [search.name for search in searches]
         facts["earlier_runs"] = sum(len(search.params) for search in searches)
-    facts |= _advice_on_starts(Path("runs", arguments.sweep.stem), sweep)
+    facts |= {"run_dir": str(run_dir), "resumes": holds_search(run_dir)}
+    if facts["resumes"]:
+        facts |= _advice_on_starts(run_dir, sweep)
     print_facts(facts, as_json=arguments.json)
 
 
 def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
-    """Return the share of time that job starts took, if the sweep has begun."""
+    """Return the share of time that job starts took, and advice on it, if any."""
     from risingsearch.search.progress import Starts
     from risingsearch.storage.journal import read
-    from risingsearch.storage.run_directory import JOURNAL, holds_search
+    from risingsearch.storage.run_directory import JOURNAL
 
-    if not holds_search(run_dir):
-        return {}
     starts = Starts.of_events(read(run_dir / JOURNAL).events, sweep.max_epochs)
     facts: dict[str, Any] = {}
     if starts.share >= 0.0:

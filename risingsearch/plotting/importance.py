@@ -40,13 +40,14 @@ class Importance(NamedTuple):
 
 
 class Importances(NamedTuple):
-    """All that can be said; no parameter where there are too few arms."""
+    """Importance of every parameter that is judged, or the reason why none is."""
 
     parameters: list[Importance]  # the most important first
     unjudged: list[str]  # that do not vary, or have another text in nearly every arm
     predicted: float  # share of the variance that all of them together predict
     n_arms: int  # that are compared
     n_opened: int
+    reason: str | None = None  # why no parameter is judged
 
 
 def parameter_importance(result: Any) -> Importances:
@@ -85,7 +86,14 @@ def parameter_importance(result: Any) -> Importances:
         if np.ptp(worth) > 0.0:
             found, predicted = _importances(kernels, worth)
     found.sort(key=lambda importance: -importance.share)
-    return Importances(found, unjudged, predicted, len(arms), len(curves))
+    reason = "no parameter varies, or all arms are equally good"
+    if len(arms) < FEWEST_ARMS:
+        reason = (
+            f"too few arms: {len(arms)} opened, and of fewer than {FEWEST_ARMS} hardly "
+            "anything can be told from chance"
+        )
+    counts = len(arms), len(curves)
+    return Importances(found, unjudged, predicted, *counts, None if found else reason)
 
 
 def _worth(

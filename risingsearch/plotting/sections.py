@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import sign_of
 from risingsearch.plotting.figures import score_limits
-from risingsearch.plotting.importance import FEWEST_ARMS, LEVEL, Importance, Importances
+from risingsearch.plotting.importance import LEVEL, Importance, Importances
 from risingsearch.plotting.parts import part
 from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
 
@@ -162,7 +162,7 @@ def _limits(
 def importance_section(found: Importances) -> str:
     """Return how much each parameter matters, with the method, or why that is open."""
     if not found.parameters:
-        return f'<p class="note">{_why_none(found)}</p>'
+        return f'<p class="note">No importance is computed: {found.reason}.</p>'
     low = min(0.0, *(p.low for p in found.parameters))
     high = max(0.01, *(p.high for p in found.parameters))
     body = "".join(_row(p, low, high) for p in found.parameters)
@@ -180,15 +180,6 @@ def importance_section(found: Importances) -> str:
         table=table(head, body),
         more=more,
     )
-
-
-def _why_none(found: Importances) -> str:
-    if found.n_arms < FEWEST_ARMS:
-        return (
-            f"Too few arms to say: {found.n_arms:,} opened, and with fewer than "
-            f"{FEWEST_ARMS} hardly anything can be told from chance."
-        )
-    return "Nothing to say: no parameter varies, or all arms are equally good."
 
 
 def _row(parameter: Importance, low: float, high: float) -> str:

@@ -287,7 +287,7 @@ class ArmTable:
 
     def can_train(self) -> NDArray[np.bool_]:
         """Return which arms could still train, busy ones included."""
-        return ~self.ended & ~self.failed & (self.charged < self.max_epochs)
+        return (self.charged < self.max_epochs) & ~(self.ended | self.failed)
 
     def unopened(self) -> NDArray[np.int64]:
         """Return the arms that could be opened."""

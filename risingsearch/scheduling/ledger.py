@@ -68,8 +68,9 @@ class Ledger:
         """Expected cost of the jobs in flight."""
         if self.is_wall_clock:
             return 0.0
-        reserved = float((self._rate() * self.promised).sum())
-        return int(reserved) if self.is_plain else reserved
+        if self.is_plain:
+            return int(self.promised.sum())
+        return float((self._rate() * self.promised).sum())
 
     def cost_per_epoch(self) -> NDArray[np.float64]:
         """Return the expected cost of each arm's next epoch; 0 while none is known."""

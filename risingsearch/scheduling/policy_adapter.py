@@ -101,7 +101,7 @@ class PolicyAdapter:
         can_train = arms.can_train()
         if arms.min_epochs > 1:
             can_train &= arms.busy | ~arms.too_late(affordable)
-        left = np.where(can_train, arms.max_epochs - arms.charged, 0)
+        left = (arms.max_epochs - arms.charged) * can_train
         left = self._ledger.pulls_left(left, arms.busy)
         policy.available[:] = (can_train & ~arms.busy & (affordable > 0))[order]
         policy.pulls_left[:] = left[order]

@@ -25,6 +25,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import identity
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
+from risingsearch.scripts.slurm.clients import check_commands
 from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.slices import FOLDER as SLURM
 from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
@@ -174,6 +175,7 @@ def _trainable(
             **options,
         )
     if sweep.launcher.slurm is not None:
+        check_commands()  # before a run directory is made
         private = str(run_dir.absolute() / identity.FILE)
         facts = same | {
             "command": sweep.command,

@@ -125,10 +125,6 @@ class WallClock:
             return f"the budget of {scheduler.budget:g} {scheduler.unit} is spent"
         return f"the timeout of {self._timeout:g} seconds is over"
 
-    def is_overdue(self, longest: float) -> bool:
-        """Whether jobs that last so long would be back: the time is over since then."""
-        return -self.left > self.grace(longest)
-
     def grace(self, longest: float) -> float:
         """Return for how long jobs are waited for once the time is over."""
         total = time.monotonic() - self._run_began + self.left
@@ -194,7 +190,7 @@ class Loop:
         self._callbacks = callbacks
         self._raises_failures = raises_failures
         self._clock = WallClock(log.scheduler, timeout, seconds_besides)
-        self._failures = FirstFailures(log.scheduler)
+        self.failures = FirstFailures(log.scheduler)
         self._workers = workers
         self._in_process = in_process
         self._seed_of = seed_of
@@ -214,7 +210,7 @@ class Loop:
         self._log.why_late = None
         self._longest = 0.0
         self._clock.resume(self._log.wall_seconds)
-        self._failures.begin()
+        self.failures.begin()
         self.first_job = self._scheduler.n_asked
         with (
             first_interrupt(self._interrupt if self._in_process else None),
@@ -232,12 +228,9 @@ class Loop:
             finally:
                 for workers in filter(None, (self._workers, self.apart)):
                     workers.rest()
+        if self._log.why_late and self._clock.ends_search and not self._scheduler.done:
+            self._log.use_up()  # the rest is for others, such as a refit
         self._log.drop_unneeded()
-
-    @property
-    def gave_up(self) -> bool:
-        """Whether the last run has ended because its first arms have all failed."""
-        return self._failures.are_enough()
 
     def stop(self) -> None:
         """End ``run`` once the jobs in flight are back."""
@@ -275,8 +268,6 @@ class Loop:
                 break
             if report is not None:
                 self._notify(report)
-        if self._log.why_late and self._clock.ends_search and not self._scheduler.done:
-            self._log.use_up()  # what is left is for what follows: a refit, say
 
     def _notify(self, report: Report) -> None:
         """Tell callbacks of a job that is recorded, and raise its failure if asked."""
@@ -343,7 +334,7 @@ class Loop:
     def _new_job(self) -> Job | None:
         if self._scheduler.n_asked > 0:  # one epoch is trained in any case
             self._log.why_late = self._clock.why_over()
-        if self._log.why_late or self._failures.are_enough():
+        if self._log.why_late or self.failures.are_enough():
             return None
         with sigint_deferred():
             return self._next_retried() or self._log.ask()
@@ -432,7 +423,8 @@ class Loop:
 
     def _scripts_hang(self) -> bool:
         """Whether the time is over, and scripts run on that would have ended."""
-        return self._starts_processes and self._clock.is_overdue(self._longest)
+        late = -self._clock.left
+        return self._starts_processes and late > self._clock.grace(self._longest)
 
     def _leave_hanging(self) -> None:
         """End the run beside jobs in training, which train again in the next one."""

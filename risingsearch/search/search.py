@@ -395,7 +395,7 @@ class RisingSearch:
             self._log.save_state()
         if self._loop.interrupted:
             raise KeyboardInterrupt
-        gave_up = self._loop.gave_up
+        gave_up = self._loop.failures.are_enough()
         if gave_up or self.scheduler.best_arm is None:
             raise self._log.all_failed(self._loop.first_job, early=gave_up)
         return self.result()

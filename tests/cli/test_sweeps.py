@@ -41,13 +41,15 @@ def test_a_timeout_alone_is_the_budget(folder, capsys):
 
 def test_a_bash_script_from_plan_to_export(folder, capsys):
     plan = json_of(capsys, "plan", "sweep.yaml")
-    assert plan["budget_epochs"] == 24
+    assert (plan["budget_epochs"], plan["resumes"]) == (24, False)
+    assert (plan["metric"], plan["direction"]) == ("score", "maximize")
     assert plan["epochs_to_train_all_in_full"] == 8 * plan["configurations"]
     assert not Path("runs").exists()
 
     found = json_of(capsys, "run", "sweep.yaml")
     assert found["epochs"] == 24
     assert found["run"] == "runs/sweep"
+    assert json_of(capsys, "plan", "sweep.yaml")["resumes"]
     top, epoch = found["best_params"]["top"], found["best_epoch"]
     assert found["best_score"] == 1000 * top * epoch // (epoch + 2)
     assert Path(found["checkpoint"], "state").read_text() == f"{epoch}\n"

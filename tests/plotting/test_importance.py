@@ -113,7 +113,8 @@ def test_few_arms_say_nothing():
     found = parameter_importance(made_up(rate, n=FEWEST_ARMS - 1))
     assert found.parameters == []
     assert found.n_arms == FEWEST_ARMS - 1
-    assert parameter_importance(made_up(rate, n=FEWEST_ARMS)).parameters
+    assert found.reason.startswith(f"too few arms: {FEWEST_ARMS - 1} opened")
+    assert parameter_importance(made_up(rate, n=FEWEST_ARMS)).reason is None
 
 
 def test_equal_scores_say_nothing():

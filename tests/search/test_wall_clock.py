@@ -172,11 +172,12 @@ def test_one_epoch_is_trained_in_whatever_time(clock, budget):
 
 
 @pytest.mark.parametrize("budget", [None, 500, Budget(wall_seconds=500.0)])
-def test_time_is_kept_for_what_follows(clock, budget):
-    search = a_search(clock, budget=budget, timeout=SECONDS)
+def test_time_is_kept_for_what_follows(clock, budget, capsys):
+    search = a_search(clock, budget=budget, timeout=SECONDS, progress=True)
     search.seconds_besides = lambda: 0.1 * search.scheduler.n_epochs
     assert search.run().n_epochs == 55
     assert clock.now + search.seconds_besides() == pytest.approx(1000.0 + SECONDS + 0.5)
+    assert "55/" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_search_that_kept_time_for_what_follows_is_finished(clock, tmp_path):

@@ -38,7 +38,7 @@ def next_below(
     """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left."""
     busy = False
     for i in range(len(pulls)):
-        if in_race(alive, pulls_left, i) and pulls[i] < target:
+        if alive[i] and pulls_left[i] > 0 and pulls[i] < target:  # often: no call
             if available[i]:
                 return i, True
             busy = True

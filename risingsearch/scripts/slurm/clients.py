@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from risingsearch.errors import SetupError
@@ -48,6 +49,13 @@ class Element(NamedTuple):
 
 
 Listed = dict[str, Element]  # by the name of the job
+
+
+def check_commands() -> None:
+    """Raise a SetupError if Slurm's commands are missing here, or not configured."""
+    with suppress(NoAnswerError):  # the search waits for the controller
+        _called("sbatch", "--version")
+        listed()
 
 
 def submit(arguments: Sequence[str], command: Sequence[str]) -> str:

@@ -3,7 +3,9 @@
 import pytest
 
 from risingsearch.errors import SetupError
+from risingsearch.scripts.run import run_sweep
 from risingsearch.scripts.slurm import clients
+from tests.scripts.slurm.test_setting import sweep_with
 
 
 @pytest.fixture
@@ -64,8 +66,9 @@ def test_a_refusal_stops_the_search_with_what_slurm_says(program):
 
 def test_where_there_is_no_slurm_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SetupError, match="squeue cannot be started here"):
-        clients.listed()
+    with pytest.raises(SetupError, match="sbatch cannot be started here"):
+        run_sweep(sweep_with(launcher="slurm"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_no_number_is_no_job(program):
