@@ -189,8 +189,8 @@ def checked_order(
 def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
     """Return ``value`` as a list of some of the arms, or raise an error."""
     arms = list(value) if isinstance(value, Iterable) else [value]
-    known = [isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms]
-    if not all(known) or len(set(arms)) < len(arms):
+    are_arms = [isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms]
+    if not all(are_arms) or len(set(arms)) < len(arms):
         msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)
     return [int(arm) for arm in arms]

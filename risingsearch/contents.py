@@ -72,7 +72,7 @@ def first_difference(
         was, now = saved.get(name), current.get(name)
         if was != now and _content(was) != _content(now):
             where, was, now = _deepest(name, was, now)
-            return where, *_told_apart(_text(was), _text(now))
+            return where, *_distinguished(_text(was), _text(now))
     return None
 
 
@@ -128,7 +128,7 @@ def _text(value: Any) -> str:
     return repr(from_json(value))
 
 
-def _told_apart(was: str, now: str) -> tuple[str, str]:
+def _distinguished(was: str, now: str) -> tuple[str, str]:
     """Return two texts, cut so that they show their difference."""
     if was == now:
         return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"

@@ -266,7 +266,7 @@ class Space:
                 _, first, row_of = np.unique(
                     parents, axis=0, return_index=True, return_inverse=True
                 )
-                said = [
+                flags = [
                     one.is_active(
                         {
                             name: self.coordinates[at[name]].kind.value(row[at[name]])
@@ -276,7 +276,7 @@ class Space:
                     )
                     for i, row in zip(first, rows[first], strict=True)
                 ]
-                on = np.array(said, dtype=np.bool_)[row_of.reshape(-1)]
+                on = np.array(flags, dtype=np.bool_)[row_of.reshape(-1)]
             active.append(on)
             if one.name in needed:
                 places = one.kind.snapped(rows[:, k])
@@ -322,8 +322,8 @@ def _is_satisfied(condition: Any, values: Mapping[str, Any]) -> bool:
     if hasattr(condition, "components"):
         found = (_is_satisfied(one, values) for one in condition.components)
         return all(found) if "And" in type(condition).__name__ else any(found)
-    known = condition.parent.name in values  # it applies itself
-    return known and bool(condition.satisfied_by_value(dict(values)))
+    has_parent = condition.parent.name in values  # it applies itself
+    return has_parent and bool(condition.satisfied_by_value(dict(values)))
 
 
 def _of_configspace(space: Any) -> Iterable[Coordinate]:

@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.storage.run_directory import no_collection
+from risingsearch.storage.run_directory import gc_paused
 
 _Read = TypeVar("_Read")
 
@@ -25,7 +25,7 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
     try:
         storage = RDBStorage(url, skip_table_creation=True)
         try:
-            with no_collection():
+            with gc_paused():
                 found = []
                 for name in optuna.get_all_study_names(storage):
                     study = optuna.load_study(study_name=name, storage=storage)

@@ -38,7 +38,7 @@ class OpenTrial:
     job: Job | None = None  # None where it waits for epochs, or for its arm
     reserved: int = 0  # epochs it can be charged at most
     n_reports: int = 0
-    heard: float = 0.0  # when it last reported, on this process's clock
+    reported_at: float = 0.0  # when it last reported, on this process's clock
 
     @property
     def is_undecided(self) -> bool:
@@ -53,8 +53,8 @@ class OpenTrial:
     def hear(self) -> None:
         """Note the time if the trial has reported since it was last heard."""
         n_reports = len(self.trial.intermediate_values)
-        if not self.heard or n_reports > self.n_reports:
-            self.heard, self.n_reports = time.monotonic(), n_reports
+        if not self.reported_at or n_reports > self.n_reports:
+            self.reported_at, self.n_reports = time.monotonic(), n_reports
 
 
 class StudyReplica:
@@ -170,7 +170,7 @@ class StudyReplica:
             opened.trial
             for number, opened in self._open.items()
             if opened.trial.state == TrialState.RUNNING and number not in mine
-            if opened.reserved and opened.heard < since
+            if opened.reserved and opened.reported_at < since
         ]
 
     def _follow(self, trial: FrozenTrial) -> None:
@@ -333,7 +333,7 @@ class StudyReplica:
     def queued(self, seconds: float = 0.0) -> bool:
         """Whether a trial has waited in the queue for so long."""
         since = time.monotonic() - seconds
-        return any(o.is_waiting and o.heard <= since for o in self._open.values())
+        return any(o.is_waiting and o.reported_at <= since for o in self._open.values())
 
     def next_trial(self) -> FrozenTrial | None:
         """Return the trial to be queued for the next job; None without one."""

@@ -68,8 +68,8 @@ def n_kept(trial: FrozenTrial) -> int:
     if slice_ is None or slice_.n_epochs is None:
         return 0
     saved = [int(epoch) for epoch, _ in trial.user_attrs.get(CHECKPOINT, [])]
-    told = [epoch for epoch in saved if epoch <= len(trial.intermediate_values)]
-    return max([slice_.from_epoch, *told])
+    reported = [epoch for epoch in saved if epoch <= len(trial.intermediate_values)]
+    return max([slice_.from_epoch, *reported])
 
 
 def is_given_up(study: Study, trial_id: int) -> bool:

@@ -10,8 +10,9 @@ from ray.tune.result import TIME_THIS_ITER_S, TIME_TOTAL_S, TRAINING_ITERATION
 from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.replay import RESULTS, Event, apply, replay, started, told
+from risingsearch.scheduling.replay import RESULTS, apply, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.storage.journal import Event
 
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
 
@@ -30,7 +31,7 @@ class TrialJob:
     job: Job
     scores: list[float] = field(default_factory=list)
     results: list[Event] = field(default_factory=list)  # as they are noted
-    n_known: int = 0  # scores that it began with, reported before a restore
+    n_before: int = 0  # scores that it began with, reported before a restore
 
     @property
     def is_over(self) -> bool:
@@ -54,7 +55,7 @@ class Arms:
         self.params: dict[int, Event] = {}  # of arms, as they are noted
         self.reports: dict[int, Report] = {}  # of jobs
         self.first_failure: str | None = None
-        self.told: dict[str, list[Any]] = {}  # results of each trial
+        self.results: dict[str, list[Any]] = {}  # of each trial
         # What trials reported before a restore, and was not told:
         self.ahead: dict[str, list[Event]] = {}
         self._note = note  # gets each event in order, and its trial, if any
@@ -86,14 +87,14 @@ class Arms:
             report = ahead.pop(0)
             slice_.scores.append(from_json(report["score"]))
             slice_.results.append(report["result"])
-            slice_.n_known += 1
+            slice_.n_before += 1
         if slice_.is_over:
             self.tell(trial_id)
 
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        event = told(slice_.job, slice_.scores) | {"results": slice_.results}
+        event = result(slice_.job, slice_.scores) | {"results": slice_.results}
         self._know(event)
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event, trial_id)
@@ -102,10 +103,10 @@ class Arms:
         """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
         self.first_failure = self.first_failure or reason
         slice_ = self.slices.pop(trial_id)
-        stamps = [stamp_of(from_json(result)) for result in slice_.results]
+        stamps = [stamp_of(from_json(one)) for one in slice_.results]
         n_kept = stamps.index(checkpoint) + 1 if checkpoint in stamps else 0
         kept = slice_.scores[:n_kept]
-        event = told(slice_.job, kept, reason) | {"results": slice_.results[:n_kept]}
+        event = result(slice_.job, kept, reason) | {"results": slice_.results[:n_kept]}
         self._know(event)
         self.scheduler.fail(slice_.job, reason, kept)
         self._note(event, trial_id)
@@ -155,11 +156,11 @@ class Arms:
             self.ahead[event["trial"]] = [*before, event]
         elif event["event"] in RESULTS:
             job, scores = Job(*event["job"]), from_json(event["scores"])
-            told, trial_id = from_json(event["results"]), self.trial[job.arm]
-            seconds = [float(result.get(TIME_THIS_ITER_S, math.nan)) for result in told]
+            found, trial_id = from_json(event["results"]), self.trial[job.arm]
+            seconds = [float(one.get(TIME_THIS_ITER_S, math.nan)) for one in found]
             self.reports[job.id] = Report(
-                job, tuple(scores), tuple(seconds), tuple(told)
+                job, tuple(scores), tuple(seconds), tuple(found)
             )
-            self.told.setdefault(trial_id, []).extend(told)
+            self.results.setdefault(trial_id, []).extend(found)
             last, ahead = job.from_epoch + len(scores), self.ahead.get(trial_id, ())
             self.ahead[trial_id] = [one for one in ahead if one["epoch"] > last]

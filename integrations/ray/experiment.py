@@ -137,7 +137,7 @@ class Experiment:
         ahead = self.arms.ahead.get(trial_id, [])
         if trial.storage.trial_dir_name and not trial.is_finished():  # restored
             bring_up_to_date(trial, self._checkpoints.pop(trial_id, None), ahead)
-        results = [*self.arms.told.get(trial_id, ())]
+        results = [*self.arms.results.get(trial_id, ())]
         results += [from_json(report["result"]) for report in ahead]
         if results:
             bring_results_up_to_date(trial, results)
@@ -158,8 +158,9 @@ class Experiment:
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is None:  # it trains unasked
             return STOP
-        if len(slice_.scores) == slice_.n_known:
-            rows = [*self.arms.told.get(trial.trial_id, ()), *from_json(slice_.results)]
+        if len(slice_.scores) == slice_.n_before:
+            rows = [*self.arms.results.get(trial.trial_id, ())]
+            rows += from_json(slice_.results)
             counts = [row.get(self.time_attr) for row in rows]
             check_goes_on(trial, result, self.time_attr, counts)
         self._add(trial, slice_, result)
@@ -310,10 +311,10 @@ class Experiment:
 
     def _lacks_checkpoint(self, trial_id: str) -> bool:
         """Whether a trial would resume before its last epoch: that was not saved."""
-        told, trial = self.arms.told.get(trial_id), self.trials[trial_id]
-        if not told or trial.is_saving or self.arms.ahead.get(trial_id):
+        results, trial = self.arms.results.get(trial_id), self.trials[trial_id]
+        if not results or trial.is_saving or self.arms.ahead.get(trial_id):
             return False
-        lacks = last_stamp(trial) != stamp_of(told[-1])
+        lacks = last_stamp(trial) != stamp_of(results[-1])
         if lacks:
             msg = "trial %s trains no more: saving its last epoch has failed"
             logger.warning(msg, trial_id)

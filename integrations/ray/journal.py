@@ -77,11 +77,11 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
         elif event["event"] in RESULTS:
             arm, from_epoch, *_ = event["job"]
             trial_id, params = opened[arm]["trial"], from_json(opened[arm]["params"])
-            told = zip(*from_json([event["scores"], event["results"]]), strict=True)
+            recorded = zip(*from_json([event["scores"], event["results"]]), strict=True)
             rows += [
                 {"trial_id": trial_id, "params": params, "epoch": epoch}
                 | {"score": score, "metrics": metrics}
-                for epoch, (score, metrics) in enumerate(told, from_epoch + 1)
+                for epoch, (score, metrics) in enumerate(recorded, from_epoch + 1)
             ]
     return rows
 
@@ -260,18 +260,18 @@ def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
 
 
 def bring_up_to_date(
-    trial: Trial, told: Mapping[str, Any] | None, ahead: list[Event]
+    trial: Trial, recorded: Mapping[str, Any] | None, ahead: list[Event]
 ) -> None:
     """Let a restored trial resume from the newest checkpoint whose epoch is known."""
     # Ray notes the state of its trials now and then: it lags behind the journal or is
     # ahead, and what is stored may be newer than both. `told` is the checkpoint of the
     # last result in the journal, `ahead` the reports since: the rest is trained again.
     stored = _stored(trial)
-    numbers = [None if told is None else _number(told["name"])]
+    numbers = [None if recorded is None else _number(recorded["name"])]
     numbers += [event["number"] for event in ahead]
     n_held = _n_held(numbers, [event["safe"] for event in ahead], stored)
     del ahead[n_held:]
-    metrics = ahead[-1]["result"] if ahead else (told or {}).get("metrics")
+    metrics = ahead[-1]["result"] if ahead else (recorded or {}).get("metrics")
     manager, number = trial.run_metadata.checkpoint_manager, numbers[n_held]
     manager._checkpoint_results = [
         kept

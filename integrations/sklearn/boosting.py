@@ -40,8 +40,8 @@ class Rounds:
                 settings["callbacks"] = [self._of_xgboost(own or (), trained)]
         elif params.get("callbacks"):
             self._callbacks = self._callbacks or _copied(params["callbacks"])
-            told = [_ToldOfAll(callback) for callback in self._callbacks]
-            params = {**params, "callbacks": told}
+            wrapped = [_CalledForAll(callback) for callback in self._callbacks]
+            params = {**params, "callbacks": wrapped}
         with temporarily(estimator, **settings):
             yield params
 
@@ -70,7 +70,7 @@ class Rounds:
         base: Any = sys.modules["xgboost.callback"].TrainingCallback
         rounds = self
 
-        class Telling(base):  # type: ignore[misc]
+        class Wrapped(base):  # type: ignore[misc]
             def before_training(self, model: Any) -> Any:
                 if not trained:
                     return _passed("before_training", model)
@@ -108,10 +108,10 @@ class Rounds:
                     _stopped(callback)
             return False
 
-        return Telling()
+        return Wrapped()
 
 
-class _ToldOfAll:
+class _CalledForAll:
     """A callback of lightgbm that is told of the rounds of all fits."""
 
     def __init__(self, callback: Callable[[Any], Any]) -> None:

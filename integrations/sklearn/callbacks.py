@@ -8,12 +8,12 @@ class FitTasks:
     """The tasks that callbacks of a search are told of: each epoch, then the refit."""
 
     def __init__(self, search: Any, X: Any, y: Any) -> None:
-        self._told = {"estimator": search, "X": X, "y": y}
+        self._arguments = {"estimator": search, "X": X, "y": y}
         self._root: Any = None
         self._epochs: Any = None
         if hasattr(search, "_init_callback_context"):
             self._root = search._init_callback_context(max_subtasks=None)
-            self._root.call_on_fit_task_begin(**self._told)
+            self._root.call_on_fit_task_begin(**self._arguments)
             self._epochs = self._begin(self._root, "search", max_subtasks=None)
 
     def epoch_done(self) -> bool:
@@ -41,8 +41,8 @@ class FitTasks:
 
     def _begin(self, parent: Any, name: str, **options: Any) -> Any:
         task = parent.subcontext(task_name=name, **options)
-        task.call_on_fit_task_begin(**self._told)
+        task.call_on_fit_task_begin(**self._arguments)
         return task
 
     def _end(self, task: Any) -> bool:
-        return task is not None and bool(task.call_on_fit_task_end(**self._told))
+        return task is not None and bool(task.call_on_fit_task_end(**self._arguments))

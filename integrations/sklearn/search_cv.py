@@ -346,7 +346,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _train(self, tasks: FitTasks) -> None:
         save_best = None if self.refit is False else self._save_best
-        with self._search._callbacks.telling(save_best):
+        with self._search._callbacks.running(save_best):
             self._train_and_refit(tasks)
         tasks.done()
 

@@ -92,9 +92,9 @@ class SearchLog(ABC):
         run = f"arm-{epoch.arm}"
         values: dict[str, Any] = {}
         if not epoch.is_lost:
-            told = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
-            known = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
-            values = {self.metric: epoch.score, **told, **known}
+            metrics = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
+            seconds = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
+            values = {self.metric: epoch.score, **metrics, **seconds}
         self._step(run, epoch.params, epoch.epoch, values)
         self.failed.discard(run)  # it may have been tried again
         if epoch.failure:

@@ -83,8 +83,8 @@ class LiveRun:
         try:
             yield
         except Exception as error:  # of any kind: the files may hold anything
-            known = isinstance(error, RisingSearchError)
-            what = "" if known else f"{type(error).__name__}: "
+            is_ours = isinstance(error, RisingSearchError)
+            what = "" if is_ours else f"{type(error).__name__}: "
             self.problem, self._page = one_line(f"{what}{error}"), None
 
     def words(self) -> str:
@@ -122,9 +122,9 @@ class LiveRun:
 
     def _important(self, result: SearchResult) -> Importances:
         """Return the importances, computed anew only when results have come."""
-        n_told = len(result.history)
-        if self._importances is None or self._importances[0] != n_told:
-            self._importances = n_told, parameter_importance(result)
+        n_epochs = len(result.history)
+        if self._importances is None or self._importances[0] != n_epochs:
+            self._importances = n_epochs, parameter_importance(result)
         return self._importances[1]
 
     def _rest(self, begun: float) -> None:

@@ -116,15 +116,15 @@ def _arms(result: SearchResult, width: int, room: int) -> Table:
         ),
     )
     shown = opened if len(opened) <= room else opened[: room - 1]
-    n_told = len(result.history)
-    strip, wide = _widths(width - FIXED, n_told)
+    n_epochs = len(result.history)
+    strip, wide = _widths(width - FIXED, n_epochs)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in ("arm", "epochs", "best"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
     has_room = min(strip, wide) >= NARROWEST
     if has_room:
-        table.add_column(f"when, of {n_told:,} epochs", no_wrap=True, width=strip)
+        table.add_column(f"when, of {n_epochs:,} epochs", no_wrap=True, width=strip)
         table.add_column("curve", no_wrap=True, width=wide)
     arms, curves = result.history["arm"], result.curves
     drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide)
@@ -134,34 +134,34 @@ def _arms(result: SearchResult, width: int, room: int) -> Table:
         cells = [f"{arm.arm}", f"{arm.epochs}", best, arm.status]
         if has_room:
             told = [place for place, one in enumerate(arms) if one == arm.arm]
-            cells += [_strip(told, n_told, strip), curve]
+            cells += [_strip(told, n_epochs, strip), curve]
         table.add_row(*cells, style="bold green" if is_best else STYLES[arm.status])
     if len(opened) > len(shown):
         table.add_row("", "", "", f"{len(opened) - len(shown):,} more", style="dim")
     return table
 
 
-def _widths(room: int, n_told: int) -> tuple[int, int]:
+def _widths(room: int, n_epochs: int) -> tuple[int, int]:
     """Return how wide the strip and the curve are, too narrow where there is no room.
 
     >>> _widths(50, 1000), _widths(50, 10), _widths(9, 1000)
     ((30, 20), (10, 25), (5, 4))
     """
-    strip = min(max(NARROWEST, n_told), 3 * room // 5)
+    strip = min(max(NARROWEST, n_epochs), 3 * room // 5)
     return strip, min(room - strip, room // 2)
 
 
-def _strip(places: Sequence[int], n_told: int, width: int) -> str:
+def _strip(places: Sequence[int], n_epochs: int, width: int) -> str:
     """Return how much of each stretch of the search an arm has got.
 
     >>> _strip([0, 1, 2, 6], 8, 4)
     '█▅ ▅'
     """
-    wide = max(1.0, n_told / width)
+    wide = max(1.0, n_epochs / width)
     counts = Counter(int(place / wide) for place in places)
     return "".join(
         _level(counts[k] / wide) if counts[k] else " "
-        for k in range(min(width, n_told))
+        for k in range(min(width, n_epochs))
     ).rstrip()
 
 

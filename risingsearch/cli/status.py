@@ -48,18 +48,18 @@ class RunView:
 
     def look(self) -> None:
         """Read the new lines."""
-        from risingsearch.storage.run_directory import understood
+        from risingsearch.storage.run_directory import damage_as_error
 
         self.status: RunStatus | None = self.reader.read()
         self.last: Mapping[str, Any] = {}  # what a sweep was last run with
         self.looked = time.monotonic()
         if self.status is None:
             return
-        with understood(self.path):
+        with damage_as_error(self.path):
             if self.is_of_sweep():
-                from risingsearch.scripts.identity import last_known
+                from risingsearch.scripts.identity import last_identity
 
-                self.last = last_known(self.path)
+                self.last = last_identity(self.path)
             if "sweep" in self.last:
                 result = _as_swept(self.status.result, self.last["sweep"])
                 self.status = self.status._replace(result=result)
@@ -132,10 +132,10 @@ class RunView:
 
     def settings_and_space(self) -> tuple[dict[str, Any], dict[str, str] | None]:
         """Return the settings of the run, and its space as text if that is known."""
-        from risingsearch.storage.run_directory import saved_header, understood
+        from risingsearch.storage.run_directory import damage_as_error, saved_header
 
         settings = saved_header(self.path)["settings"]
-        with understood(self.path):
+        with damage_as_error(self.path):
             shown = {
                 name: settings[name] for name in SHOWN if settings[name] is not None
             }

@@ -133,11 +133,11 @@ def make_environment(
     """
     if not isinstance(name, str) or name not in ENVIRONMENTS:
         raise unknown_name("environment", name, ENVIRONMENTS)
-    known = _parameters(name)
+    defaults = _parameters(name)
     for parameter in parameters:
-        if parameter not in known:
-            raise unknown_name(f"parameter of {name}:", parameter, known)
-    for parameter, default in known.items():
+        if parameter not in defaults:
+            raise unknown_name(f"parameter of {name}:", parameter, defaults)
+    for parameter, default in defaults.items():
         if default is ... and parameter not in parameters:
             msg = f"the environment {name} needs {parameter}=; it has no default"
             raise InvalidParameterError(msg)

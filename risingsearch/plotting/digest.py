@@ -33,7 +33,7 @@ def column(values: Iterable[Any]) -> dict[str, Any]:
     return {"distinct": list(place), "at": at}
 
 
-def told_columns(result: Any) -> dict[str, Any]:
+def recorded_columns(result: Any) -> dict[str, Any]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
     marks, job = [], None
     for row in result.history:

@@ -23,8 +23,8 @@ from risingsearch.plotting.digest import (
     lost_jobs,
     other_metrics,
     projections,
+    recorded_columns,
     scale_of,
-    told_columns,
     values_of,
 )
 from risingsearch.plotting.importance import Importances, parameter_importance
@@ -145,7 +145,7 @@ def report_page(
             {
                 **_arms(result, values),
                 "mattering": [parameter.name for parameter in importances.parameters],
-                "told": told_columns(result),
+                "recorded": recorded_columns(result),
                 "progress": progress_charts({"": result}),
                 "projections": projections(result, most),
             }

@@ -305,10 +305,10 @@ def make_policy(
     risingsearch.errors.InvalidParameterError: unknown policy 'cure'; did you mean ...
     """
     name = resolve_policy(name)
-    known = _parameters(name)
+    defaults = _parameters(name)
     for parameter in parameters:
-        if parameter not in known:
-            raise unknown_name(f"parameter of {name}:", parameter, known)
+        if parameter not in defaults:
+            raise unknown_name(f"parameter of {name}:", parameter, defaults)
     n_arms = checked_int("n_arms", n_arms, 1)
     horizon = checked_int("horizon", horizon, 1)
     if max_pulls is not None:

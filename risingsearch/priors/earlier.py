@@ -204,7 +204,7 @@ class Source:
         if self.direction is not None:
             checked_choice("direction", self.direction, ("maximize", "minimize"))
 
-    def known_direction(self, where: str, own: str | None) -> str:
+    def checked_direction(self, where: str, own: str | None) -> str:
         """Return the direction of the scores, the source's own or the one given."""
         if own is not None and self.direction not in (None, own):
             msg = (
@@ -212,13 +212,13 @@ class Source:
                 f"direction is {own!r}: leave direction out"
             )
             raise InvalidParameterError(msg)
-        if (known := own or self.direction) is None:
+        if (direction := own or self.direction) is None:
             msg = (
                 f"{where}: the direction of this score is unknown: name it "
                 f"{HOW_TO_NAME}"
             )
             raise InvalidParameterError(msg)
-        return known
+        return direction
 
     def search(
         self,

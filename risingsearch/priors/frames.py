@@ -51,7 +51,7 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
     metric = score
     if set(frame.columns) >= EXPORTED:
         own = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
-        direction = asked.known_direction(name, own)
+        direction = asked.checked_direction(name, own)
         metric = score or "score"
         frame = _parameters_of_export(frame).assign(
             **{RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[metric]}

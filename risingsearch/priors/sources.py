@@ -27,9 +27,9 @@ from risingsearch.priors.studies import of_study
 from risingsearch.storage.journal import read
 from risingsearch.storage.run_directory import (
     JOURNAL,
+    damage_as_error,
+    gc_paused,
     holds_search,
-    no_collection,
-    understood,
 )
 
 SCORE = "score"
@@ -131,7 +131,7 @@ def read_prior(prior: Any, candidates: Params | None = None) -> list[EarlierSear
             found.append(search)
         except InvalidParameterError as error:
             skipped.append(str(error))
-    _tell_skipped(skipped, len(found), "prior")
+    _warn_of_skipped(skipped, len(found), "prior")
     return told_apart(_most_alike(found, candidates or []))
 
 
@@ -151,7 +151,7 @@ def _most_alike(found: list[EarlierSearch], here: Params) -> list[EarlierSearch]
     return sorted(found, key=alike, reverse=True)[:MOST_SEARCHES]
 
 
-def _tell_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
+def _warn_of_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
     """Warn of searches that are skipped, or raise an error if none is left."""
     if not skipped:
         return
@@ -197,7 +197,7 @@ def _as_asked(search: EarlierSearch, asked: Source) -> EarlierSearch:
     if asked.score is not None:
         msg = f"{search.name}: its scores are read already: leave score out"
         raise InvalidParameterError(msg)
-    asked.known_direction(search.name, search.direction or "maximize")
+    asked.checked_direction(search.name, search.direction or "maximize")
     return search if asked.name is None else replace(search, name=asked.name)
 
 
@@ -223,14 +223,14 @@ def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
     if not found and not skipped:
         msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
         raise InvalidParameterError(msg)
-    _tell_skipped(skipped, len(found), str(path))
+    _warn_of_skipped(skipped, len(found), str(path))
     return told_apart(found)
 
 
 def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
     """Return the search in a directory, also while another process continues it."""
     try:
-        with no_collection(), understood(path):
+        with gc_paused(), damage_as_error(path):
             header, events = read(path / JOURNAL)[:2]
             settings = header["settings"]
             metric = asked.score or SCORE
@@ -241,13 +241,13 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
             for event in events:
                 if event["event"] == "started" and "params" in event:
                     candidates[event["job"][0]] = from_json(event["params"])
-            told = (one for one in events if one["event"] in ("result", "failed"))
-            history = [row for event in told for row in _rows(event)]
-            said = settings["direction"] if metric == SCORE else None
+            results = (one for one in events if one["event"] in ("result", "failed"))
+            history = [row for event in results for row in _rows(event)]
+            own = settings["direction"] if metric == SCORE else None
             return asked.search(
                 path.resolve().name,
                 _runs(candidates, history, metric, str(path)),
-                asked.known_direction(str(path), said),
+                asked.checked_direction(str(path), own),
                 settings["max_epochs"] or 0,
                 (header.get("metric") or SCORE) if metric == SCORE else metric,
             )
@@ -277,7 +277,7 @@ def _of_result(result: Any, asked: Source) -> EarlierSearch:
         ]
     name, metric = "a SearchResult", asked.score or SCORE
     own = result.direction if metric == SCORE else None
-    direction = asked.known_direction(name, own)
+    direction = asked.checked_direction(name, own)
     runs = _runs(candidates, result.history, metric, name)
     return asked.search(name, runs, direction, metric=metric)
 
@@ -285,7 +285,7 @@ def _of_result(result: Any, asked: Source) -> EarlierSearch:
 def _of_fitted(search: Any, asked: Source) -> EarlierSearch:
     """Return the runs of a fitted ``RisingSearchCV``."""
     name, metric = type(search).__name__, asked.score or SCORE
-    direction = asked.known_direction(name, "maximize")  # as all scorers have it
+    direction = asked.checked_direction(name, "maximize")  # as all scorers have it
     runs = _runs(search.cv_results_["params"], search.history_, metric, name)
     most = search.scheduler_.max_epochs or 0
     return asked.search(name, runs, direction, most, asked.score)

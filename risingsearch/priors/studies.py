@@ -38,7 +38,7 @@ def of_study(study: Any, asked: Source) -> EarlierSearch:
     return asked.search(
         own_name,
         _runs(study.get_trials(deepcopy=False), objective),
-        asked.known_direction(own_name, directions[objective]),
+        asked.checked_direction(own_name, directions[objective]),
         most if isinstance(most, int) else 0,
         score,
     )

@@ -48,12 +48,12 @@ class Decision(NamedTuple):
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Decision:
         """Read the values of ``to_json``, and the round if it is among them."""
-        known = {name: values[name] for name in cls._fields if name in values}
-        known["job"] = Job.from_json(values["job"])
-        known["parts"] = from_json(values["parts"])
-        known["params"] = from_json(values.get("params"))
-        known["like"] = tuple(values.get("like", ()))
-        return cls(**known)
+        taken = {name: values[name] for name in cls._fields if name in values}
+        taken["job"] = Job.from_json(values["job"])
+        taken["parts"] = from_json(values["parts"])
+        taken["params"] = from_json(values.get("params"))
+        taken["like"] = tuple(values.get("like", ()))
+        return cls(**taken)
 
 
 def saved_params(params: Mapping[str, Any]) -> dict[str, Any]:

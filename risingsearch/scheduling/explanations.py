@@ -21,7 +21,7 @@ def explain(
     by_prior = {arm for arm, reason in reasons if reason == OPENED_BY_PRIOR}
     failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
     likes = {arm: proposal.like for arm, proposal in arms.proposals.items()}
-    everyone = [
+    all_arms = [
         Arm(
             arm=arm,
             status=arms.status(arm),
@@ -39,7 +39,7 @@ def explain(
         )
         for arm in range(len(arms.charged))
     ]
-    return ArmList(everyone, "maximize" if arms.sign > 0 else "minimize")
+    return ArmList(all_arms, "maximize" if arms.sign > 0 else "minimize")
 
 
 def _resemblance(like: Sequence[int]) -> str:

@@ -195,8 +195,8 @@ class Ledger:
 def resized(array: Any, n: int, new: float = 0) -> Any:
     """Return the array with ``n`` elements, those that are added being ``new``."""
     found = np.full(n, new, dtype=array.dtype)
-    n_known = min(n, len(array))
-    found[:n_known] = array[:n_known]
+    n_kept = min(n, len(array))
+    found[:n_kept] = array[:n_kept]
     return found
 
 

@@ -54,7 +54,7 @@ def started(scheduler: Scheduler, job: Job) -> Event:
     return {"event": "started"} | scheduler.why(job).to_json()
 
 
-def told(job: Job, scores: Sequence[float], failure: str | None = None) -> Event:
+def result(job: Job, scores: Sequence[float], failure: str | None = None) -> Event:
     """Return the event of a job that came back."""
     event: Event = {"event": "result", "job": job.to_json()}
     if failure is not None:
@@ -74,7 +74,7 @@ def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
         case "started":
             scheduler.repeat(Decision.from_json(event))
         case "result" | "failed":
-            _tell(scheduler, event)
+            _apply_result(scheduler, event)
         case "ended":
             for arm in event["arms"]:
                 scheduler.end(arm)
@@ -86,7 +86,7 @@ def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
             scheduler.resize(event["n_jobs"])
 
 
-def _tell(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+def _apply_result(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
         msg = f"{job} has a result in the journal, and no start before it"

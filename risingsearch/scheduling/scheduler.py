@@ -277,14 +277,14 @@ class Scheduler:
 
     def _tell(self, job: Job, scores: Any, cost: Any, now: Any, **outcome: Any) -> None:
         self._arms.checked(job)
-        told = checked_scores(job, scores)
+        checked = checked_scores(job, scores)
         at = None if now is None else self._checked_now(now)
         if cost is not None:
             cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
         if at is not None:
             self._ledger.pass_until(at)
             cost = self._ledger.away(job, at) if cost is None else cost
-        self._decider.tell(Result(job, told, cost, **outcome))
+        self._decider.tell(Result(job, checked, cost, **outcome))
 
     def _checked_now(self, now: float) -> float:
         if not self._ledger.is_wall_clock:

@@ -14,7 +14,7 @@ from risingsearch.contents import first_difference
 from risingsearch.errors import RunDirError
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.storage.files import make_folder, read_digested, write_digested
-from risingsearch.storage.run_directory import saved_header, understood
+from risingsearch.storage.run_directory import damage_as_error, saved_header
 
 FILE = "sweep.json"
 MAY_CHANGE = {  # keys of a sweep that do not define the search; neither does the folder
@@ -55,7 +55,7 @@ def described(sweep: Sweep, cwd: Path) -> dict[str, Any]:
 def begun_with(run_dir: Path) -> Identity:
     """Return the sweep that a run was begun with."""
     header = saved_header(run_dir)
-    with understood(run_dir):
+    with damage_as_error(run_dir):
         identity: Identity = dict(header["settings"].get("fingerprint") or {})
     if not {"sweep", "cwd"} <= identity.keys():
         msg = (
@@ -136,7 +136,7 @@ def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) ->
         warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
 
-def last_known(run_dir: Path) -> Identity:
+def last_identity(run_dir: Path) -> Identity:
     """Return the sweep of the last ``run``, or of the first if that is lost."""
     begun = begun_with(run_dir)
     with suppress(RunDirError):

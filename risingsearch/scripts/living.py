@@ -118,8 +118,8 @@ class LivingTrainable(CommandTrainable):
                 for record in islice(living.records, n_epochs):
                     epoch = run.epoch + len(results) + 1
                     last = self._max_epochs
-                    told = self._checked(record, living.reader, 0, epoch, last)
-                    results.append(told)
+                    result = self._checked(record, living.reader, 0, epoch, last)
+                    results.append(result)
                 if run.epoch + len(results) == self._max_epochs:
                     next(living.records, None)  # it may save its model at the end
             finally:

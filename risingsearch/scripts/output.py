@@ -121,9 +121,9 @@ def reports(
                 msg = f"the script has reported no epoch for {timeout:g} seconds"
                 raise ScriptError(msg)
     if script.returncode != 0:
-        said = last[False] or last[True]
+        line = last[False] or last[True]
         how = _ending(script.returncode)
-        msg = f"the script ended with {how}; its last line: {said!r}"
+        msg = f"the script ended with {how}; its last line: {line!r}"
         raise ScriptError(msg)
     yield from filter(None, map(reader.read, cut))
 

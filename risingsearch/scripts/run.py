@@ -40,9 +40,9 @@ from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     URL,
     RunDirectory,
+    damage_as_error,
     holds_search,
     saved_header,
-    understood,
 )
 
 ARMS = "arms"
@@ -69,7 +69,7 @@ def run_sweep(
     if begun is None:
         sweep, n_begun = _seeded(sweep, {}), None
     else:
-        before = identity.last_known(run_dir)
+        before = identity.last_identity(run_dir)
         sweep, n_begun = _seeded(sweep, begun["sweep"]), _n_workers(run_dir, sweep)
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
     placement = sweep.placement()
@@ -216,7 +216,7 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
             "back to continue, or begin another search with --run-dir"
         )
         raise RunDirError(msg)
-    with understood(run_dir):
+    with damage_as_error(run_dir):
         return int(header["settings"]["n_jobs"])
 
 

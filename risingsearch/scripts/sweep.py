@@ -207,10 +207,10 @@ class Sweep(Strict):
             if params in self.enqueue[:i]:
                 msg = f"enqueue[{i}] was enqueued before: name each configuration once"
                 raise ValueError(msg)
-        known = {*space.names, *FIELDS}
+        allowed = {*space.names, *FIELDS}
         for part in self.command:
             for name in _checked_fields(part):
-                if name not in known:
+                if name not in allowed:
                     msg = (
                         f"the command names {{{name}}}, which is neither a parameter "
                         f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"

@@ -377,15 +377,15 @@ def _taken_cost(key: str, record: dict[str, Any]) -> float:
 
 def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
-    said = "no epoch" if reported is None else f"epoch {shown(reported)}"
+    epoch = "no epoch" if reported is None else f"epoch {shown(reported)}"
     if isinstance(reported, int) and begin < reported < due:
         msg = (
-            f"the script reports {said} a second time: have one line of each epoch "
+            f"the script reports {epoch} a second time: have one line of each epoch "
             "report its score"
         )
         raise ScriptError(msg)
     if due > last:
-        msg = f"the script reports {said}, and was asked to end at {last}"
+        msg = f"the script reports {epoch}, and was asked to end at {last}"
         raise ScriptError(msg)
     if reported == due:
         return
@@ -394,7 +394,7 @@ def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
         hint = ": it has started anew instead of resuming from its checkpoint"
     elif reported == 0:
         hint = ": epochs count from 1"
-    raise ScriptError(f"the script reports {said} where {due} is due{hint}")
+    raise ScriptError(f"the script reports {epoch} where {due} is due{hint}")
 
 
 def fields_of(part: str) -> list[str]:

@@ -45,9 +45,9 @@ def load_yaml(text: str) -> Any:
         msg = f"{found[0]} would have words such as on be true: leave it out"
         raise ValueError(msg)
     yaml: Any = YAML(typ="safe", pure=True)
-    known, tag = yaml.constructor.yaml_constructors, "tag:yaml.org,2002:"
-    as_text = {f"{tag}{kind}": known[f"{tag}str"] for kind in ("timestamp", "value")}
-    yaml.constructor.yaml_constructors = known | as_text
+    allowed, tag = yaml.constructor.yaml_constructors, "tag:yaml.org,2002:"
+    as_text = {f"{tag}{kind}": allowed[f"{tag}str"] for kind in ("timestamp", "value")}
+    yaml.constructor.yaml_constructors = allowed | as_text
     return yaml.load(text)
 
 
@@ -96,11 +96,11 @@ def _sentence(
     if problem["type"] == "extra_forbidden":
         words = f"is no key of a sweep here{_hint(place, keys)}"
     elif problem["type"] == "union_tag_invalid":
-        tag, known = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
-        meant = difflib.get_close_matches(tag, known.replace("'", "").split(", "), n=1)
+        tag, tags = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
+        meant = difflib.get_close_matches(tag, tags.replace("'", "").split(", "), n=1)
         hint = f" (did you mean {meant[0]}?)" if meant else ""
         where += f".{problem['ctx']['discriminator'].strip(chr(39))}"
-        words = f"must be one of {known}; got {_cut(json.dumps(tag))}{hint}"
+        words = f"must be one of {tags}; got {_cut(json.dumps(tag))}{hint}"
     elif problem["type"] == "missing" and where == "budget":
         words = (
             "is missing: say when the search ends, by budget: 300 for 300 epochs in "
@@ -122,8 +122,8 @@ def _sentence(
 
 def _hint(place: list[str], keys: Mapping[str, Sequence[str]]) -> str:
     """Return the key that was meant, or where the key belongs."""
-    known = keys.get(".".join(place[:-1])) or keys.get(f"{place[0]}.*", ())
-    if meant := difflib.get_close_matches(place[-1].lower(), known, n=1):
+    allowed = keys.get(".".join(place[:-1])) or keys.get(f"{place[0]}.*", ())
+    if meant := difflib.get_close_matches(place[-1].lower(), allowed, n=1):
         return f" (did you mean {meant[0]}?)"
     inside = [at for at in keys if at and "*" not in at and place[-1] in keys[at]]
     return f" (it stands below {inside[0]})" if inside else ""

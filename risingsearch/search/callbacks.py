@@ -104,13 +104,13 @@ class CallbackList:
         self._search, self._metric = search, metric
         self._params, self._name = params, name
         self._reports, self._stop = reports, stop
-        self._is_telling = self._has_ended = False
+        self._is_running = self._has_ended = False
         self._begin()
 
     def _begin(self) -> None:
         self._followed: Scheduler | None = None
         self._n_rows = 0  # of its history, that were told
-        self._n_told = 0  # epochs
+        self._n_reported = 0  # epochs
         self._charged: float = 0  # for them, where the budget is in epochs
         self._trained: dict[int, int] = {}  # the last epoch told of each arm
         self._n_lost: Counter[tuple[int, int]] = Counter()  # told, by arm and epoch
@@ -118,23 +118,23 @@ class CallbackList:
         self._best: tuple[int | None, float, int] = None, math.nan, 0
 
     @contextmanager
-    def telling(
+    def running(
         self, save_best: Callable[[Path], object] | None = None
     ) -> Iterator[None]:
         """Tell that the search begins, and that it ends when a ``with`` block does."""
-        if self._is_telling:  # the end is that of the outer block
+        if self._is_running:  # the end is that of the outer block
             yield
             self.epochs()
             return
         self.begins()
-        self._is_telling = True
+        self._is_running = True
         try:
             yield
         except BaseException:
             save_best = None
             raise
         finally:
-            self._is_telling = False
+            self._is_running = False
             try:
                 self.epochs()
             finally:
@@ -144,10 +144,10 @@ class CallbackList:
         """Report new epochs if another library runs the search, and its end once."""
         if self._has_ended:
             return
-        if not self._is_telling:
-            self._is_telling = True
+        if not self._is_running:
+            self._is_running = True
             self.begins()
-        self._is_telling = not done
+        self._is_running = not done
         self.epochs()
         if done:
             self._has_ended = True
@@ -158,7 +158,7 @@ class CallbackList:
         if not self.callbacks:
             return
         self._begin()
-        facts = self._facts(earlier=tuple(self._news(earlier=True)))
+        facts = self._facts(earlier=tuple(self._new_epochs(earlier=True)))
         for callback in self.callbacks:
             callback.on_start(facts)
 
@@ -166,7 +166,7 @@ class CallbackList:
         """Tell of the epochs that were recorded since."""
         if not self.callbacks:
             return
-        for epoch in list(self._news(earlier=False)):
+        for epoch in list(self._new_epochs(earlier=False)):
             for callback in self.callbacks:
                 callback.on_epoch(epoch)
 
@@ -202,10 +202,10 @@ class CallbackList:
         """Return the scheduler; before and after a run, with the results it holds."""
         scheduler = self._scheduler()
         with suppress(PolicyError):  # ``ask`` raises it
-            return scheduler if self._is_telling else scheduler.with_all_results()
+            return scheduler if self._is_running else scheduler.with_all_results()
         return scheduler
 
-    def _news(self, *, earlier: bool) -> Iterator[EpochFacts]:
+    def _new_epochs(self, *, earlier: bool) -> Iterator[EpochFacts]:
         scheduler = self._current()
         if scheduler is not self._followed:
             self._followed, self._n_rows = scheduler, 0
@@ -226,15 +226,15 @@ class CallbackList:
             is_new = self._n_seen[arm, epoch] > self._n_lost[arm, epoch]
             self._n_lost[arm, epoch] += is_new
             return is_new
-        told = self._trained.get(arm, 0)
-        self._trained[arm] = max(epoch, told)
-        return bool(epoch > told)
+        last = self._trained.get(arm, 0)
+        self._trained[arm] = max(epoch, last)
+        return bool(epoch > last)
 
     def _epoch(
         self, scheduler: Scheduler, row: Mapping[str, Any], k: int, *, earlier: bool
     ) -> EpochFacts:
         """Return the facts of a row, the ``k``-th of its job."""
-        self._n_told += 1
+        self._n_reported += 1
         arm, score = self._name(row["arm"]), row["score"]
         best = self._best[1]
         if math.isfinite(score) and not scheduler.sign * score <= scheduler.sign * best:
@@ -253,7 +253,7 @@ class CallbackList:
             metrics = report.metrics[k] if trained else {}
         return EpochFacts(
             search=self._search,
-            number=self._n_told,
+            number=self._n_reported,
             arm=arm,
             params=self._params(row["arm"]),
             epoch=row["epoch"],

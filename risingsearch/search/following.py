@@ -102,12 +102,12 @@ class RunReader:
 
     def _read(self) -> Replayed:
         """Return the search with all that is written by now."""
-        known, self._replayed = self._replayed, None
-        if known is not None:
+        replayed, self._replayed = self._replayed, None
+        if replayed is not None:
             # The journal may be another one by now. Then it is read from its beginning
             # below, and what is damaged is raised there.
             with suppress(RisingSearchError):
-                return known.grown()
+                return replayed.grown()
         return Replayed.of(Run.open(self.path))
 
     def _seconds_left(self, scheduler: Scheduler, wall_seconds: float) -> float:

@@ -142,8 +142,8 @@ def _listed() -> Devices:
         missing = f"{masks[0]} is not set, and there is no nvidia-smi"
         return Devices([], masks, missing, {})
     except (OSError, subprocess.SubprocessError) as error:
-        said = shown(str(getattr(error, "stdout", None) or error).strip())
-        return Devices([], masks, f"{' '.join(LISTING)} fails: {said}", {})
+        text = shown(str(getattr(error, "stdout", None) or error).strip())
+        return Devices([], masks, f"{' '.join(LISTING)} fails: {text}", {})
     gpus = _GPU.split(listed)[1:]  # number, name and lines of each
     parts = [_PARTITION.findall(lines) for lines in gpus[2::3]]
     if not any(parts):

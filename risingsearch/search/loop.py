@@ -95,8 +95,8 @@ class WallClock:
         """Begin, or continue from the end of the last run of the search."""
         self._run_began = time.monotonic()
         spent = self._scheduler.spent / self._second if self._counts else 0.0
-        known = recorded if math.isfinite(recorded) else 0.0
-        last = max([spent, known, *self._returned.values()])
+        measured = recorded if math.isfinite(recorded) else 0.0
+        last = max([spent, measured, *self._returned.values()])
         self._zero = self._run_began - last
 
     @property

@@ -19,9 +19,9 @@ class History(list[dict[str, Any]]):
     def __getitem__(self, key: Any) -> Any:
         """Return the row of a number, the rows of a slice or the column of a name."""
         if isinstance(key, str):
-            known = {name for row in self for name in row}.union(COLUMNS)
-            if key not in known:
-                raise unknown_name("column", key, known)
+            columns = {name for row in self for name in row}.union(COLUMNS)
+            if key not in columns:
+                raise unknown_name("column", key, columns)
             return [row.get(key, math.nan) for row in self]
         rows = super().__getitem__(key)
         return History(rows) if isinstance(key, slice) else rows
@@ -32,12 +32,12 @@ class History(list[dict[str, Any]]):
 
 
 def history_of(
-    told: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
+    recorded: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
 ) -> History:
     """Return the scheduler's history with the seconds and metrics of the reports."""
     rows = History()
     job, k = -1, 0
-    for row in told:
+    for row in recorded:
         k = k + 1 if row["job"] == job else 0  # rows of a job stand together
         job = row["job"]
         rows.append(_full(row, reports[job], k))

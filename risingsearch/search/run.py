@@ -36,10 +36,10 @@ from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
     JOURNAL,
     Saved,
+    damage_as_error,
+    gc_paused,
     holds_search,
-    no_collection,
     saved_search,
-    understood,
 )
 
 STOP_RULES = ("patience", "target_score")
@@ -75,7 +75,7 @@ class Run(NamedTuple):
     @classmethod
     def open(cls, path: Path) -> Run:
         """Read the search in a directory; a RunDirError if there is none."""
-        with no_collection(), understood(path):
+        with gc_paused(), damage_as_error(path):
             run = cls(path, saved_search(path))
             for name in ("metric", "begun"):
                 if not isinstance(run.header.get(name), str | None):
@@ -85,7 +85,7 @@ class Run(NamedTuple):
 
     def grown(self) -> Run:
         """Read the events that were added since; a RunDirError if others came."""
-        with no_collection(), understood(self.path):
+        with gc_paused(), damage_as_error(self.path):
             recorded = read_on(self.path / JOURNAL, self.saved.recorded)
         return self._replace(saved=self.saved._replace(recorded=recorded))
 
@@ -97,18 +97,18 @@ class Run(NamedTuple):
     @property
     def entropy(self) -> int:
         """The entropy that all seeds of the search derive from."""
-        with understood(self.path):
+        with damage_as_error(self.path):
             return int(self.header["entropy"])
 
     def budget(self, budget: Budget) -> Budget:
         """Return the budget in the unit that the search was begun with."""
-        with understood(self.path):
+        with damage_as_error(self.path):
             begun = Budget.from_json(self.header["settings"]["budget"])
         return begun if budget.in_unit(begun.unit) == begun else budget
 
     def prior(self, candidates: Sequence[Mapping[str, Any]]) -> list[EarlierSearch]:
         """Return the earlier searches that the search was begun with."""
-        with understood(self.path):
+        with damage_as_error(self.path):
             try:
                 searches = [
                     EarlierSearch.from_json(saved)

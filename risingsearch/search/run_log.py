@@ -22,7 +22,7 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json, from_json, plain
-from risingsearch.scheduling.replay import RESULTS, Event, apply, replay, started, told
+from risingsearch.scheduling.replay import RESULTS, apply, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
@@ -31,11 +31,12 @@ from risingsearch.search.run import EarlierError, Run
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
 from risingsearch.storage.checkpoints import Key, MemoryStore
+from risingsearch.storage.journal import Event
 from risingsearch.storage.run_directory import (
     RunDirectory,
+    damage_as_error,
+    gc_paused,
     holds_search,
-    no_collection,
-    understood,
 )
 
 # the scheduler's state is saved after so many events, or one in so many of all
@@ -86,7 +87,7 @@ class RunLog:
         self.directory = directory
         if run is not None:
             _check_same(directory.path, run.header["settings"], header["settings"])
-        with directory.held(), no_collection():
+        with directory.held(), gc_paused():
             if run is None and holds_search(directory.path):
                 msg = (
                     f"a search began in {directory.path} just now: make this one again"
@@ -94,8 +95,8 @@ class RunLog:
                 raise RunDirError(msg)
             saved = directory.open(header, run and run.saved)
             self.retained.store = directory.checkpoints
-            with understood(directory.path):
-                self.replay(saved.events, saved.n_known, saved.state)
+            with damage_as_error(directory.path):
+                self.replay(saved.events, saved.n_in_state, saved.state)
             self._note_end_of_process()
             self.drop_unneeded()
 
@@ -107,15 +108,15 @@ class RunLog:
         self.release()
 
     def replay(
-        self, events: Sequence[Event], n_known: int, state: dict[str, Any] | None
+        self, events: Sequence[Event], n_in_state: int, state: dict[str, Any] | None
     ) -> None:
         """Take over all events of earlier processes; a state knows the first ones."""
         if state is not None:
             try:
                 self.scheduler.load_state_dict(state)
             except (PolicyError, RunDirError):  # or of another release or policy
-                n_known = 0
-        replay(self.scheduler, events[n_known:])
+                n_in_state = 0
+        replay(self.scheduler, events[n_in_state:])
         self._fill(self.scheduler.proposals)
         trained: dict[int, int] = {}  # epochs by arm
         for event in events:
@@ -408,7 +409,7 @@ def as_event(job: Job, outcome: Outcome) -> Event:
     """Return the outcome of a job as JSON values, without its states."""
     report, failure = outcome.report, outcome.report.failure
     text = None if failure is None else str(failure) or type(failure).__name__
-    event = told(job, report.scores, text) | {
+    event = result(job, report.scores, text) | {
         "seconds": list(report.seconds),
         "metrics": as_json(list(report.metrics)),
         "elapsed": outcome.elapsed,
@@ -440,8 +441,8 @@ def outcome_of(event: Event) -> Outcome:
         tuple(from_json(event[name])) for name in ("scores", "seconds", "metrics")
     )
     numbers = (*seconds, event["elapsed"], event["calls"], event.get("best", 0))
-    known = all(map(is_number, numbers)) and {dict} >= set(map(type, metrics))
-    if not known or not len(scores) == len(seconds) == len(metrics):
+    are_valid = all(map(is_number, numbers)) and {dict} >= set(map(type, metrics))
+    if not are_valid or not len(scores) == len(seconds) == len(metrics):
         msg = f"the result of job {event['job']} is none"
         raise ValueError(msg)
     report = Report(
@@ -469,8 +470,8 @@ def outcome_of(event: Event) -> Outcome:
 
 def _numeric(reports: Iterable[Report]) -> list[str]:
     """Return the names under which numbers were reported besides the score."""
-    told = (metrics for report in reports for metrics in report.metrics)
-    found = (name for one in told for name in one if is_number(one[name]))
+    metrics_of_all = (metrics for report in reports for metrics in report.metrics)
+    found = (name for one in metrics_of_all for name in one if is_number(one[name]))
     return list(dict.fromkeys(found))
 
 

@@ -30,7 +30,7 @@ from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space
 from risingsearch.storage.files import check_owner
-from risingsearch.storage.run_directory import RunDirectory, no_collection, understood
+from risingsearch.storage.run_directory import RunDirectory, damage_as_error, gc_paused
 
 
 class RisingSearch:
@@ -328,7 +328,7 @@ class RisingSearch:
         check_owner(path)
         run = Run.open(path)
         objects = {"policy": policy, "proposer": proposer}
-        with understood(path):
+        with damage_as_error(path):
             arguments = run.arguments(_saved_names(), objects, unpickle=True)
         own = run.header.get("own_processes", False)
         return cls._of_run(
@@ -389,7 +389,7 @@ class RisingSearch:
         SetupError
             If the trainable says that no arm can be trained as things are.
         """
-        with self._log.held(), self._callbacks.telling(self.save_best):
+        with self._log.held(), self._callbacks.running(self.save_best):
             self._loop.run()
             self._log.note_stop()
             self._log.save_state()
@@ -471,7 +471,7 @@ class Replayed(NamedTuple):
     @classmethod
     def of(cls, run: Run) -> Replayed:
         """Replay the search of a directory; nothing is unpickled."""
-        with no_collection(), understood(run.path):
+        with gc_paused(), damage_as_error(run.path):
             arguments = run.arguments(_saved_names(), {}, unpickle=False)
             arguments["seed"] = run.entropy
             if run.left_out is None:
@@ -483,13 +483,13 @@ class Replayed(NamedTuple):
             search = RisingSearch._of_run(
                 None, trainable=never, executor=executor, **arguments
             )
-            search._log.replay(run.saved.events, run.saved.n_known, run.saved.state)
+            search._log.replay(run.saved.events, run.saved.n_in_state, run.saved.state)
         return cls(search, run)
 
     def result(self) -> SearchResult:
         """Return the result of the search."""
         path, header = self.run.path, self.run.header
-        with no_collection(), understood(path):
+        with gc_paused(), damage_as_error(path):
             result = self.search.result()
             metric = header.get("metric") or result.metric
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
@@ -503,10 +503,10 @@ class Replayed(NamedTuple):
 
     def grown(self) -> Replayed:
         """Return the search with its new events; this one must not be used any more."""
-        n_known = len(self.run.saved.events)
+        n_before = len(self.run.saved.events)
         run = self.run.grown()
-        with no_collection(), understood(run.path):
-            self.search._log.replay(run.saved.events[n_known:], 0, None)
+        with gc_paused(), damage_as_error(run.path):
+            self.search._log.replay(run.saved.events[n_before:], 0, None)
         return self._replace(run=run)
 
 

@@ -164,13 +164,13 @@ def compare(
     players = [Player(*pair) for pair in named_policies.values()]
     regret = np.empty((len(named_environments), len(horizons), len(players), n_runs))
     best_mean = np.empty_like(regret)
-    with counted(regret[:, :, 0].size, progress) as told:
+    with counted(regret[:, :, 0].size, progress) as on_run:
         for (e, (environment, params)), (h, horizon) in product(
             enumerate(named_environments.values()), enumerate(horizons)
         ):
             plan = Plan(players, environment, params, compiled)
             last = np.array([horizon])
-            runs = plan.play(last, horizon, n_runs, seed, jobs, told=told)
+            runs = plan.play(last, horizon, n_runs, seed, jobs, on_run=on_run)
             for k, run in enumerate(runs):
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]

@@ -268,9 +268,9 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
     # A cache file per pair and source: numba would unpickle one that another release
     # wrote, even to find it outdated, and fail where a class has moved since.
     run.__qualname__ = "-".join([*names, _digest(*classes)[:16]])
-    known_again = not any("__main__" in name or "<locals>" in name for name in names)
+    is_cacheable = not any("__main__" in name or "<locals>" in name for name in names)
     try:
-        return numba.njit(run, nogil=True, cache=known_again)
+        return numba.njit(run, nogil=True, cache=is_cacheable)
     except RuntimeError:  # numba may write to no folder
         return numba.njit(run, nogil=True)
 
@@ -287,12 +287,12 @@ def _taught_numba() -> Any:
         raise MissingDependencyError(msg) from error
     from numba.extending import overload, register_jitable
 
-    known: set[FunctionType] = set()
+    seen: set[FunctionType] = set()
 
     def jitable(function: Any) -> Any:
         for called in _called(function):
-            if called not in known and called not in _STUBS:
-                known.add(called)
+            if called not in seen and called not in _STUBS:
+                seen.add(called)
                 register_jitable(**_INNER)(jitable(called))
         return function
 

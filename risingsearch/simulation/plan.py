@@ -100,7 +100,7 @@ class Plan:
         seed: int,
         jobs: int | None,
         trace: bool = False,
-        told: Callable[[object], object] = lambda _: None,
+        on_run: Callable[[object], object] = lambda _: None,
     ) -> Iterator[PlayedRun]:
         """Yield the runs, in their order; ``told`` is called after each, anywhere."""
         root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
@@ -123,7 +123,7 @@ class Plan:
         if jobs in (None, 1) and all(loop is play for loop in loops):
             for _ in range(n_runs):
                 yield run(*root.spawn(1))
-                told(None)
+                on_run(None)
             return
         # Compiled code ignores Ctrl-C: even a single job leaves this thread free.
         pool = ThreadPoolExecutor(jobs or _n_processors())
@@ -132,7 +132,7 @@ class Plan:
                 seeds = root.spawn(min(AT_ONCE, n_runs - begin))
                 futures = [pool.submit(run, own) for own in seeds]
                 for future in futures:
-                    future.add_done_callback(told)
+                    future.add_done_callback(on_run)
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 yield from [future.result() for future in futures if future in done]
         finally:

@@ -220,7 +220,7 @@ def search_recorded(
         [recommended_arms(name, budget, longest, **own) for budget in budgets]
         for name, own in policies.values()
     ]
-    with counted(score.size, progress) as told:
+    with counted(score.size, progress) as on_run:
         for (p, (name, own)), (b, budget) in product(
             enumerate(policies.values()), enumerate(budgets)
         ):
@@ -229,7 +229,7 @@ def search_recorded(
             drawn = partial(_candidates, table=table, n_arms=plans[p][b])
             plan = Plan([player], drawn, None, compiled)
             last = np.array([budget])
-            runs = plan.play(last, budget, n_runs, seed, jobs, told=told)
+            runs = plan.play(last, budget, n_runs, seed, jobs, on_run=on_run)
             for k, run in enumerate(runs):
                 score[b, p, k] = sign * run.records[0].best_mean[-1]
                 epochs[b, p, k] = run.records[0].n_played[0]

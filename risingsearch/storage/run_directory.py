@@ -52,7 +52,7 @@ class Saved(NamedTuple):
     """The search in a directory: its journal, and the scheduler some events ago."""
 
     recorded: Recorded
-    n_known: int  # events that the state knows
+    n_in_state: int  # events that the state knows
     state: dict[str, Any] | None  # None if it knows none
 
     @property
@@ -133,17 +133,17 @@ class RunDirectory:
         """Return the search, which begins with this header if there is none yet."""
         path = self.path / JOURNAL
         if saved is None:
-            n_known, state = _saved_state(self.path / STATE)
+            n_in_state, state = _saved_state(self.path / STATE)
             if not holds_search(self.path):
-                _check_complete(path, 0, n_known)
+                _check_complete(path, 0, n_in_state)
                 create(path, header if self._url is None else self._with_url(header))
-            saved = Saved(read(path), n_known, state)
-            _check_complete(path, len(saved.events), n_known)
+            saved = Saved(read(path), n_in_state, state)
+            _check_complete(path, len(saved.events), n_in_state)
         else:
             saved = saved._replace(recorded=read_on(path, saved.recorded))
-        recorded, n_known, _ = saved
+        recorded, n_in_state, _ = saved
         self.journal = Journal(path, recorded)
-        self.n_events_saved = n_known
+        self.n_events_saved = n_in_state
         for left in (*temp_files_of(path), *temp_files_of(self.path / STATE)):
             with _usable(left):
                 left.unlink()
@@ -169,7 +169,7 @@ class RunDirectory:
                 "another run_dir"
             )
             raise RunDirError(msg)
-        with understood(self.path):
+        with damage_as_error(self.path):
             if self._url is not None:  # they may have been moved there
                 url = f"{self._url}/{url.rpartition('/')[2]}"
             objects = ObjectStore(url)
@@ -194,7 +194,7 @@ class RunDirectory:
 
 
 @contextlib.contextmanager
-def no_collection() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Pause garbage collection while many events are loaded."""
     was_on = gc.isenabled()
     gc.disable()
@@ -206,7 +206,7 @@ def no_collection() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def understood(path: Path) -> Iterator[None]:
+def damage_as_error(path: Path) -> Iterator[None]:
     """Convert unexpected errors while reading a run directory into a RunDirError."""
     try:
         yield
@@ -249,10 +249,10 @@ def saved_header(path: Path) -> Event:
 def saved_search(path: Path) -> Saved:
     """Read the search in a directory, also while another process searches there."""
     saved_header(path)
-    n_known, state = _saved_state(path / STATE)  # first: it is never ahead then
+    n_in_state, state = _saved_state(path / STATE)  # first: it is never ahead then
     recorded = read(path / JOURNAL)
-    _check_complete(path / JOURNAL, len(recorded.events), n_known)
-    return Saved(recorded, n_known, state)
+    _check_complete(path / JOURNAL, len(recorded.events), n_in_state)
+    return Saved(recorded, n_in_state, state)
 
 
 def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
@@ -271,11 +271,11 @@ def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
     return 0, None
 
 
-def _check_complete(path: Path, n_events: int, n_known: int) -> None:
+def _check_complete(path: Path, n_events: int, n_in_state: int) -> None:
     """Raise a RunDirError if a journal has fewer events than the saved state knows."""
-    if n_known > n_events:
+    if n_in_state > n_events:
         msg = (
-            f"{path} lacks its last {n_known - n_events} events, which {STATE} knows: "
+            f"{path} lacks its last {n_in_state - n_events} events, which {STATE} has: "
             f"restore it from a backup, or delete {STATE} to continue with the rest, "
             "and the others are trained again"
         )

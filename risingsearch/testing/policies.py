@@ -152,7 +152,7 @@ class _Run:
         n_arms = self.subject.n_arms
         self.policy = self.subject.new_policy(self.horizon)
         rewards = self.rewards
-        self.told = _curves(n_arms, self.seed) if rewards is None else rewards
+        self.curves = _curves(n_arms, self.seed) if rewards is None else rewards
         self.rng = np.random.default_rng(self.seed)  # the policy's own
         self.fate = np.random.default_rng(self.seed + 1)  # what happens around it
         self.t = 1
@@ -246,7 +246,7 @@ class _Run:
             self.t -= pulls.n - n  # the rest goes back to the budget
         for k in range(n):
             self.policy.pulls_left[arm] -= 1
-            reward = float(self.told[arm, self.taken[arm]])
+            reward = float(self.curves[arm, self.taken[arm]])
             with self.unchanged("update", CALLER_ARRAYS):
                 _called(self.policy.update, t + k, arm, reward, self.rng)
             self.taken[arm] += 1

@@ -22,7 +22,7 @@ SHOWN = """() => ({
 })"""
 DRAWN = """n => {
   const data = document.getElementById("data");
-  return data && JSON.parse(data.textContent).told.arm.length === n;
+  return data && JSON.parse(data.textContent).recorded.arm.length === n;
 }"""
 
 

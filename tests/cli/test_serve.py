@@ -72,7 +72,7 @@ def served(*run_dirs):
 def epochs_in(page):
     """Return how many epochs a page draws."""
     data = re.search(r'id="data">(.*?)</script>', page)
-    return len(json.loads(data[1])["told"]["arm"])
+    return len(json.loads(data[1])["recorded"]["arm"])
 
 
 def test_the_page_is_the_report_of_the_run(run_dir):

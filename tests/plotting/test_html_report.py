@@ -269,9 +269,9 @@ class TestContents:
 
     def test_arms_that_a_prior_opened_are_marked(self, result, page_of):
         page = page_of(search(CANDIDATES, prior=result).run())
-        told = page.data["told"]
+        rows = page.data["recorded"]
         marked = {
-            arm for arm, mark in zip(told["arm"], told["marks"], strict=True)
+            arm for arm, mark in zip(rows["arm"], rows["marks"], strict=True)
             if mark == "8"
         }  # fmt: skip
         assert marked == set(search(CANDIDATES, prior=result).run().opened_by_prior)
@@ -280,10 +280,10 @@ class TestContents:
         assert not page_of(result).data["hasPrior"]
 
     def test_every_epoch_is_there_in_the_order_told(self, result, page_of):
-        told = page_of(result).data["told"]
-        assert told["arm"] == result.history["arm"]
-        assert told["epoch"] == result.history["epoch"]
-        assert told["score"] == pytest.approx(result.history["score"], rel=1e-8)
+        rows = page_of(result).data["recorded"]
+        assert rows["arm"] == result.history["arm"]
+        assert rows["epoch"] == result.history["epoch"]
+        assert rows["score"] == pytest.approx(result.history["score"], rel=1e-8)
 
     def test_the_table_holds_every_arm(self, result, page_of):
         data = page_of(result).data
@@ -352,14 +352,14 @@ class TestFailures:
         assert page.failures[0] == "0"
         assert page.failures[1].startswith("2")
         assert page.facts["arms failed"] == "1"
-        lost = [int(mark) & 4 for mark in page.data["told"]["marks"]]
+        lost = [int(mark) & 4 for mark in page.data["recorded"]["marks"]]
         assert sum(lost) == 4 * sum("failure" in row for row in result.history)
 
     def test_a_score_that_is_not_finite_is_one(self, page_of):
         result = search([{"top": 0.9, "nan": 1}, *CANDIDATES]).run()
         page = page_of(result)
         assert page.of("pre") == ["the score is nan"]
-        assert page.data["told"]["score"].count(None) == 1
+        assert page.data["recorded"]["score"].count(None) == 1
 
 
 class TestSmallSearches:
@@ -367,7 +367,7 @@ class TestSmallSearches:
         page = page_of(search(CANDIDATES).result())
         assert "No epoch has been recorded: stopped before its end." in page.of("p")
         assert page.facts["arms opened"] == "0 of 9"
-        assert page.data["told"] == {"arm": [], "epoch": [], "score": [], "marks": ""}
+        assert not any(page.data["recorded"].values())
         assert page.data["bestArm"] is None
 
     def test_no_score_at_all(self, page_of):
@@ -378,7 +378,7 @@ class TestSmallSearches:
         data = page.data
         why = "No epoch has had a finite score. The failure: the score is nan"
         assert why in page.of("p")
-        assert data["told"]["score"] == [None]
+        assert data["recorded"]["score"] == [None]
         assert data["arms"]["best"] == data["arms"]["bestEpoch"] == [None]
 
     def test_lower_is_better(self, page_of):

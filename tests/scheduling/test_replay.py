@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.scheduling.replay import apply, replay, started, told
+from risingsearch.scheduling.replay import apply, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
 
 ARGUMENTS = {"n_arms": 12, "budget": 40, "max_epochs": 9, "seed": 1}
@@ -38,9 +38,9 @@ def live(scheduler, seed, more=2):
             job = jobs.pop(draw.randrange(len(jobs)))
             n_scores = job.n_epochs - (draw.random() < 0.3)
             scores = [draw.random() + 0.1 * job.arm for _ in range(n_scores)]
-            event = told(job, scores) | {"elapsed": 0.5}
+            event = result(job, scores) | {"elapsed": 0.5}
             if draw.random() < 0.2:
-                events.append(told(job, scores, "broken") | {"elapsed": 0.5})
+                events.append(result(job, scores, "broken") | {"elapsed": 0.5})
                 scheduler.fail(job, "broken", scores, 0.5)
             else:
                 is_over = draw.random() < 0.5

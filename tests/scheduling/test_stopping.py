@@ -11,7 +11,7 @@ import pytest
 from scheduler_runs import ask, finish, saved
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.replay import Event, replay, started, told
+from risingsearch.scheduling.replay import Event, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
 
 MADE: dict[str, Any] = {"policy": "round-robin", "n_arms": 3, "budget": 30, "seed": 0}
@@ -124,7 +124,7 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
         if search.in_flight:
             job = draw.choice(search.in_flight)
             scores = [draw.random() for _ in range(job.n_epochs)]
-            events.append(told(job, scores))
+            events.append(result(job, scores))
             search.tell(job, scores, ended=False)
     for rules in ({}, {"patience": 1}, {"target_score": 0.0}):
         again = stopping(**made, **rules)

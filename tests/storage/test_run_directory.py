@@ -132,13 +132,13 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def after(folder, n_events, n_known=0, header=HEADER):
+def after(folder, n_events, n_in_state=0, header=HEADER):
     """Return a directory after so many events, whose state knows some of them."""
     directory = RunDirectory(folder)
     directory.open(header)
     for i in range(n_events):
         directory.journal.append({"event": "told", "i": i})
-        if i + 1 == n_known:
+        if i + 1 == n_in_state:
             directory.save_state({"pulls": [i]})
     return directory
 
@@ -238,8 +238,8 @@ def test_who_looks_while_another_writes_sees_all_up_to_some_event(
         begun.set()
         saved = saved_search(tmp_path)
         assert [event["i"] for event in saved.events] == list(range(len(saved.events)))
-        assert n_seen <= len(saved.events) >= saved.n_known
-        assert saved.state is None or saved.state["i"] == saved.n_known - 1
+        assert n_seen <= len(saved.events) >= saved.n_in_state
+        assert saved.state is None or saved.state["i"] == saved.n_in_state - 1
         n_seen = len(saved.events)
     writer.join()
     assert len(saved_search(tmp_path).events) == 400

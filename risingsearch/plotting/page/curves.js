@@ -23,7 +23,7 @@ function paintCurves(chart, context, width, height) {
   const { colours } = chart;
   const { left, right, top, bottom } = CURVES;
   const [from, to] = curveRange();
-  const longest = told.epoch.reduce((a, b) => Math.max(a, b), 1);
+  const longest = recorded.epoch.reduce((a, b) => Math.max(a, b), 1);
   const last = data.projections.reduce((a, p) => Math.max(a, p[3]), longest);
   const end = projecting() ? last : longest;
   const wide = (width - left - right) / (end + 0.5);
@@ -63,7 +63,7 @@ function paintCurves(chart, context, width, height) {
   for (let i = 0; i < chart.x.length; i++) {
     const value = state.metric.values[i];
     const inside = value !== null && value >= from && value <= to;
-    chart.x[i] = inside ? x(told.epoch[i]) : NaN;
+    chart.x[i] = inside ? x(recorded.epoch[i]) : NaN;
     chart.y[i] = y(value);
   }
   paintCurveAxes(context, colours, { x, y, from, to, end, width, height });
@@ -123,8 +123,8 @@ function paintLost(context, colours, x, y) {
   context.strokeStyle = colours.bad;
   context.lineWidth = 1.5;
   context.beginPath();
-  told.score.forEach((score, i) => {
-    if (score === null) cross(context, x(told.epoch[i]), y, 3.5);
+  recorded.score.forEach((score, i) => {
+    if (score === null) cross(context, x(recorded.epoch[i]), y, 3.5);
   });
   context.stroke();
 }
@@ -178,10 +178,10 @@ function curvesLegend() {
 function curvesNote() {
   const { name, values } = state.metric;
   const out = outside(state.metric);
-  const lost = told.score.filter((value) => value === null).length;
-  const lacking = values.filter((value, i) => value === null && told.score[i] !== null);
+  const lost = recorded.score.filter((value) => value === null).length;
+  const lacking = values.filter((value, i) => value === null && recorded.score[i] !== null);
   const notes = [
-    `${name}: ${count(told.arm.length, "epoch")} over ${count(rowsOf.size, "arm")}`,
+    `${name}: ${count(recorded.arm.length, "epoch")} over ${count(rowsOf.size, "arm")}`,
   ];
   if (out) notes.push(`${count(out, "value")} far out and not drawn`);
   if (lost) notes.push(`${count(lost)} that failed (×)`);

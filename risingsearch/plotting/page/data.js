@@ -1,7 +1,7 @@
 // What the page holds, read once.
 
-const { arms, told, maximize } = data;
-const OPENED = 1, REVIVED = 2, FAILED = 4, BY_PRIOR = 8; // of a row told
+const { arms, recorded, maximize } = data;
+const OPENED = 1, REVIVED = 2, FAILED = 4, BY_PRIOR = 8; // of a recorded row
 const LEADERS = 5;
 
 const at = (column, i) => column.distinct[column.at[i]];
@@ -17,11 +17,11 @@ function show(value, digits = 6) {
   return tiny ? rounded.toExponential() : String(rounded);
 }
 
-told.marks = Array.from(told.marks, (mark) => parseInt(mark, 16));
+recorded.marks = Array.from(recorded.marks, (mark) => parseInt(mark, 16));
 
-// The rows told of every arm, in the order told.
+// The recorded rows of every arm, in the order recorded.
 const rowsOf = new Map();
-told.arm.forEach((arm, i) => {
+recorded.arm.forEach((arm, i) => {
   if (!rowsOf.has(arm)) rowsOf.set(arm, []);
   rowsOf.get(arm).push(i);
 });
@@ -33,7 +33,7 @@ const first = ranked.indexOf(data.bestArm);
 if (first > 0) ranked.unshift(...ranked.splice(first, 1));
 const leaders = ranked.slice(0, LEADERS);
 
-const openedByPrior = new Set(told.arm.filter((_, i) => told.marks[i] & BY_PRIOR));
+const openedByPrior = new Set(recorded.arm.filter((_, i) => recorded.marks[i] & BY_PRIOR));
 
 // The range of values without those far out, which would flatten all others: beyond
 // Tukey's outer fence. Of scores, only those at the bad end are: `sides` says which.
@@ -50,8 +50,8 @@ function rangeOf(given, sides) {
 }
 const score = {
   name: data.metric,
-  values: told.score,
-  range: rangeOf(told.score, { low: maximize, high: !maximize }),
+  values: recorded.score,
+  range: rangeOf(recorded.score, { low: maximize, high: !maximize }),
 };
 const [low, high] = score.range;
 const metrics = [

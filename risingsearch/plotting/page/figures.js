@@ -46,7 +46,7 @@ function shareOf(score) {
 }
 
 // A canvas with a second one over it for what the pointer is near to. `paint` draws,
-// and sets the chart's points: `x` and `y` by row told, NaN where there is none.
+// and sets the chart's points: `x` and `y` by recorded row, NaN where there is none.
 class Chart {
   constructor(id, height, paint, label) {
     this.box = find(id);
@@ -57,8 +57,8 @@ class Chart {
     this.canvas.setAttribute("aria-label", label);
     this.over = make("canvas", { className: "over" });
     this.box.append(this.canvas, this.over);
-    this.x = new Float32Array(told.arm.length);
-    this.y = new Float32Array(told.arm.length);
+    this.x = new Float32Array(recorded.arm.length);
+    this.y = new Float32Array(recorded.arm.length);
     this.at = null;
     const move = (event) => this.point(this.nearest(event));
     this.canvas.addEventListener("pointermove", move);
@@ -68,7 +68,7 @@ class Chart {
     this.canvas.addEventListener("click", (event) => {
       const i = this.nearest(event);
       if (i === null) return;
-      select(told.arm[i]);
+      select(recorded.arm[i]);
       this.point(i); // also after a tap, which has left the canvas by now
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
@@ -118,7 +118,7 @@ class Chart {
   // Left and right: the arm's epochs; up and down: the arms; Enter: select.
   key(event) {
     const order = this.order();
-    const arm = this.at === null ? order[0] : told.arm[this.at];
+    const arm = this.at === null ? order[0] : recorded.arm[this.at];
     const rows = (rowsOf.get(arm) || []).filter((i) => this.x[i] === this.x[i]);
     const here = rows.indexOf(this.at);
     const place = order.indexOf(arm);
@@ -167,7 +167,7 @@ class Chart {
     front.strokeStyle = colours.ink;
     front.fillStyle = colours.ink;
     front.lineWidth = 1.5;
-    this.emphasise(front, told.arm[i]);
+    this.emphasise(front, recorded.arm[i]);
     front.beginPath();
     front.arc(this.x[i], this.y[i], 5, 0, 7);
     front.stroke();
@@ -176,14 +176,14 @@ class Chart {
 
   tell(i) {
     const tip = find("tip");
-    const arm = told.arm[i];
+    const arm = recorded.arm[i];
     const lines = paramsOf(arm).map(([name, value]) => `${name}: ${show(value)}`);
-    const facts = [`epoch ${told.epoch[i]}`, `${score.name} ${show(told.score[i])}`];
+    const facts = [`epoch ${recorded.epoch[i]}`, `${score.name} ${show(recorded.score[i])}`];
     const { name, values } = state.metric;
     if (state.metric !== score) facts.push(`${name} ${show(values[i])}`);
-    if (told.marks[i] & FAILED) facts.push("failed");
-    if (told.marks[i] & OPENED) facts.push("opened");
-    if (told.marks[i] & REVIVED) facts.push("revived");
+    if (recorded.marks[i] & FAILED) facts.push("failed");
+    if (recorded.marks[i] & OPENED) facts.push("opened");
+    if (recorded.marks[i] & REVIVED) facts.push("revived");
     if (openedByPrior.has(arm)) facts.push("opened by prior");
     const projection = projectionOf.get(arm);
     if (projection) {

@@ -36,7 +36,7 @@ function begin() {
   table_.hidden = false;
   table();
   let redraw = () => {};
-  if (told.arm.length) {
+  if (recorded.arm.length) {
     allocation.hidden = false;
     bought.hidden = !ranked.length;
     const best = data.bestArm === null ? `none has a finite ${score.name}` : `best is arm ${data.bestArm}`;

@@ -113,7 +113,7 @@ class ParallelChart extends Chart {
   }
 }
 
-const bestRow = (arm) => rowsOf.get(arm).find((i) => told.epoch[i] === arms.bestEpoch[arm]);
+const bestRow = (arm) => rowsOf.get(arm).find((i) => recorded.epoch[i] === arms.bestEpoch[arm]);
 
 function brushed() {
   const kept = ranked.filter(isKept).length;

@@ -20,7 +20,7 @@ function stripRowHeight() {
 function paintStrip(chart, context, width, height) {
   const { colours } = chart;
   const { left, right, top } = STRIP;
-  const step = (width - left - right) / told.arm.length;
+  const step = (width - left - right) / recorded.arm.length;
   const tall = stripRowHeight();
   chart.tall = 3;
   chart.order = () => stripRows;
@@ -40,8 +40,8 @@ function paintStrip(chart, context, width, height) {
     for (const i of rows) {
       chart.x[i] = left + (i + 0.5) * step;
       chart.y[i] = y;
-      if (told.score[i] === null) continue;
-      context.fillStyle = ramp(shareOf(told.score[i]), colours.dark);
+      if (recorded.score[i] === null) continue;
+      context.fillStyle = ramp(shareOf(recorded.score[i]), colours.dark);
       context.fillRect(left + i * step, y - thick / 2, Math.max(step, 1.5), thick);
     }
   });
@@ -56,7 +56,7 @@ function paintMarks(chart, context, step, tall) {
     if (!marked[bit]) return;
     context.beginPath();
     for (let i = 0; i < x.length; i++) {
-      if (told.marks[i] & bit) shape(x[i], y[i], x[i] - step / 2);
+      if (recorded.marks[i] & bit) shape(x[i], y[i], x[i] - step / 2);
     }
     context.strokeStyle = context.fillStyle = colour;
     context.lineWidth = 1.5;
@@ -92,7 +92,7 @@ function paintStripAxes(context, colours, width, step, tall) {
   const { left, top } = STRIP;
   context.fillStyle = colours.faint;
   context.textAlign = "center";
-  for (const value of ticks(0, told.arm.length, width / 90, true)) {
+  for (const value of ticks(0, recorded.arm.length, width / 90, true)) {
     context.fillText(count(value), left + value * step, top - 8);
     context.fillRect(left + value * step, top - 5, 1, 4);
   }
@@ -119,7 +119,7 @@ function stripLegend() {
     [FAILED, "×", "bad", "failed"],
   ];
   for (const [bit, sign, colour, word] of words) {
-    const n = told.marks.filter((mark) => mark & bit).length;
+    const n = recorded.marks.filter((mark) => mark & bit).length;
     marked[bit] = n > 0 && (n <= MOST_MARKS || bit === FAILED);
     const input = make("input", { type: "checkbox", checked: marked[bit], disabled: !n });
     input.addEventListener("change", () => {

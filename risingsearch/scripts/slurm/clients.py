@@ -64,9 +64,9 @@ def submit(arguments: Sequence[str], command: Sequence[str]) -> str:
     answer = _called("sbatch", "--parsable", *arguments, wrapped)
     numbers = _SUBMITTED.findall(answer)  # a site may greet before that
     if not numbers:
-        said = " ".join(answer.split())[:LONGEST_MESSAGE]
+        text = " ".join(answer.split())[:LONGEST_MESSAGE]
         msg = (
-            f"sbatch answers {said!r} in place of the number of a job: leave out the "
+            f"sbatch answers {text!r} in place of the number of a job: leave out the "
             "option of launcher that makes it, and run the sweep again"
         )
         raise SetupError(msg)
@@ -123,10 +123,10 @@ def _called(program: str, *arguments: str) -> str:
     output, errors = _answer_of(process, program)
     if process.returncode == 0:
         return output
-    said = " ".join(errors.split())
-    if _is_silence(said, arguments):
-        raise NoAnswerError(said)
-    reason = said[:LONGEST_MESSAGE] or f"exit code {process.returncode}"
+    text = " ".join(errors.split())
+    if _is_silence(text, arguments):
+        raise NoAnswerError(text)
+    reason = text[:LONGEST_MESSAGE] or f"exit code {process.returncode}"
     msg = (
         f"{program} refuses ({reason}): change what launcher asks for, "
         "or workers, or take launcher: local, and run the sweep again"
@@ -148,9 +148,9 @@ def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
             raise
 
 
-def _is_silence(said: str, arguments: Sequence[str]) -> bool:
+def _is_silence(text: str, arguments: Sequence[str]) -> bool:
     """Whether a message, apart from the request, says that it was not reached."""
     for argument in arguments:
         value = argument.rpartition("=")[2]
-        said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "", said) if value else said
-    return UNREACHABLE.search(said) is not None
+        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "", text) if value else text
+    return UNREACHABLE.search(text) is not None

@@ -45,11 +45,11 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
             before = _since(began)
             attempt = trainable.attempt(run, part.begin, part.to_epoch)
     except Exception as error:
-        known = isinstance(error, RisingSearchError)
-        is_of_setup = known and not isinstance(error, ScriptError)
+        is_ours = isinstance(error, RisingSearchError)
+        is_of_setup = is_ours and not isinstance(error, ScriptError)
         kind = SetupError if is_of_setup else ScriptError
-        said = str(error) if known else f"{type(error).__name__}: {error}"
-        return SliceOutcome(_since(began), [], error=kind.__name__, message=said)
+        text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        return SliceOutcome(_since(began), [], error=kind.__name__, message=text)
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
     results, work = attempt.results, attempt.work.name
     return SliceOutcome(_since(began), results, work, startup=startup)
@@ -76,7 +76,7 @@ def _since(began: float) -> float:
 
 
 def _end(submitted: SubmittedSlice) -> None:
-    submitted.note(told_to_end=True)
+    submitted.note(signalled_to_end=True)
     sys.exit("the job was told to end")
 
 

@@ -69,7 +69,7 @@ class JobEnd(NamedTuple):
     def is_of_the_machine(self) -> bool:
         """Whether the machine has ended it: the slice is submitted again."""
         if self.state == "FAILED":  # so Slurm may call a job that it starts again
-            return "told_to_end" in self.submitted.noted
+            return "signalled_to_end" in self.submitted.noted
         return self.state in OF_THE_MACHINE
 
     @property
@@ -81,16 +81,16 @@ class JobEnd(NamedTuple):
     @property
     def message(self) -> str:
         """One sentence that describes the end."""
-        told = self.reason not in ("", "None")
-        how = f"{self.state} ({self.reason})" if told else self.state
+        has_reason = self.reason not in ("", "None")
+        how = f"{self.state} ({self.reason})" if has_reason else self.state
         return f"job {self.job_id} has ended as {how}: {WORDS[self.state]}"
 
     def failure(self, n_starts: int) -> ScriptError | SetupError | None:
         """Return the failure that the ``n_starts``-th end before a start means."""
         if self.is_of_the_machine:
             return None
-        said = _last_line(self.submitted.log)
-        message = self.message + (f"; it said {said!r}" if said else "")
+        last_line = _last_line(self.submitted.log)
+        message = self.message + (f"; it said {last_line!r}" if last_line else "")
         if not self.is_of_the_start:
             return ScriptError(message)
         if n_starts < MOST_STARTS:
@@ -136,7 +136,7 @@ class SlurmJobs:
         self._asked_at = -ASK_EVERY
         self._listed: tuple[float, Listed] = (0.0, {})  # when it was asked
         self._silent = False
-        self._told: set[str] = set()  # reasons that were warned of
+        self._warned_of: set[str] = set()  # reasons that were warned of
         self.note = ""  # why Slurm keeps jobs waiting
 
     def run(self, part: SlurmSlice) -> tuple[SubmittedSlice, SliceOutcome | JobEnd]:
@@ -159,7 +159,7 @@ class SlurmJobs:
             self._closed.set()
         out = list(self._out.values())
         self._out.clear()
-        self._tell("")
+        self._set_note("")
         _cancel_waiting([each.job_id for each in out if each.job_id])
         _leave_running(out)
 
@@ -232,29 +232,29 @@ class SlurmJobs:
                     self._asked_at = now
                     self._listed = (now, clients.listed())
                     self._silent = False
-                    self._tell_reasons(self._listed[1])
+                    self._warn_of_reasons(self._listed[1])
             except NoAnswerError as error:
                 self._note_silence(error)  # results are looked for all the same
             finally:
                 self._asking.release()
         return self._listed
 
-    def _tell_reasons(self, listed: Listed) -> None:
+    def _warn_of_reasons(self, listed: Listed) -> None:
         own = (listed.get(each.folder.name) for each in list(self._out))
         pending = [one for one in own if one is not None and one.is_waiting]
         counts = Counter(one.reason for one in pending)
         parts = [f"{n} waiting in Slurm ({reason})" for reason, n in counts.items()]
-        for reason in {*counts} - USUAL - self._told:
+        for reason in {*counts} - USUAL - self._warned_of:
             job = next(one.job_id for one in pending if one.reason == reason)
             msg = (
                 f"Slurm keeps job {job} waiting ({reason}), maybe for ever: see "
                 f"scontrol show job {job}, and change what launcher asks for"
             )
             warnings.warn(msg, RuntimeWarning, stacklevel=2)
-        self._told |= {*counts}
-        self._tell(", ".join(parts))
+        self._warned_of |= {*counts}
+        self._set_note(", ".join(parts))
 
-    def _tell(self, note: str) -> None:
+    def _set_note(self, note: str) -> None:
         """Keep a note for the progress line, and in a file for other processes."""
         if note == self.note:
             return
@@ -266,7 +266,7 @@ class SlurmJobs:
                 (self.home / NOTE).unlink()
 
     def _note_silence(self, error: NoAnswerError) -> None:
-        self._tell(f"Slurm does not answer ({error})")
+        self._set_note(f"Slurm does not answer ({error})")
         if not self._silent:
             msg = f"Slurm's controller does not answer ({error}): the search waits"
             warnings.warn(msg, RuntimeWarning, stacklevel=2)

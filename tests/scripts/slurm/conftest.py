@@ -66,7 +66,7 @@ class PretendedSlurm:
         if how != "early" and state != "PENDING":
             submitted.note()
         if how == "told":
-            submitted.note(told_to_end=True)
+            submitted.note(signalled_to_end=True)
         if how == "killed":
             killed = SliceOutcome(1.0, [], "", "ScriptError", "killed by 15")
             submitted.note(outcome=killed._asdict())

@@ -88,7 +88,7 @@ def test_told_to_end_it_ends_the_script_and_leaves_nothing(submitted, tmp_path):
     assert job.wait() != 0
     assert not Path(f"/proc/{script}").exists()
     assert submitted.outcome is None
-    assert submitted.noted["told_to_end"]
+    assert submitted.noted["signalled_to_end"]
 
 
 def test_secret_variables_come_from_the_private_file(submit, tmp_path):
