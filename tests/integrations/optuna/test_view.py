@@ -4,7 +4,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
-from risingsearch import Scheduler
+from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
 class Observing(RandomSampler):
@@ -63,7 +63,7 @@ def test_scores_are_seen_when_the_policy_wants_proposals(
 ):
     study = make_study(budget=40)
     study.optimize(objective)
-    monkeypatch.setattr(Scheduler, "proposing", proposing)
+    monkeypatch.setattr(PolicyAdapter, "proposing", lambda policy: proposing)
     with_score = [one.value is not None for one in study.sampler._seen(study)]
     assert any(with_score) is proposing
 
