@@ -88,10 +88,7 @@ def parameter_importance(result: Any) -> Importances:
     found.sort(key=lambda importance: -importance.share)
     reason = "no parameter varies, or all arms are equally good"
     if len(arms) < FEWEST_ARMS:
-        reason = (
-            f"too few arms: {len(arms)} opened, and of fewer than {FEWEST_ARMS} hardly "
-            "anything can be told from chance"
-        )
+        reason = f"it takes {FEWEST_ARMS} arms, and {len(arms)} have been opened"
     counts = len(arms), len(curves)
     return Importances(found, unjudged, predicted, *counts, None if found else reason)
 

@@ -61,26 +61,26 @@ class Decider:
     """
 
     def __init__(
-        self, given: SchedulerOptions, policy: Any, proposer: Proposer | None
+        self, options: SchedulerOptions, policy: Any, proposer: Proposer | None
     ) -> None:
         self.proposer = checked_proposer(proposer)
-        params: dict[str, Any] = dict(given.policy_params or {})
+        params: dict[str, Any] = dict(options.policy_params or {})
         if isinstance(policy, str):
-            policy, params = _chosen(policy, given, self.proposer)
-        if (n_known := self.proposer.n_arms) not in (None, given.n_arms):
+            policy, params = _chosen(policy, options, self.proposer)
+        if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):
             msg = (
-                f"the proposer was made for {n_known} candidates, and there are "
-                f"{given.n_arms} arms: make it for the candidates of this search"
+                f"the proposer was made for {n_candidates} candidates, and there are "
+                f"{options.n_arms} arms: make it for the candidates of this search"
             )
             raise InvalidParameterError(msg)
-        _, limit = horizon_and_limit(given.budget, given.max_epochs, given.n_arms)
-        self.arms = ArmTable(given, limit)
+        _, limit = horizon_and_limit(options.budget, options.max_epochs, options.n_arms)
+        self.arms = ArmTable(options, limit)
         self.ledger = Ledger(
-            given.budget, given.n_arms, given.n_jobs, given.epoch_costs
+            options.budget, options.n_arms, options.n_jobs, options.epoch_costs
         )
-        self.policy = PolicyAdapter(policy, params, given, self.arms, self.ledger)
-        self._draws = Draws(given.seed)
-        self._given = given
+        self.policy = PolicyAdapter(policy, params, options, self.arms, self.ledger)
+        self._draws = Draws(options.seed)
+        self._options = options
         self.rules = SearchOptions()  # patience and target_score
         self._forget()
 
@@ -167,7 +167,7 @@ class Decider:
         """Return the arm that trains before the policy is asked; None for no such."""
         return self.arms.promised(self.ledger.affordable())
 
-    def given(self, arm: int, n_epochs: int | None) -> Decision:
+    def requested(self, arm: int, n_epochs: int | None) -> Decision:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
         most = self._most(arm)
@@ -188,13 +188,13 @@ class Decider:
         parts = self.policy.explain([arm])[0] if is_opened else {}
         seen = arms.n_applied if arms.deterministic else None
         drawn: Any = None  # what was drawn later than the header was written
-        if arm >= self._given.n_arms and not is_opened:
+        if arm >= self._options.n_arms and not is_opened:
             drawn = dict(self.proposer.candidates[arm])
         return Decision(job, reason, parts, seen, params=drawn)
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
-        wanted = self._given.epochs_per_job or self.policy.slice_length(selected)
+        wanted = self._options.epochs_per_job or self.policy.slice_length(selected)
         missing = self.arms.min_epochs - int(self.arms.epochs[arm])
         return min(max(wanted, missing), self._most(arm))
 
@@ -213,17 +213,17 @@ class Decider:
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
             return Proposal()
         unopened, rng = arms.unopened(), self._draws.of(PROPOSE, arms.n_asked)
-        given = proposer.propose(self.opened(), unopened, rng)
-        if not isinstance(given, Proposal):
-            given = Proposal(arm=given)
+        proposal = proposer.propose(self.opened(), unopened, rng)
+        if not isinstance(proposal, Proposal):
+            proposal = Proposal(arm=proposal)
         msg = f"{type(proposer).__name__} proposed "
-        if not isinstance(given.params, Mapping):
-            msg += f"{shown(given.params)}, which is no dict of parameters"
+        if not isinstance(proposal.params, Mapping):
+            msg += f"{shown(proposal.params)}, which is no dict of parameters"
             raise PolicyError(msg)
-        if given.arm is not None and given.arm not in unopened:
-            msg += f"arm {given.arm!r}, which is not among the unopened arms"
+        if proposal.arm is not None and proposal.arm not in unopened:
+            msg += f"arm {proposal.arm!r}, which is not among the unopened arms"
             raise PolicyError(msg)
-        return given._replace(like=tuple(map(int, given.like)))
+        return proposal._replace(like=tuple(map(int, proposal.like)))
 
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""
@@ -373,13 +373,13 @@ class Decider:
         """Add to the budget; a policy that plans the whole horizon plans anew."""
         self.ledger.extend(budget)
         self._raise_limit()
-        if self._given.max_epochs is None or self.policy.plans_rounds:
+        if self._options.max_epochs is None or self.policy.plans_rounds:
             self._replan()
         self.arms.counted_from = len(self.arms.history)
         self.follow_up()
 
     def _raise_limit(self) -> None:
-        if self._given.max_epochs is None:  # an arm may use the whole budget
+        if self._options.max_epochs is None:  # an arm may use the whole budget
             self.arms.max_epochs = int(self.ledger.total)
 
     # ------------------------------------------------------------------ saved states
@@ -425,7 +425,7 @@ class Decider:
 
     def _identity(self) -> dict[str, Any]:
         """Return as JSON what must be the same to load a saved state."""
-        return self._given.identity() | {
+        return self._options.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,
             "proposer": self.proposer.identity,
@@ -448,18 +448,18 @@ class Decider:
 
 
 def _chosen(
-    name: str, given: SchedulerOptions, proposer: Proposer
+    name: str, options: SchedulerOptions, proposer: Proposer
 ) -> tuple[str, dict[str, Any]]:
     """Return the policy that a name stands for, and its parameters."""
     chosen = choose_policy(
         name,
-        given.budget,
-        given.max_epochs,
-        given.n_arms,
-        parameters=given.policy_params,
-        min_epochs=given.min_epochs,
-        epochs_per_job=given.epochs_per_job,
+        options.budget,
+        options.max_epochs,
+        options.n_arms,
+        parameters=options.policy_params,
+        min_epochs=options.min_epochs,
+        epochs_per_job=options.epochs_per_job,
     )
-    known, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
-    taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in known}
+    allowed, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
+    taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in allowed}
     return chosen.name, taken | chosen.parameters

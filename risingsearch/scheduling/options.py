@@ -89,9 +89,8 @@ class SearchOptions:
     @classmethod
     def among(cls, arguments: Mapping[str, Any], **others: Any) -> Self:
         """Return the options among an interface's arguments and ``others``."""
-        names = {field.name for field in fields(cls)}
-        taken = {name: arguments[name] for name in arguments if name in names}
-        return cls(**taken | others)
+        taken = arguments.keys() & {field.name for field in fields(cls)}
+        return cls(**{name: arguments[name] for name in taken} | others)
 
     def non_defaults(self) -> dict[str, Any]:
         """Return the options that are not at their defaults, to be handed on."""

@@ -45,18 +45,18 @@ def choose_policy(
     epochs_per_job: int | None = None,
 ) -> PolicyChoice:
     """Return the policy that a name stands for, and how many arms are opened."""
-    given = checked_params(parameters)
+    params = checked_params(parameters)
     min_epochs = checked_int("min_epochs", min_epochs, 1)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     name = resolve_policy(policy)
     look = max(min_epochs, epochs_per_job or 1)
     if look > 1 and SHORTEST_LOOK in policy_info(name).parameters:
-        given = {SHORTEST_LOOK: look} | given
-    n_opened = recommended_arms(name, horizon, limit, **given)
-    chosen = PolicyChoice(name, given, n_opened, n_opened)
+        params = {SHORTEST_LOOK: look} | params
+    n_opened = recommended_arms(name, horizon, limit, **params)
+    chosen = PolicyChoice(name, params, n_opened, n_opened)
     if policy != "auto" or (n_arms is not None and n_arms <= chosen.n_opened):
         return chosen
-    everything = given | {"opening_share": 1.0}
+    everything = params | {"opening_share": 1.0}
     return chosen._replace(
         n_candidates=recommended_arms(name, horizon, limit, **everything)
     )
@@ -67,7 +67,7 @@ def registered_name(policy: Any) -> str | None:
     if isinstance(policy, str):
         return resolve_policy(policy)
     factory = getattr(policy, "create", policy)
-    return next((name for name, known in POLICIES.items() if known == factory), None)
+    return next((name for name, create in POLICIES.items() if create == factory), None)
 
 
 def horizon_and_limit(
@@ -87,12 +87,12 @@ def horizon_and_limit(
     return epochs or n_arms * limit, limit
 
 
-def checked_params(given: Any) -> dict[str, Any]:
+def checked_params(params: Any) -> dict[str, Any]:
     """Return a copy of a policy's parameters; raise an error if they are invalid."""
-    if not isinstance(given, Mapping | None):
-        msg = f"policy_params must be a dict of parameters; got {shown(given)}"
+    if not isinstance(params, Mapping | None):
+        msg = f"policy_params must be a dict of parameters; got {shown(params)}"
         raise InvalidParameterError(msg)
-    return dict(given or {})
+    return dict(params or {})
 
 
 def recommended_candidates(

@@ -179,7 +179,7 @@ class Scheduler:
                 "is neither in training nor finished"
             )
             raise InvalidParameterError(msg)
-        decision = self._decider.given(arm, n_epochs)
+        decision = self._decider.requested(arm, n_epochs)
         self._decider.start(decision)
         self._decider.follow_up()
         return decision.job

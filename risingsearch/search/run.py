@@ -192,10 +192,7 @@ def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, 
 def completed(
     arguments: dict[str, Any], run: Run | None, seeds: Seeds
 ) -> tuple[Workers, dict[str, Any]]:
-    """Check, convert and complete the arguments of ``RisingSearch`` in place.
-
-    Returns the workers, and the arguments that the scheduler takes.
-    """
+    """Check and complete the arguments; return the workers, and the scheduler's own."""
     error_score = arguments["error_score"]
     raises_failures = isinstance(error_score, str)
     if raises_failures and error_score != "raise":

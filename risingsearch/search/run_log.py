@@ -97,15 +97,11 @@ class RunLog:
             self.retained.store = directory.checkpoints
             with damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
-            self._note_end_of_process()
+            # jobs of worker processes cannot have killed an earlier process
+            if killers := [job for job, here in self._running.items() if here]:
+                self.died(killers)
+            self.release()
             self.drop_unneeded()
-
-    def _note_end_of_process(self) -> None:
-        """Count the jobs that were in training when an earlier process was killed."""
-        # those of worker processes cannot have killed it
-        if killers := [job for job, here in self._running.items() if here]:
-            self.died(killers)
-        self.release()
 
     def replay(
         self, events: Sequence[Event], n_in_state: int, state: dict[str, Any] | None

@@ -212,14 +212,12 @@ class _JobRun:
                 self._n_calls -= 1
                 self.ended = True
                 break
-            is_last = epoch == last or (not at_once and self._is_cut_short())
+            is_late = self._task.interrupted() or time.time() >= self._task.deadline
+            is_last = epoch == last or (is_late and not at_once)
             self._record(epoch, result, dumped, is_last=is_last)
             self._seconds.append(share or self.clock.lap())
             if is_last:
                 break
-
-    def _is_cut_short(self) -> bool:
-        return self._task.interrupted() or time.time() >= self._task.deadline
 
     @contextmanager
     def limited(self, n_epochs: int) -> Iterator[None]:
