@@ -48,6 +48,7 @@ def pytest_xdist_auto_num_workers():
 HOMES = (
     (
         "risingsearch/integrations/ray/",
+        "tests/benchmarks/adapters/test_ray.py",
         "tests/integrations/ray/",
         "tests/test_coming_from.py",
         "tests/test_examples.py",
@@ -98,17 +99,23 @@ def pytest_sessionstart(session):
     session.config.stash[SESSION] = session
 
 
-def pytest_ignore_collect(collection_path, config):
-    """Leave to another worker what it alone imports."""
-    own = getattr(config, "workerinput", None)
-    if own is None:
-        return None
-    n_workers = own["workercount"]
-    place = collection_path.relative_to(config.rootpath).as_posix()
-    home = home_of(f"{place}/" if collection_path.is_dir() else place, n_workers)
-    if home in (None, number_of(own["workerid"]) % n_workers):
-        return None
-    return True
+class NotOfOthers:
+    """Leaves to another worker what it alone imports, in this folder and outside."""
+
+    @staticmethod
+    def pytest_ignore_collect(collection_path, config):
+        own = config.workerinput
+        n_workers = own["workercount"]
+        place = collection_path.relative_to(config.rootpath).as_posix()
+        home = home_of(f"{place}/" if collection_path.is_dir() else place, n_workers)
+        here = home in (None, number_of(own["workerid"]) % n_workers)
+        return None if here else True
+
+
+def pytest_configure(config):
+    """Register what a conftest's hook would do in its own folder only."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(NotOfOthers)
 
 
 class OneWorkerForAFile(LoadScopeScheduling):

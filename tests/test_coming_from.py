@@ -29,6 +29,10 @@ SCRIPTS = {  # small arguments, and between what the score lies that is printed 
 }
 
 
+SIDES = [  # as they were, they run what others test
+    pytest.param(THERE, id="as it was", marks=pytest.mark.slow),
+    pytest.param(HERE, id="ported"),
+]
 CASES = [  # Ray starts slowly
     pytest.param(name, *case, marks=[pytest.mark.slow] * name.startswith("ray"))
     for name, case in SCRIPTS.items()
@@ -102,7 +106,7 @@ def last_score(printed):
     return float(re.findall(r"[ (]([0-9.e+-]+)\)?$", printed, re.MULTILINE)[-1])
 
 
-@pytest.mark.parametrize("side", [THERE, HERE], ids=["as it was", "ported"])
+@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
 @pytest.mark.filterwarnings("ignore")  # what a script would say on the screen
 def test_a_script_runs(side, name, arguments, low, high, run):
@@ -111,12 +115,6 @@ def test_a_script_runs(side, name, arguments, low, high, run):
         pytest.importorskip("dask_ml", reason=why)
     printed = run(side / name, arguments)
     assert low <= last_score(printed) <= high
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_script_of_a_wandb_sweep_runs_as_it_was(run):
-    pytest.importorskip("wandb", reason="Weights & Biases is not installed")
-    run(THERE / "wandb_train.py", "--epochs=1")
 
 
 def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):

@@ -18,6 +18,7 @@ def comparison():
     return compare(POLICIES, ["ltf"], [200, 1000], 12, 3, compiled=False)
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_runs_are_those_that_simulate_plays(comparison):
     alone = simulate("cure-ucb", "ltf", 1000, 12, 3, policy_params={"sigma": 0.01})
     np.testing.assert_array_equal(comparison.regret[0, 1, 0], alone.regret[:, -1])
