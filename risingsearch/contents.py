@@ -121,10 +121,10 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
 
 
 def _text(value: Any) -> str:
-    known = value.get("$dict", value) if isinstance(value, dict) else {}
+    content = value.get("$dict", value) if isinstance(value, dict) else {}
     for name in (TEXT, OBJECT, SHOWN):
-        if name in known and (name != TEXT or DIGEST in known):
-            return str(known[name])
+        if name in content and (name != TEXT or DIGEST in content):
+            return str(content[name])
     return repr(from_json(value))
 
 

@@ -143,7 +143,7 @@ def finalize(study: Study) -> None:
         A study that was optimized with a ``RisingSampler``.
     """
     trials = study.get_trials(deepcopy=False)
-    known = {
+    shown = {
         (trial.user_attrs[FINAL], len(trial.intermediate_values))
         for trial in trials
         if FINAL in trial.user_attrs
@@ -153,7 +153,7 @@ def finalize(study: Study) -> None:
         own = slices[-1].value if result.state == "complete" else None
         if own == result.best_score or not math.isfinite(result.best_score):
             continue
-        if (arm, result.epochs) not in known:
+        if (arm, result.epochs) not in shown:
             final = create_trial(
                 value=result.best_score,
                 params=result.params,

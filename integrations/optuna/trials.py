@@ -158,8 +158,8 @@ def fix_enqueued(
     """Fix the parameters of a new trial, if some are enqueued that none has."""
     if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:
         return
-    known = [other.system_attrs.get(FIXED) for other in all_trials(study)]
-    due = next((params for params in enqueued if params not in known), None)
+    opened = [other.system_attrs.get(FIXED) for other in all_trials(study)]
+    due = next((params for params in enqueued if params not in opened), None)
     if due is not None:
         study._storage.set_trial_system_attr(trial._trial_id, FIXED, due)
         trial.system_attrs = trial.system_attrs | {FIXED: due}

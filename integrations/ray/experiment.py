@@ -25,7 +25,7 @@ from risingsearch.integrations.ray.journal import (
     ExperimentJournal,
     bring_results_up_to_date,
     bring_up_to_date,
-    check_goes_on,
+    check_continues,
     checkpoint_of,
     last_stamp,
     number_of,
@@ -162,7 +162,7 @@ class Experiment:
             rows = [*self.arms.results.get(trial.trial_id, ())]
             rows += from_json(slice_.results)
             counts = [row.get(self.time_attr) for row in rows]
-            check_goes_on(trial, result, self.time_attr, counts)
+            check_continues(trial, result, self.time_attr, counts)
         self._add(trial, slice_, result)
         if not slice_.is_over:
             return CONTINUE

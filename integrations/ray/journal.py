@@ -319,7 +319,7 @@ def _number(path: str) -> int:
     return int(path.rpartition("_")[2])
 
 
-def check_goes_on(
+def check_continues(
     trial: Trial, result: Mapping[str, Any], time_attr: str, counts: Sequence[Any]
 ) -> None:
     """Check by its own counts that a resumed trial trains the epoch after the last."""

@@ -116,9 +116,9 @@ class _CalledForAll:
 
     def __init__(self, callback: Callable[[Any], Any]) -> None:
         self._callback = callback
-        known = vars(callback) if hasattr(callback, "__dict__") else {}
-        for name in known.keys() & {"order", "before_iteration"}:
-            setattr(self, name, known[name])
+        attributes = vars(callback) if hasattr(callback, "__dict__") else {}
+        for name in attributes.keys() & {"order", "before_iteration"}:
+            setattr(self, name, attributes[name])
 
     def __call__(self, env: Any) -> None:
         facts = {name: getattr(env, name) for name in _ENV}
@@ -147,10 +147,10 @@ def _stopped(callback: Any) -> NoReturn:
 @contextmanager
 def temporarily(estimator: Any, **settings: Any) -> Iterator[None]:
     """Set parameters of an estimator, and afterwards those it had."""
-    known = vars(estimator)
-    if not settings.keys() <= known.keys():  # else no call, in which xgboost may draw
-        known = estimator.get_params() | known
-    before = {name: known[name] for name in settings if name in known}
+    own = vars(estimator)
+    if not settings.keys() <= own.keys():  # else no call, in which xgboost may draw
+        own = estimator.get_params() | own
+    before = {name: own[name] for name in settings if name in own}
     estimator.set_params(**settings)
     try:
         yield

@@ -57,10 +57,10 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
     names = list(dict.fromkeys(part[1] for part in parts if part is not None))
     out = []
     for arm, i in product(result.arms, range(search.n_splits_)):
-        known = best.get(arm.arm, {})
+        scores = best.get(arm.arm, {})
         one: dict[str, Any] = {
             f"{part}_scores": {
-                name: known.get(f"split{i}_{part}_{name}", math.nan) for name in names
+                name: scores.get(f"split{i}_{part}_{name}", math.nan) for name in names
             }
             for part in ("test", "train")
         }

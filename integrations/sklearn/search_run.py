@@ -144,7 +144,7 @@ def _with_range(folds: Folds, policy: Any, params: Any) -> Any:
     """Return the policy's parameters, with the range of the scores if it is known."""
     if not isinstance(params, Mapping | None) or RANGE in (params or {}):
         return params  # is checked with all others
-    known = range_of(folds.scorer, folds.metric, folds.estimator)
-    if known is None or not takes_range(policy):
+    score_range = range_of(folds.scorer, folds.metric, folds.estimator)
+    if score_range is None or not takes_range(policy):
         return params
-    return {RANGE: known, **(params or {})}
+    return {RANGE: score_range, **(params or {})}

@@ -47,19 +47,19 @@ def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
     """Return the marks of all objects that have no state, by name."""
     # What objects with a state hold is theirs, but for the generators of a module and
     # of a loader's data set.
-    known: set[int] = set()
+    covered: set[int] = set()
     stateless: dict[str, list[Any]] = {}
     for name, held in objects.items():
         for one in _in_containers(held):
-            known.add(id(one))
-            if left_out := list(_generators_left_out(one, known)):
+            covered.add(id(one))
+            if left_out := list(_generators_left_out(one, covered)):
                 stateless.setdefault(name, []).extend(left_out)
             if isinstance(one, nn.Module):
-                known.update(map(id, (*one.modules(), *one.parameters())))
-                known.update(map(id, one.buffers()))
+                covered.update(map(id, (*one.modules(), *one.parameters())))
+                covered.update(map(id, one.buffers()))
             elif not (has_state(one) or is_value(one) or isinstance(one, nn.Parameter)):
                 stateless.setdefault(name, []).append(one)
-                known.discard(id(one))
+                covered.discard(id(one))
     for name, held in stateless.items():
         for one in chain(held, *(_attributes(one) for one in held)):
             if hasattr(type(one), "__next__") and not isinstance(one, IOBase):
@@ -69,7 +69,7 @@ def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
                     "loader and begin the iterator in train_epoch, or use Batches"
                 )
                 raise SetupError(msg)
-    return {name: list(_marks(held, known)) for name, held in stateless.items()}
+    return {name: list(_marks(held, covered)) for name, held in stateless.items()}
 
 
 def check_unchanged(before: Mapping[str, Marks], after: Mapping[str, Marks]) -> None:
@@ -103,7 +103,7 @@ def _in_containers(held: Any) -> Iterator[Any]:
         yield from _in_containers(item)
 
 
-def _generators_left_out(held: Any, known: set[int]) -> Iterator[Any]:
+def _generators_left_out(held: Any, covered: set[int]) -> Iterator[Any]:
     """Yield the generators in a module or a data set: no state contains them."""
     if not isinstance(held, (nn.Module, DataLoader, Dataset, Batches)):
         return
@@ -117,7 +117,7 @@ def _generators_left_out(held: Any, known: set[int]) -> Iterator[Any]:
         if isinstance(one, GENERATORS):
             yield one
         elif isinstance(one, DataLoader):
-            known.update(map(id, generators_of(one)))
+            covered.update(map(id, generators_of(one)))
             waiting += [one.dataset, one.collate_fn]
         elif isinstance(one, (dict, *_CONTAINERS)):
             rows = one.values() if isinstance(one, dict) else one
@@ -138,8 +138,8 @@ def _saves_more(module: nn.Module) -> bool:
     )
 
 
-def _marks(held: list[Any], known: set[int]) -> Iterator[Any]:
-    seen, waiting = set(known), list(held)
+def _marks(held: list[Any], covered: set[int]) -> Iterator[Any]:
+    seen, waiting = set(covered), list(held)
     while waiting:
         one = waiting.pop()
         if isinstance(one, _PLAIN):

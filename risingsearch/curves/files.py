@@ -127,14 +127,14 @@ def _npy(path: Path) -> LoadedCurves:
 def _npz(path: Path) -> LoadedCurves:
     with np.load(path, allow_pickle=False) as arrays:
         flat = [name for name in arrays.files if arrays[name].ndim == 2]
-        known = [name for name in ARRAYS if name in arrays.files]
-        if not known and len(flat) != 1:
+        found = [name for name in ARRAYS if name in arrays.files]
+        if not found and len(flat) != 1:
             msg = (
                 f"an npz file needs an array named {' or '.join(ARRAYS)}, or a single "
                 f"one of two dimensions; it has {', '.join(arrays.files) or 'none'}"
             )
             raise InvalidParameterError(msg)
-        name = (known or flat)[0]
+        name = (found or flat)[0]
         means = _two_dimensional(name, arrays[name])
         n_arms, n_epochs = means.shape
         if "length" in arrays.files:
@@ -251,8 +251,8 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
     wide = frame.pivot(index=arm, columns=epoch, values=score)
     loaded = _loaded(wide.reindex(arms), LONG)
     directions = {*frame.get("direction", ())}
-    known = directions & {"maximize", "minimize"} if len(directions) == 1 else ()
-    return loaded._replace(direction=next(iter(known), None))
+    found = directions & {"maximize", "minimize"} if len(directions) == 1 else ()
+    return loaded._replace(direction=next(iter(found), None))
 
 
 def _loaded(frame: pd.DataFrame, form: str) -> LoadedCurves:
@@ -286,11 +286,11 @@ def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
 
 
 def _check(curves: LoadedCurves) -> None:
-    known = ~np.isnan(curves.means)
-    if not known.size or np.any(np.isinf(curves.means)):
+    recorded = ~np.isnan(curves.means)
+    if not recorded.size or np.any(np.isinf(curves.means)):
         msg = "scores must be finite, and there must be at least one"
         raise InvalidParameterError(msg)
-    for name, own in zip(curves.names, known, strict=True):
+    for name, own in zip(curves.names, recorded, strict=True):
         n_epochs = int(own.sum())
         if not own[:n_epochs].all():
             gap = int(np.argmin(own)) + 1

@@ -64,10 +64,10 @@ class CurveTable(NamedTuple):
             If the table is empty, an arm has no mean, or NaN stands within a curve.
         """
         table = checked_array("means", means, ndmin=2)
-        known = ~np.isnan(table)
-        pulls = known.sum(axis=1)
+        present = ~np.isnan(table)
+        pulls = present.sum(axis=1)
         within = np.arange(table.shape[1]) < pulls[:, None]
-        if table.ndim != 2 or table.size == 0 or not np.all(known == within):
+        if table.ndim != 2 or table.size == 0 or not np.all(present == within):
             msg = (
                 "means must be a table of one row per arm, with NaN only after an "
                 f"arm's last pull; got shape {table.shape}"

@@ -124,11 +124,11 @@ def _rates_over_time(
     rates = []
     for item in range(n):
         own, shown = click_rates(log, item, times, before, after)
-        known = np.flatnonzero(shown)
-        if len(known) == 0:
+        observed = np.flatnonzero(shown)
+        if len(observed) == 0:
             continue
         latest = np.maximum.accumulate(np.where(shown > 0, np.arange(len(times)), 0))
-        own[0] = own[known[0]]
+        own[0] = own[observed[0]]
         rates.append(own[latest])
     return np.array(rates)
 

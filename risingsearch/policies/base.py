@@ -283,8 +283,8 @@ def state_dict(policy: Policy) -> dict[str, Any]:
 
 def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     """Put saved arrays back in place, if they are of a policy of this kind and size."""
-    known = arrays(policy)
-    shapes = {name: list(array.shape) for name, array in known.items()}
+    own = arrays(policy)
+    shapes = {name: list(array.shape) for name, array in own.items()}
     saved = {name: array["shape"] for name, array in state.items()}
     if saved != shapes:
         msg = (
@@ -293,7 +293,7 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             "kind and size"
         )
         raise RunDirError(msg)
-    for name, array in known.items():
+    for name, array in own.items():
         values = [
             float(value) if isinstance(value, str) else value
             for value in state[name]["values"]

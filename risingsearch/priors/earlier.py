@@ -239,8 +239,8 @@ class Source:
         """
         name = self.name or own_name
         found = list(runs)
-        known = [(one, params) for one in found if (params := _known(one.params))]
-        if not known:
+        usable = [(one, params) for one in found if (params := _known(one.params))]
+        if not usable:
             tried = found[-1].params if found else {}
             msg = (
                 f"{name}: of its {len(found)} runs, none has both a score, or a "
@@ -250,8 +250,8 @@ class Source:
             raise InvalidParameterError(msg)
         return EarlierSearch(
             name,
-            [params for _, params in known],
-            [_curve(one.scores, sign_of(direction)) for one, _ in known],
+            [params for _, params in usable],
+            [_curve(one.scores, sign_of(direction)) for one, _ in usable],
             max_epochs,
             direction,
             metric,
@@ -260,9 +260,9 @@ class Source:
 
 def checked_score(score: str, names: Iterable[str], where: str) -> str:
     """Return the name of a score, which has to be one of these."""
-    known = list(names)
-    if score not in known:
-        listed = ", ".join(map(repr, known[:_SHOWN_NAMES]))
+    columns = list(names)
+    if score not in columns:
+        listed = ", ".join(map(repr, columns[:_SHOWN_NAMES]))
         msg = f"{where}: score must be one of {listed}; got {score!r}"
         raise InvalidParameterError(msg)
     return score

@@ -123,23 +123,23 @@ def placed(
 
 def _places(values: Sequence[Any], among: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the place of every number, and the middle for other values."""
-    known = np.array([is_number(value) for value in values], dtype=bool)
-    numbers = [float(value) for value in compress(values, known)]
+    numeric = np.array([is_number(value) for value in values], dtype=bool)
+    numbers = [float(value) for value in compress(values, numeric)]
     column = np.full(len(values), 0.5)
-    column[known] = placed(np.array(numbers), among)
+    column[numeric] = placed(np.array(numbers), among)
     return column
 
 
 def _parameter(name: str, candidates: Params, everybody: Params) -> Parameter:
     own = [params[name] for params in candidates if name in params]
     may_be_absent = len(own) < len(candidates)
-    known = [params[name] for params in everybody if name in params]
+    present = [params[name] for params in everybody if name in params]
     numbers = np.unique([float(value) for value in own if is_number(value)])
-    if len(numbers) > 1 or all(is_number(value) for value in known):
+    if len(numbers) > 1 or all(is_number(value) for value in present):
         others = [category(value) for value in own if not is_number(value)]
         kinds = () if 2 * len(set(others)) > len(own) else tuple(dict.fromkeys(others))
         return Parameter(name, numbers, kinds, may_be_absent)
-    kinds = tuple(dict.fromkeys(category(value) for value in known))
+    kinds = tuple(dict.fromkeys(category(value) for value in present))
     if 2 * len({category(value) for value in own}) > len(own):
         kinds = ()  # next to nothing is said twice
     return Parameter(name, None, kinds, may_be_absent)

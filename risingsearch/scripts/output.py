@@ -179,8 +179,8 @@ class _Output:
 def _ending(returncode: int) -> str:
     if returncode >= 0:
         return f"exit code {returncode}"
-    known = {number.value: number.name for number in signal.Signals}
-    return known.get(-returncode, f"signal {-returncode}")
+    names = {number.value: number.name for number in signal.Signals}
+    return names.get(-returncode, f"signal {-returncode}")
 
 
 class Pace:

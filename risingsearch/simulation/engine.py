@@ -221,7 +221,7 @@ def loop_for(
     except (MissingDependencyError, PolicyError) as error:
         if compiled:
             raise
-        _say_once(str(error))
+        _warn_once(str(error))
         return play
 
 
@@ -247,7 +247,7 @@ def _ready(policy: Any, environment: Any) -> Callable[..., None]:
 
 
 @cache
-def _say_once(reason: str) -> None:
+def _warn_once(reason: str) -> None:
     msg = f"simulating without compiling, some 200 times slower: {reason}"
     warnings.warn(msg, RuntimeWarning, stacklevel=2)
 

@@ -309,8 +309,8 @@ def _check_kernel_source(subject: _Subject) -> None:
 def _global_value(function: FunctionType, node: ast.AST | None) -> Any:
     """Return the global value of a name, plain or dotted, in a function; else None."""
     if isinstance(node, ast.Name):
-        known = function.__globals__
-        return known.get(node.id, getattr(builtins, node.id, None))
+        names = function.__globals__
+        return names.get(node.id, getattr(builtins, node.id, None))
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return getattr(_global_value(function, node.value), node.attr, None)
     return None
