@@ -146,7 +146,7 @@ def is_claimed(
     """Return whether the arms in flight could use up the rest of the horizon."""
     # Training another would take from them, and they were the better choices.
     claimed = 0
-    for i in range(len(pulls)):
+    for i in range(0 if available.all() else len(pulls)):
         if not available[i]:
             claimed += pulls_left[i]
     if claimed == 0:

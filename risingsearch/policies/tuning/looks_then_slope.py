@@ -197,11 +197,12 @@ def has_spare(policy: LooksThenSlope, arm: int) -> bool:
 
 def arm_to_look_at(policy: LooksThenSlope, t: int) -> int:
     """Return an arm below its goal, a new one if a look is due, or ``WAIT``."""
-    new = WAIT
-    for i in range(len(policy.goal)):
-        if policy.available[i] and policy.pulls[i] < policy.goal[i]:
-            return i
-        if new == WAIT and policy.available[i] and policy.goal[i] == 0:
+    new, available, pulls, goal = WAIT, policy.available, policy.pulls, policy.goal
+    for i in range(len(goal)):
+        if pulls[i] < goal[i]:
+            if available[i]:
+                return i
+        elif new == WAIT and goal[i] == 0 and available[i]:
             new = i
     due = first_looks(policy, new)
     due += max(0.0, policy.later_share * (t - 1.0 - due) - policy.later_look)
@@ -234,12 +235,14 @@ def climbs(policy: LooksThenSlope, rung: int) -> bool:
 
 def highest_end(policy: LooksThenSlope, t: int, least: int, below: int) -> int:
     """Return the arm with so many pulls that ends highest, or ``WAIT``."""
-    arm, best = WAIT, -math.inf
-    for i in range(len(policy.goal)):
-        n = policy.pulls[i]
-        most = policy.average[i] + policy.slope[i] * n  # it ends no higher
-        if most >= best and least <= n < below and policy.available[i]:
-            arm, best = leader(arm, best, i, end_of(policy, i, t), policy.pulls)
+    arm, best, pulls, available = WAIT, -math.inf, policy.pulls, policy.available
+    average, slope = policy.average, policy.slope
+    for i in range(len(pulls)):
+        n = pulls[i]
+        if least <= n < below and available[i]:
+            most = average[i] + slope[i] * n  # it ends no higher
+            if most >= best:
+                arm, best = leader(arm, best, i, end_of(policy, i, t), pulls)
     return arm
 
 
