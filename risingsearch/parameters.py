@@ -142,6 +142,8 @@ class Interval(Kind):
 
     def snapped(self, places: Places) -> Places:
         """Return the places of the numbers at these places."""
+        if self.low == self.high:
+            return np.full_like(places, 0.5)
         if n_steps := self._n_steps:
             return (np.minimum(np.floor(places * n_steps), n_steps - 1) + 0.5) / n_steps
         if not self.whole:

@@ -143,7 +143,6 @@ class Space:
         return next(self._allowed(rng, 1))
 
     def _allowed(self, rng: np.random.Generator, at_once: int) -> Iterator[Params]:
-        """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
             for params in self._at(rng.random((at_once, len(self.coordinates)))):
@@ -202,7 +201,6 @@ class Space:
         return params
 
     def _at(self, rows: Places) -> list[Params]:
-        """Return the configurations at some points."""
         found: list[Params] = [{} for _ in rows]
         for one, places in zip(self.coordinates, rows.T, strict=True):
             for values, value in zip(found, one.kind.values_at(places), strict=True):

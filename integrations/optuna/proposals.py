@@ -29,6 +29,7 @@ class ModelSampler(RandomSampler):
         super().__init__(seed)
         self._seed: Any = np.random.SeedSequence(seed).entropy
         self._model: OpenSpaceProposer | None = None
+        self._candidates: Any = {}  # by arm
 
     def sample_independent(
         self,
@@ -48,10 +49,9 @@ class ModelSampler(RandomSampler):
         """Return a configuration for the arm that a trial opens, None for a draw."""
         space = inferred(opened)
         if self._model is None or self._model.space.description != space.description:
-            self._model = OpenSpaceProposer(space, [])
-        candidates: Any = {arm: trial.params for arm, trial in opened.trials.items()}
-        self._model.candidates = candidates
-        waiting = [arm for arm in opened.known.without_score if candidates[arm]]
+            self._model = OpenSpaceProposer(space, self._candidates)
+        self._candidates |= {arm: one.params for arm, one in opened.trials.items()}
+        waiting = [arm for arm in opened.known.without_score if self._candidates[arm]]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         return self._model.propose(known, known.arms[:0], self._draws(number))
 

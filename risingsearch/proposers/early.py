@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.proposers.gaussian_process import OPTIMISM, normal_scores, squared
 from risingsearch.proposers.learning_rate import LearningRate
+from risingsearch.proposers.open_space import ArmPoints
 from risingsearch.space import Space
 
 MOST_SEEN, MOST_LIKE = 150, 3
@@ -108,7 +109,7 @@ class EarlyProposer(Proposer):
     ) -> None:
         self.own = own
         self.candidates, self._space, self._rate = candidates, space, rate
-        self._points: dict[int, NDArray[np.float64]] = {}  # by arm
+        self._points = ArmPoints(space, candidates)
 
     @property
     def identity(self) -> Any:
@@ -129,23 +130,14 @@ class EarlyProposer(Proposer):
             return super().propose(opened, unopened, rng)
         rows = rng.permutation(len(opened.arms))[:MOST_SEEN]
         arms = np.concatenate([opened.arms[rows], opened.without_score])
-        known = EarlyModel.of(self._described(arms), opened.ends[rows])
+        seen = Described.of(self._points.features(arms), self._rate)
+        known = EarlyModel.of(seen, opened.ends[rows])
         points = rng.random((DRAWN, len(self._space.names)))
         new = Described.of(self._space.features(points), self._rate)
         alike = known.seen.between(new)
         best = np.argsort(-known.promise(new, alike), kind="stable")
-        for k in best.tolist():
-            params = self._space.from_unit(points[k])
-            if self._space.permits(params):
-                nearest = np.argsort(-alike[:, k], kind="stable")[:MOST_LIKE]
-                return Proposal(params, tuple(arms[nearest].tolist()))
+        for found, proposal in self._points.untried(points[best], opened, unopened):
+            near = seen.between(Described.of(found, self._rate))[:, 0]
+            nearest = np.argsort(-near, kind="stable")[:MOST_LIKE]
+            return proposal._replace(like=tuple(arms[nearest].tolist()))
         return None
-
-    def _described(self, arms: NDArray[np.int64]) -> Described:
-        """Return the rows of arms."""
-        for arm in arms.tolist():
-            if arm not in self._points:
-                self._points[arm] = self._space.to_unit(self.candidates[arm])
-        points = [self._points[arm] for arm in arms.tolist()]
-        rows = np.reshape(points, (-1, len(self._space.names)))
-        return Described.of(self._space.features(rows), self._rate)

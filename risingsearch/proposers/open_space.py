@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,46 @@ FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
 DRAWN = 100  # configurations of a list
 MOST_ALIKE = 3
 FEWEST_TRAININGS = 5  # that the budget pays
+SAME = 1e-9  # difference of features within which configurations are the same
+
+
+class ArmPoints:
+    """The configurations of the arms, as points of a space."""
+
+    def __init__(self, space: Space, candidates: Sequence[Mapping[str, Any]]) -> None:
+        self.space, self.candidates = space, candidates
+        self._known: dict[int, tuple[Mapping[str, Any], Floats]] = {}
+
+    def of(self, arms: NDArray[np.int64]) -> Floats:
+        """Return the points of these arms' configurations."""
+        points = np.empty((len(arms), len(self.space.coordinates)))
+        for k, arm in enumerate(arms.tolist()):
+            params = self.candidates[arm]
+            known = self._known.get(arm)
+            if known is None or known[0] is not params:
+                known = self._known[arm] = params, self.space.to_unit(params)
+            points[k] = known[1]
+        return points
+
+    def features(self, arms: NDArray[np.int64]) -> Floats:
+        """Return the features of these arms' configurations."""
+        return self.space.features(self.of(arms))
+
+    def untried(
+        self, points: Floats, opened: Opened, unopened: NDArray[np.int64]
+    ) -> Iterator[tuple[Floats, Proposal]]:
+        """Yield the features and proposals of allowed points that no arm has tried.
+
+        A proposal names the unopened arm with the same configuration, if any.
+        """
+        begun = self.features(np.concatenate([opened.arms, opened.without_score]))
+        arms = np.concatenate([np.full(len(begun), -1), unopened])
+        taken = np.concatenate([begun, self.features(unopened)])
+        for point, found in zip(points, self.space.features(points), strict=True):
+            same = arms[(np.abs(taken - found) < SAME).all(axis=1)].tolist()
+            params = {} if -1 in same else self.space.from_unit(point)
+            if params and self.space.permits(params):
+                yield found[None], Proposal(params, arm=same[0] if same else None)
 
 
 class OpenSpaceProposer(Proposer):
@@ -56,7 +96,7 @@ class OpenSpaceProposer(Proposer):
         self.candidates: list[dict[str, Any]] = candidates
         self._is_short = n_trainings < FEWEST_TRAININGS
         self._draw = draw
-        self._units: dict[int, tuple[Mapping[str, Any], Floats]] = {}
+        self._points = ArmPoints(space, candidates)
 
     def policy_params(self) -> dict[str, float]:
         """Return how the default policy shares a budget in an open space."""
@@ -79,37 +119,21 @@ class OpenSpaceProposer(Proposer):
         """Return a promising configuration; None with too few arms opened."""
         if len(opened.arms) < FEWEST:
             return None
-        features = self.space.features(self._places(opened.arms))
-        waiting = self.space.features(self._places(opened.without_score))
+        features = self._points.features(opened.arms)
+        waiting = self._points.features(opened.without_score)
         known = modelled(opened, features, waiting, len(self.space.coordinates), rng)
-        promising, points = self._promising(known, opened, rng)
-        taken = np.concatenate([features, waiting])
-        for k in promising:
-            params, place = self.space.from_unit(points[k]), points[k : k + 1]
-            found = self.space.features(place)
-            is_known = (np.abs(taken - found) < SAME).all(axis=1).any()
-            if not is_known and self.space.permits(params):
-                alike = known.process.between(at_end(features), at_end(found))[:, 0]
-                nearest = np.argsort(-alike, kind="stable")[:MOST_ALIKE]
-                return Proposal(params, tuple(opened.arms[nearest].tolist()))
+        points = self._promising(known, opened, rng)
+        for found, proposal in self._points.untried(points, opened, unopened):
+            alike = known.process.between(at_end(features), at_end(found))[:, 0]
+            nearest = np.argsort(-alike, kind="stable")[:MOST_ALIKE]
+            return proposal._replace(like=tuple(opened.arms[nearest].tolist()))
         return None
-
-    def _places(self, arms: NDArray[np.int64]) -> Floats:
-        """Return the points of these arms' configurations."""
-        places = np.empty((len(arms), len(self.space.coordinates)))
-        for k, arm in enumerate(arms.tolist()):
-            params = self.candidates[arm]
-            known = self._units.get(arm)
-            if known is None or known[0] is not params:
-                known = self._units[arm] = params, self.space.to_unit(params)
-            places[k] = known[1]
-        return places
 
     def _promising(
         self, model: Known, opened: Opened, rng: np.random.Generator
-    ) -> tuple[NDArray[np.intp], Floats]:
-        """Return points, and their numbers from the most promising on."""
-        known = self._places(opened.arms)
+    ) -> Floats:
+        """Return points, from the most promising on."""
+        known = self._points.of(opened.arms)
         expected = model.predict(at_end(self.space.features(known)))[0]
         best = known[np.argsort(-expected, kind="stable")[:CLIMBERS]]
         near = best[rng.integers(0, len(best), NEAR)]
@@ -123,7 +147,7 @@ class OpenSpaceProposer(Proposer):
             points = np.concatenate([points, around])
             found = model.promise(self.space.features(around))
             promise = np.concatenate([promise, found])
-        return np.argsort(-promise, kind="stable"), points
+        return points[np.argsort(-promise, kind="stable")]
 
 
 class ListProposer(Proposer):
@@ -146,9 +170,6 @@ class ListProposer(Proposer):
         model = modelled(opened, features, waiting, features.shape[1], rng)
         drawn = rng.choice(unopened, min(DRAWN, len(unopened)), replace=False)
         return int(drawn[np.argmax(model.promise(self.features[drawn]))])
-
-
-SAME = 1e-9  # difference of features within which configurations are the same
 
 
 def modelled(

@@ -140,7 +140,6 @@ class RunLog:
         return job
 
     def _fill(self, arms: Iterable[int]) -> None:
-        """Give these arms the configurations that were proposed for them, if any."""
         proposals = self.scheduler.proposals
         for arm in arms:
             if arm in proposals:
@@ -194,7 +193,6 @@ class RunLog:
             self._running.pop(job, None)
 
     def _write(self, event: Event) -> None:
-        """Append an event to the journal, if there is one."""
         if self.directory is None:
             return
         self.directory.check_held()
@@ -240,7 +238,6 @@ class RunLog:
             )
 
     def _note(self, job: Job, outcome: Outcome) -> None:
-        """Note the facts of a recorded outcome that the scheduler does not have."""
         self._stopped = None
         self._running.pop(job.id, None)
         self.deaths.pop(job.id, None)
@@ -290,7 +287,6 @@ class RunLog:
         self._change({"event": "resized", "n_jobs": checked_int("n_jobs", n_jobs, 1)})
 
     def _change(self, event: Event) -> None:
-        """Apply an event to the scheduler, and write it."""
         with self.held(), sigint_deferred():
             if self.directory is None:
                 apply(self.scheduler, event)
@@ -465,7 +461,6 @@ def outcome_of(event: Event) -> Outcome:
 
 
 def _numeric(reports: Iterable[Report]) -> list[str]:
-    """Return the names under which numbers were reported besides the score."""
     metrics_of_all = (metrics for report in reports for metrics in report.metrics)
     found = (name for one in metrics_of_all for name in one if is_number(one[name]))
     return list(dict.fromkeys(found))

@@ -15,7 +15,7 @@ from risingsearch.proposers.open_space import FEWEST, ListProposer, OpenSpacePro
 from risingsearch.space import Coordinate, Space
 
 SPACE = Space.of({"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)})
-UNOPENED = np.array([999])
+UNOPENED = np.empty(0, dtype=int)
 
 
 def value(params, epoch, limit=9):

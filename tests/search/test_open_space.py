@@ -9,6 +9,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError
 from risingsearch.parameters import Interval
 from risingsearch.search.search import RisingSearch
+from risingsearch.search.trainable import Functions
 
 SPACE = {"top": Interval(0.3, 0.9), "speed": [1, 2, 3], "arm": Interval(0.0, 1.0)}
 
@@ -135,6 +136,19 @@ def test_a_number_of_candidates_is_the_most_that_are_tried():
     result = the_search(None, n_candidates=16).run()
     assert opened(result) == list(range(16))
     assert sum(bool(arm.like) for arm in result.arms) == 4
+
+
+def test_no_configuration_is_tried_twice():
+    trainable = Functions(lambda params, seed: params, lambda state: state["top"])
+    whole, few = Interval(1, 20, whole=True), Interval(1, 5, whole=True)
+    same, steps = Interval(2.0, 2.0), Interval(0.5, 10.0, step=0.5)
+    options = {"budget": 50, "max_epochs": 5, "seed": 0, "n_candidates": 30}
+    for other in ({"same": same}, {"top": whole, "of": few}, {"top": steps, "lr": few}):
+        result = RisingSearch(
+            trainable, {"top": SPACE["top"], **other}, **options
+        ).run()
+        tried = {repr(result.candidates[arm]) for arm in opened(result)}
+        assert len(tried) == len(opened(result)) > 15
 
 
 def test_functions_are_values_of_a_space_in_a_directory(tmp_path):
