@@ -25,7 +25,7 @@ from risingsearch.scheduling.policy_choice import (
     horizon_and_limit,
     recommended_candidates,
 )
-from risingsearch.search.seeds import Seeds
+from risingsearch.search.trainable import Seeds
 from risingsearch.space import PART, Configurations, Space
 
 

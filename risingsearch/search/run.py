@@ -28,7 +28,7 @@ from risingsearch.search.arguments import (
     slots_in,
     with_enqueued,
 )
-from risingsearch.search.seeds import Seeds
+from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Space

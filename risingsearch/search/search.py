@@ -24,8 +24,7 @@ from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
 from risingsearch.search.run_log import RunLog
-from risingsearch.search.seeds import Seeds
-from risingsearch.search.trainable import Functions, Trainable, checked_trainable
+from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space

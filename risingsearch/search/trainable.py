@@ -1,4 +1,4 @@
-"""Trainables: what trains, and how its states become bytes."""
+"""Trainables: what trains, with which seeds, and how its states become bytes."""
 
 import os
 import pickle
@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from risingsearch.checks import checked_float
 from risingsearch.errors import NotTrainableError
+from risingsearch.space import Configurations, Space
 
 
 class Trainable(Protocol):
@@ -129,3 +132,33 @@ def restore(trainable: Any, checkpoint: bytes) -> Any:
 def has_method(trainable: Any, name: str) -> bool:
     """Return whether a trainable has an optional method."""
     return callable(getattr(trainable, name, None))
+
+
+class Seeds:
+    """All seeds of a search, derived from one entropy."""
+
+    def __init__(self, entropy: int | None) -> None:
+        root = np.random.SeedSequence(entropy)
+        self.entropy = root.entropy
+        self._order, policy, self._arms, self._candidates = root.spawn(4)
+        self.of_policy = int(policy.generate_state(1)[0])
+
+    def order(self, n_arms: int) -> np.ndarray[Any, Any]:
+        """Return the order in which arms are opened."""
+        return np.random.default_rng(self._order).permutation(n_arms)
+
+    def of_candidates(self) -> np.random.Generator:
+        """Return the generator that configurations are drawn with."""
+        return np.random.default_rng(self._candidates)
+
+    def more_configurations(self, space: Space, n: int) -> Configurations:
+        """Return as many configurations again where ``n`` have been drawn."""
+        return space.draw(n, np.random.default_rng(_child(self._candidates, n)))
+
+    def of_arm(self, arm: int) -> int:
+        """Return the seed of an arm, whenever it is opened."""
+        return int(_child(self._arms, arm).generate_state(1)[0])
+
+
+def _child(seeds: np.random.SeedSequence, n: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, n))
