@@ -96,5 +96,5 @@ def _record(one: DemoRun) -> dict[str, Any]:
         "test score": one.test_score,
         "audited epochs": one.epochs,
         "configurations": one.tried,
-        "seconds": one.seconds,
+        "CPU seconds": one.seconds,
     }

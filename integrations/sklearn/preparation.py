@@ -34,10 +34,7 @@ from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
 from risingsearch.parameters import is_number
-from risingsearch.proposers.learning_rate import (
-    LearningRate,
-    checked_learning_rate,
-)
+from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued

@@ -115,6 +115,7 @@ def test_table_picture_and_report(found, monkeypatch, tmp_path, capsys):
         "test": "0.700 (0.600 to 0.800)",
         "epochs": 20,
         "tried": 11,
+        "CPU s": "1.0",
     }
     assert other["score"] == "0.750 (0.750 to 0.750)"
 
