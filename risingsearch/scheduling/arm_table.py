@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,13 @@ class Decision(NamedTuple):
         taken["parts"] = from_json(values["parts"])
         taken["params"] = from_json(values.get("params"))
         taken["like"] = tuple(values.get("like", ()))
+        arms = (*taken["like"], taken.get("instead_of", 0), taken.get("seen") or 0)
+        known = all(isinstance(arm, Integral) and arm >= 0 for arm in arms)
+        known &= isinstance(taken["params"], Mapping | None)
+        known &= all(map(is_number, taken["parts"].values()))
+        if not known or not isinstance(taken["reason"], str):
+            msg = f"the start of {taken['job']} is none"
+            raise ValueError(msg)
         return cls(**taken)
 
 
@@ -223,10 +231,9 @@ class ArmTable:
         self.charged[arm] += 1
         self.epochs[arm] += trained
         epoch = job.from_epoch + k + 1
-        self.history.append(
-            {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
-            | facts
-        )
+        row = {"arm": arm, "epoch": epoch, "score": score, "round": round_}
+        row["job"] = job.id
+        self.history.append(row | facts | row)  # no part of an index stands for these
         self._compare(arm, epoch, score, len(self.history))
         return self._reward(score)
 

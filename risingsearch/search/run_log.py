@@ -357,7 +357,6 @@ class RunLog:
         )
 
     def _as_it_is(self, arm: Arm) -> Arm:
-        """Return an arm that does not train if its job was abandoned."""
         if not self._is_abandoned or arm.status != "running":
             return arm
         why = "interrupted: it trains on when the search continues"

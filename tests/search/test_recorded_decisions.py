@@ -6,10 +6,11 @@ import pytest
 from kept_search import facts
 
 from risingsearch.cli.main import main
+from risingsearch.errors import RunDirError
 from risingsearch.policies.tuning import looks_then_slope
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
-from risingsearch.storage.journal import read
+from risingsearch.storage.journal import Journal, create, read
 
 CANDIDATES = [{"top": 0.5 + i / 60, "slow": 1 + (i * 7) % 13} for i in range(30)]
 
@@ -138,3 +139,25 @@ def test_a_decision_is_on_disk_before_its_job_runs(folder):
     assert {event["event"] for event in seen} == {"started"}
     assert [event["reason"] for event in seen] == result.history["reason"]
     assert [event["job"][0] for event in seen] == result.history["arm"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"like": like} for like in ("ab", 3, [[1]], [-1], [1.5])),
+        *({"instead_of": arm} for arm in (-1, "x", 1.0)),
+        *({"params": params} for params in ([1], 3, "ab")),
+        *({"parts": parts} for parts in ({"arm": "x"}, [1], None)),
+        *({"reason": reason} for reason in (7, ["x"], None)),
+        *({"seen": seen} for seen in ("x", -1)),
+    ],
+)
+def test_a_forged_start_is_refused_however_it_is_looked_at(folder, change):
+    interrupted(folder, with_state=False, epochs=5)
+    journal = folder / "journal.jsonl"
+    header, events, _ = read(journal)
+    create(journal, header)
+    Journal(journal, read(journal)).append(events[0] | change)
+    for look in (RisingSearch.saved_result, lambda at: a_search(at, Counting())):
+        with pytest.raises(RunDirError, match="no release has written"):
+            look(folder)
