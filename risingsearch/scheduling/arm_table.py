@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +54,7 @@ class Decision(NamedTuple):
         taken["params"] = from_json(values.get("params"))
         taken["like"] = tuple(values.get("like", ()))
         arms = (*taken["like"], taken.get("instead_of", 0), taken.get("seen") or 0)
-        known = all(isinstance(arm, Integral) and arm >= 0 for arm in arms)
+        known = all(isinstance(arm, int | np.integer) and arm >= 0 for arm in arms)
         known &= isinstance(taken["params"], Mapping | None)
         known &= all(map(is_number, taken["parts"].values()))
         if not known or not isinstance(taken["reason"], str):
