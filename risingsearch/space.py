@@ -143,6 +143,7 @@ class Space:
         return next(self._allowed(rng, 1))
 
     def _allowed(self, rng: np.random.Generator, at_once: int) -> Iterator[Params]:
+        """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
             for params in self._at(rng.random((at_once, len(self.coordinates)))):

@@ -85,6 +85,7 @@ class Decider:
         self._forget()
 
     def _forget(self) -> None:
+        """Forget the next decision, since something has changed."""
         self._is_selected = False
         self.waits = False  # the policy wants another result first
         self._selected: int | None = None  # by the policy
@@ -191,6 +192,7 @@ class Decider:
         return Decision(job, reason, parts, seen, params=drawn)
 
     def _wanted(self, arm: int, selected: int) -> int:
+        """Return how many epochs an arm gets that is trained for the selected one."""
         wanted = self._options.epochs_per_job or self.policy.slice_length(selected)
         missing = self.arms.min_epochs - int(self.arms.epochs[arm])
         return min(max(wanted, missing), self._most(arm))
@@ -202,6 +204,7 @@ class Decider:
     # --------------------------------------------------------------------- proposals
 
     def _proposed(self, arm: int) -> Proposal:
+        """Return the proposal for an arm, an empty one if none is due."""
         arms, proposer = self.arms, self.proposer
         n_begun = int(np.count_nonzero((arms.charged > 0) | arms.busy))
         is_new = not arms.charged[arm] and arm not in arms.enqueued
@@ -267,6 +270,7 @@ class Decider:
         self._forget()
 
     def _has_more_slots(self) -> bool:
+        """Add the arms that the proposer of a space has more of, if it has any."""
         n_arms = len(self.arms.busy)
         n = self.proposer.more_slots(n_arms)
         self._resize(n)
@@ -352,6 +356,7 @@ class Decider:
             raise error
 
     def _replan(self) -> None:
+        """Build the policy anew and tell it all rewards so far."""
         self.policy.build()
         for n_before, (round_, arm, reward) in enumerate(self.arms.rewards()):
             self._update_policy(n_before, round_, arm, reward)
@@ -417,6 +422,7 @@ class Decider:
         self._forget()
 
     def _identity(self) -> dict[str, Any]:
+        """Return as JSON what must be the same to load a saved state."""
         return self._options.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,

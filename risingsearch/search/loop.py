@@ -270,6 +270,7 @@ class Loop:
                 self._notify(report)
 
     def _notify(self, report: Report) -> None:
+        """Tell callbacks of a job that is recorded, and raise its failure if asked."""
         self._show_failure(report)
         if self.on_report is not None:
             self.on_report(report)
@@ -280,6 +281,7 @@ class Loop:
             without_frames(report.failure)
 
     def _show_failure(self, report: Report) -> None:
+        """Log a failure when it happens; one that says the same only once."""
         lost = [score for score in report.scores if not math.isfinite(score)]
         if self._raises_failures or (report.failure is None and not lost):
             return
@@ -291,6 +293,7 @@ class Loop:
             logger.warning("arm %d has failed: %s", report.job.arm, what)
 
     def _next_job(self) -> Job | None:
+        """Return the job to train next; None if none can start now."""
         if any(map(self._trains_alone, self._futures.values())):
             return None
         if not self._unfinished:
@@ -304,6 +307,7 @@ class Loop:
         return not self._workers.isolates_jobs and self._log.deaths[job.id] > 0
 
     def _failed_by_deaths(self, job: Job) -> Report | None:
+        """Return the report of a job that has killed its processes; None for others."""
         deaths = self._log.deaths[job.id]
         attempts = self._scheduler.max_failures + 1
         if not self._workers.isolates_jobs:  # a single death proves nothing
@@ -336,6 +340,7 @@ class Loop:
             return self._next_retried() or self._log.ask()
 
     def _next_retried(self) -> Job | None:
+        """Start the next arm that is to be tried again, where a worker is free."""
         scheduler = self._scheduler
         most = scheduler.n_jobs or math.inf
         while self.to_retry and len(scheduler.in_flight) < most:
@@ -348,6 +353,7 @@ class Loop:
         return None
 
     def _room(self) -> float:
+        """Return how many jobs may be in flight, if the scheduler does not know."""
         if self._scheduler.n_jobs is not None:
             return math.inf
         return max(1, self._workers.n_workers or 0)

@@ -140,6 +140,7 @@ class RunLog:
         return job
 
     def _fill(self, arms: Iterable[int]) -> None:
+        """Give these arms the configurations that were proposed for them, if any."""
         proposals = self.scheduler.proposals
         for arm in arms:
             if arm in proposals:
@@ -238,6 +239,7 @@ class RunLog:
             )
 
     def _note(self, job: Job, outcome: Outcome) -> None:
+        """Note the facts of a recorded outcome that the scheduler does not have."""
         self._stopped = None
         self._running.pop(job.id, None)
         self.deaths.pop(job.id, None)
@@ -357,6 +359,7 @@ class RunLog:
         )
 
     def _as_it_is(self, arm: Arm) -> Arm:
+        """Return an arm that does not train if its job was abandoned."""
         if not self._is_abandoned or arm.status != "running":
             return arm
         why = "interrupted: it trains on when the search continues"
