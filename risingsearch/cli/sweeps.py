@@ -189,8 +189,8 @@ def _resume(arguments: argparse.Namespace) -> None:
 
     last(run_dir)  # raises if it cannot be continued
     print(
-        f"risingsearch: {run_dir} continues as {run_dir / FILE} says, with what run "
-        "was last given; no other file is read",
+        f"risingsearch: {run_dir} continues with the settings of the last run, from "
+        f"{run_dir / FILE}; later edits of a sweep file need run, not resume",
         file=sys.stderr,
     )
     with _advice(run_dir, "SWEEP.yaml"):

@@ -219,7 +219,10 @@ class Decider:
             msg += f"{shown(proposal.params)}, which is no dict of parameters"
             raise PolicyError(msg)
         if proposal.arm is not None and proposal.arm not in unopened:
-            msg += f"arm {proposal.arm!r}, which is not among the unopened arms"
+            msg += (
+                f"arm {shown(proposal.arm)}, which is not among the unopened arms; "
+                "a configuration is proposed by Proposal(params)"
+            )
             raise PolicyError(msg)
         return proposal._replace(like=tuple(map(int, proposal.like)))
 

@@ -134,7 +134,7 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     arguments = ["resume", "runs/sweep", "--budget", "+1", "--json"]
     assert main(arguments) == 0
     said = capsys.readouterr()
-    assert "continues as runs/sweep/sweep.json says" in said.err
+    assert "the settings of the last run, from runs/sweep/sweep.json" in said.err
     found = json.loads(said.out)
     assert found["epochs"] > before
     assert found["budget"] == {"hours": 1e-9 + 1}
