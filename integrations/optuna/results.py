@@ -157,11 +157,22 @@ def finalize(study: Study) -> None:
             final = create_trial(
                 value=result.best_score,
                 params=result.params,
-                distributions=slices[-1].distributions,
+                distributions=_widened(slices[-1].distributions, result.params),
                 intermediate_values=result.curve,
                 user_attrs={FINAL: result.id},
             )
             study.add_trial(final)
+
+
+def _widened(distributions: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Return the distributions, with ranges that contain values enqueued outside."""
+    found = dict(distributions)
+    for name, one in distributions.items():
+        value = params[name]
+        if not one._contains(one.to_internal_repr(value)):
+            low, high = min(one.low, value), max(one.high, value)
+            found[name] = type(one)(low, high, log=one.log)
+    return found
 
 
 def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:

@@ -78,7 +78,7 @@ def correlations(these: Floats, those: Floats) -> Floats:
 
 def typical_inverse_length(n_parameters: int) -> float:
     """Return where the lengths start, and are pulled to."""
-    return 1.0 / (TYPICAL_LENGTH * math.sqrt(n_parameters))
+    return 1.0 / (TYPICAL_LENGTH * math.sqrt(max(1, n_parameters)))
 
 
 class Process(NamedTuple):

@@ -107,3 +107,10 @@ def test_what_no_other_parameter_explains_applies_always():
         ("x", ()),
         ("y", ()),
     ]
+
+
+def test_an_objective_without_anything_to_choose_has_its_budget(objective, make_study):
+    objective.suggest = lambda trial: 1.0
+    study = make_study(budget=40)
+    study.optimize(objective)
+    assert objective.trained.total() == 40

@@ -69,3 +69,13 @@ def test_arms_are_a_table(searched):
         "opened_by_prior",
         "params_x",
     }
+
+
+def test_finalize_keeps_values_enqueued_outside_their_range(objective, make_study):
+    study = make_study(budget=40)
+    study.enqueue_trial({"x": 1.25})
+    with pytest.warns(UserWarning, match="out of range"):
+        study.optimize(objective)
+    rising.finalize(study)
+    [final] = [t for t in study.trials if t.user_attrs.get("rising:final") == 0]
+    assert final.params == {"x": 1.25}
