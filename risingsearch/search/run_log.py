@@ -492,7 +492,7 @@ def _check_same(
                 )
         if name.startswith("budget"):
             msg += (
-                "; to add budget, keep this one and call extend, or continue_search of "
-                "RisingSearchCV"
+                "; to add budget, give the same, or the same timeout, and call extend, "
+                "or continue_search of RisingSearchCV"
             )
         raise RunDirError(msg)
