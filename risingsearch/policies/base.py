@@ -112,6 +112,7 @@ WAIT = -1
 NO_LIMIT = np.iinfo(np.int64).max
 _CONSTANTS = (int, float, complex, str, bytes, Enum, type, np.generic, FunctionType)
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
+_TYPES = (np.bool_, np.integer, np.floating)  # of their entries
 
 
 class Policy(Protocol):
@@ -134,6 +135,32 @@ class Policy(Protocol):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Record the reward of a pull decided at round ``t``."""
+
+
+def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
+    """Raise a PolicyError if a method is missing, or an array of the caller."""
+    kind = type(policy).__name__
+    methods = (*methods, "select", "update")
+    lacks = [name for name in methods if not callable(getattr(policy, name, None))]
+    if lacks:
+        msg = (
+            "a policy is a NamedTuple of its arrays, with select and update; "
+            f"{kind} lacks {', '.join(lacks)}: derive it from typing.NamedTuple"
+        )
+        raise PolicyError(msg)
+    for name, entry in zip(CALLER_ARRAYS, _TYPES, strict=True):
+        array: Any = getattr(policy, name, None)
+        if array is None and name == "horizon":
+            continue
+        is_array = isinstance(array, np.ndarray)
+        fits = is_array and np.issubdtype(array.dtype, entry)
+        if not fits or array.shape != (n_arms,):
+            found = f"{array.dtype} of shape {array.shape}" if is_array else "none"
+            msg = (
+                f"{kind} needs an array {name} of type {entry.__name__} and length "
+                f"n_arms={n_arms}, which its caller keeps up to date; it has {found}"
+            )
+            raise PolicyError(msg)
 
 
 def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:

@@ -70,7 +70,7 @@ class PolicyAdapter:
             policy = self._create(*sizes, **self._params)
         else:
             policy = make_policy(self._registered, *sizes, **self._params)
-        self._check(policy)
+        base.check_contract(policy, n_arms, "_asdict")
         self.policy = policy
         self._error = None
 
@@ -196,32 +196,6 @@ class PolicyAdapter:
                 f"{type(error).__name__}: {error}"
             )
             raise PolicyError(msg) from error
-
-    def _check(self, policy: Any) -> None:
-        kind, n_arms = type(policy).__name__, len(self._arm_at)
-        lacks = [
-            f"no {name}" for name in ("select", "update") if not hasattr(policy, name)
-        ]
-        if not hasattr(policy, "_asdict"):
-            lacks = ["no fields"]
-        if lacks:
-            msg = (
-                "a policy is a NamedTuple of its arrays, with select and update; "
-                f"{kind} has {' and '.join(lacks)}: derive it from typing.NamedTuple"
-            )
-            raise PolicyError(msg)
-        for name in base.CALLER_ARRAYS:
-            array = getattr(policy, name, None)
-            if array is None and name == "horizon":
-                continue
-            if not isinstance(array, np.ndarray) or array.shape != (n_arms,):
-                shape = getattr(array, "shape", None)
-                size = "none" if shape is None else f"one of shape {shape}"
-                msg = (
-                    f"{kind} needs an array {name} of length n_arms={n_arms}, which "
-                    f"the scheduler keeps up to date; it has {size}"
-                )
-                raise PolicyError(msg)
 
     def _check_named(self, info: PolicyInfo) -> None:
         """Raise if a registered policy needs another budget, or a parameter more."""

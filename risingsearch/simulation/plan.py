@@ -26,6 +26,7 @@ from risingsearch.curves import make_environment
 from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError, missing
 from risingsearch.policies import make_policy, resolve_policy
+from risingsearch.policies.base import check_contract
 from risingsearch.simulation.engine import Record, loop_for, new_record, play
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
@@ -55,7 +56,7 @@ class Player:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
         policy = self._make(environment.n_arms, horizon, int(limits.max()))
-        _check_policy(policy, environment.n_arms)
+        check_contract(policy, environment.n_arms)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits
         if isinstance(getattr(policy, "horizon", None), np.ndarray):
@@ -263,26 +264,6 @@ def _with_params(
     except ValueError:  # of a builtin, which has no signature
         pass
     return partial(make, **params)
-
-
-def _check_policy(policy: Any, n_arms: int) -> None:
-    name = type(policy).__name__
-    for method in ("select", "update"):
-        if not callable(getattr(policy, method, None)):
-            msg = f"{name} is no policy: it has no method {method}"
-            raise PolicyError(msg)
-    for field, kind in (("available", np.bool_), ("pulls_left", np.integer)):
-        array = getattr(policy, field, None)
-        if (
-            not isinstance(array, np.ndarray)
-            or array.shape != (n_arms,)
-            or not np.issubdtype(array.dtype, kind)
-        ):
-            msg = (
-                f"{name} needs a NumPy array {field}, of {kind.__name__}, an entry for "
-                f"each of the {n_arms} arms; got {reprlib.repr(array)}"
-            )
-            raise PolicyError(msg)
 
 
 def name_of(player: Any) -> str:

@@ -177,8 +177,8 @@ def test_a_policy_needs_the_arrays_that_the_scheduler_keeps() -> None:
     with pytest.raises(PolicyError) as raised:
         Scheduler(lambda *sizes: scripted()(2, 9, None), n_arms=3, budget=9)
     assert str(raised.value) == (
-        "Scripted needs an array available of length n_arms=3, which the scheduler "
-        "keeps up to date; it has one of shape (2,)"
+        "Scripted needs an array available of type bool and length n_arms=3, which its "
+        "caller keeps up to date; it has bool of shape (2,)"
     )
 
 
@@ -205,12 +205,12 @@ def without(*names: str) -> Any:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (Plain(), "with select and update; Plain has no fields: derive it from"),
-        (arm_arrays(3, 9, 9), "tuple has no fields"),
-        (without("select", "update"), "Kind has no select and no update"),
+        (Plain(), "with select and update; Plain lacks _asdict: derive it from"),
+        (arm_arrays(3, 9, 9), "tuple lacks _asdict, select, update"),
+        (without("select", "update"), "Kind lacks select, update"),
         (without()._replace(available=[True] * 3), "array available .* it has none"),
         (without()._replace(pulls_left=(9, 9, 9)), "array pulls_left .* it has none"),
-        (without()._replace(pulls_left=np.ones((3, 1))), "one of shape .3, 1."),
+        (without()._replace(pulls_left=np.ones((3, 1))), "float64 of shape .3, 1."),
     ],
 )
 def test_what_is_no_policy_is_refused_before_a_job(policy: Any, message: str) -> None:
