@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -307,22 +308,13 @@ class Configurations(list[Params]):
         self.most = most  # that are tried of the space; None without a limit
 
 
-@dataclass(frozen=True)
-class _Satisfied:
-    """Condition of a ConfigSpace."""
-
-    condition: Any
-
-    def __call__(self, values: Mapping[str, Any]) -> bool:
-        return _is_satisfied(self.condition, values)
-
-
 def _is_satisfied(condition: Any, values: Mapping[str, Any]) -> bool:
-    if hasattr(condition, "components"):
-        found = (_is_satisfied(one, values) for one in condition.components)
-        return all(found) if "And" in type(condition).__name__ else any(found)
-    has_parent = condition.parent.name in values  # it applies itself
-    return has_parent and bool(condition.satisfied_by_value(dict(values)))
+    """Return whether a condition of ConfigSpace holds; parents may be absent."""
+    from ConfigSpace.types import NotSet
+
+    parents = (one.parent.name for one in _leaves(condition))
+    found = {name: values.get(name, NotSet) for name in parents}
+    return bool(condition.satisfied_by_value(found))
 
 
 def _of_configspace(space: Any) -> Iterable[Coordinate]:
@@ -332,14 +324,10 @@ def _of_configspace(space: Any) -> Iterable[Coordinate]:
         if (condition := conditions.get(name)) is None:
             yield Coordinate(name, kind)
             continue
-        parents = (one.parent.name for one in _leaves(condition))
-        needs = tuple(dict.fromkeys(parents))
-        yield Coordinate(name, kind, needs, _Satisfied(condition), str(condition))
+        needs = tuple({one.parent.name: None for one in _leaves(condition)})
+        applies = partial(_is_satisfied, condition)
+        yield Coordinate(name, kind, needs, applies, str(condition))
 
 
 def _leaves(condition: Any) -> Iterable[Any]:
-    if not hasattr(condition, "components"):
-        yield condition
-        return
-    for one in condition.components:
-        yield from _leaves(one)
+    return getattr(condition, "dlcs", [condition])  # type: ignore[no-any-return]
