@@ -1,8 +1,10 @@
 """Arguments at the boundary: returned as they should be, or why they are refused."""
 
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,13 +28,7 @@ _SHOWN = 200  # characters of a value in a message
 
 
 def shown(value: object) -> str:
-    """Return a value as text for a message, cut where it is long.
-
-    Examples
-    --------
-    >>> shown("0.5"), shown(10**5000)
-    ("'0.5'", 'an int that is too large to be shown')
-    """
+    """Return a value as text for a message, cut where it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # over 4,300 digits; nested too deep
@@ -153,25 +149,16 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def checked_range(name: str, value: Any) -> tuple[float, float]:
-    """Return ``value`` as (lowest, highest), or raise an error."""
+def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
+    """Return ``value`` as (lowest, highest), both finite, or raise an error."""
     try:
         low, high = (float(bound) for bound in value)
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
-    if low < high:
+    if low < high and math.isfinite(high - low):
         return low, high
-    msg = f"{name} must be (lowest, highest); got {shown(value)}"
+    msg = f"{name} must be (lowest, highest), both finite; got {shown(value)}"
     raise InvalidParameterError(msg)
-
-
-def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
-    """Return ``value`` as (lowest, highest), both finite, or raise an error."""
-    low, high = checked_range(name, value)
-    if not math.isfinite(high - low):
-        msg = f"{name} must be finite on both sides; got {shown(value)}"
-        raise InvalidParameterError(msg)
-    return low, high
 
 
 def checked_order(
@@ -212,3 +199,13 @@ def checked_generator(seed: Any) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(checked_seed(seed))
+
+
+@cache
+def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the keyword-only parameters of a function; ``...`` where one is needed."""
+    parameters = inspect.signature(function).parameters.values()
+    named = (each for each in parameters if each.kind is each.KEYWORD_ONLY)
+    return {
+        each.name: ... if each.default is each.empty else each.default for each in named
+    }

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_generator, checked_int
+from risingsearch.checks import checked_generator, checked_int, keyword_defaults
 from risingsearch.curves import raven, rising, rotting, shifting, smooth
 from risingsearch.curves.base import Environment
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
@@ -133,7 +133,7 @@ def make_environment(
     """
     if not isinstance(name, str) or name not in ENVIRONMENTS:
         raise unknown_name("environment", name, ENVIRONMENTS)
-    defaults = _parameters(name)
+    defaults = keyword_defaults(ENVIRONMENTS[name])
     for parameter in parameters:
         if parameter not in defaults:
             raise unknown_name(f"parameter of {name}:", parameter, defaults)
@@ -156,21 +156,10 @@ def list_environments() -> list[EnvironmentInfo]:
     return [
         EnvironmentInfo(
             name=name,
-            parameters=_parameters(name),
+            parameters=dict(keyword_defaults(ENVIRONMENTS[name])),
             paper=paper,
             summary=(inspect.getdoc(generator) or "").splitlines()[0],
             setting="rested" if generator.__module__ in RESTED else "restless",
         )
         for name, (generator, paper) in sorted(_ENTRIES.items())
     ]
-
-
-def _parameters(name: str) -> dict[str, Any]:
-    signature = inspect.signature(ENVIRONMENTS[name])
-    return {
-        parameter.name: ...
-        if parameter.default is parameter.empty
-        else parameter.default
-        for parameter in signature.parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }

@@ -9,10 +9,9 @@
 import inspect
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_int, keyword_defaults
 from risingsearch.errors import unknown_name
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
@@ -305,7 +304,7 @@ def make_policy(
     risingsearch.errors.InvalidParameterError: unknown policy 'cure'; did you mean ...
     """
     name = resolve_policy(name)
-    defaults = _parameters(name)
+    defaults = keyword_defaults(POLICIES[name])
     for parameter in parameters:
         if parameter not in defaults:
             raise unknown_name(f"parameter of {name}:", parameter, defaults)
@@ -332,7 +331,7 @@ def policy_info(name: str) -> PolicyInfo:
     entry = _ENTRIES[name]
     return PolicyInfo(
         name=name,
-        parameters=dict(_parameters(name)),
+        parameters=dict(keyword_defaults(POLICIES[name])),
         paper=entry.paper,
         provenance=entry.provenance,
         adaptive=STOPS not in entry.traits,
@@ -384,13 +383,3 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
         taken = {key: value for key, value in parameters.items() if key in used}
         n_arms = rule(horizon, max_pulls, **taken)
     return min(horizon, max(n_arms, math.ceil(horizon / max_pulls)))
-
-
-@cache
-def _parameters(name: str) -> dict[str, Any]:
-    signature = inspect.signature(POLICIES[name])
-    return {
-        parameter.name: parameter.default
-        for parameter in signature.parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
