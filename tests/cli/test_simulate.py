@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -96,24 +95,6 @@ class TestSimulateAnEnvironment:
         assert capsys.readouterr().out.startswith("two-arm: regret")
         assert main(["simulate", "./two-arm", *command]) == 2
         assert "curves come from" in capsys.readouterr().err
-
-    def test_without_numba_it_says_once_that_it_is_slow(self, empty_folder):
-        code = (
-            "import sys\n"
-            "sys.modules.update(dict.fromkeys(['numba', 'pandas']))\n"
-            "from risingsearch.cli.main import main\n"
-            "sys.exit(main(sys.argv[1:]))\n"
-        )
-        command = "simulate two-arm --policies asha,round-robin --runs 2 --horizon 20"
-        done = subprocess.run(
-            [sys.executable, "-c", code, *command.split()],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert "round-robin" in done.stdout
-        assert done.stderr.startswith("risingsearch: simulating without compiling")
-        assert done.stderr.count("\n") == 1
 
     def test_an_interrupt_is_told_by_the_exit_code(self, monkeypatch, capsys):
         def interrupted(*_, **__):

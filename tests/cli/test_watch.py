@@ -170,12 +170,6 @@ class TestCommand:
         assert json.loads(capsys.readouterr().out)["state"] == "waiting"
         assert main(["status", str(tmp_path / "later")]) == 2
 
-    def test_an_empty_directory_is_waited_for(self, tmp_path, capsys):
-        assert main(["watch", str(tmp_path)]) == 0
-        assert "no epoch is recorded yet" in capsys.readouterr().out
-        assert main(["watch", str(tmp_path), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["state"] == "waiting"
-
     def test_a_run_that_has_stopped_says_how_to_go_on(self, tmp_path, capsys):
         search = a_search(tmp_path)
         search.callbacks = [lambda epoch: epoch.stop()]

@@ -117,11 +117,6 @@ class TestAllocation:
         crosses = next(line for line in ax.get_lines() if line.get_marker() == "x")
         assert crosses.get_xdata().tolist() == [6.5]
 
-    def test_one_diverged_epoch_does_not_flatten_the_colours(self):
-        history = [*rising(20, 100), epoch(0, 2, -1e6)]
-        low, high = blocks(plot_allocation(history)).get_clim()
-        assert 0 < low < high < 1
-
     @pytest.mark.parametrize("n_arms", [1, 7, 60, 200])
     def test_names_do_not_overlap_and_the_winner_is_always_named(self, n_arms):
         history = rising(n_arms, n_arms + 210)

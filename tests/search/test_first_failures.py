@@ -64,16 +64,6 @@ def test_a_run_without_a_score_stops_whatever_an_earlier_one_has_found():
     assert result.best_score == found.best_score
 
 
-def test_mended_it_goes_on_in_its_directory(tmp_path):
-    trainable = Setup()
-    with pytest.raises(SearchFailedError):
-        a_large_search(trainable, run_dir=tmp_path / "run").run()
-    trainable.is_right = True
-    result = RisingSearch.resume(tmp_path / "run", trainable).run()
-    assert result.n_epochs == 100
-    assert [arm.status for arm in result.arms].count("failed") == ENOUGH
-
-
 class Fourth:
     """Fails in the fourth epoch of some arms, and counts the epochs it has trained."""
 

@@ -155,40 +155,6 @@ class TestWhateverHappens:
 
 
 class TestCtrlC:
-    """What a person at the terminal does, in the middle of a job of several epochs."""
-
-    def search(self, at):
-        calls = []
-
-        def train(state):
-            calls.append(state["top"])
-            state["epochs"] += 1
-            if len(calls) == at:
-                signal.raise_signal(signal.SIGINT)
-            return state["top"] * (1 - 1 / (state["epochs"] + 1))
-
-        start = Functions(lambda params, seed: {"epochs": 0, **params}, train)
-        tops = [{"top": top} for top in (0.5, 0.9, 0.7)]
-        search = RisingSearch(
-            start, tops, budget=20, max_epochs=9, epochs_per_job=3, seed=0
-        )
-        return search, calls
-
-    @pytest.mark.parametrize("at", [1, 2, 3, 8, 20])
-    def test_it_stops_after_the_epoch_and_loses_nothing(self, at):
-        whole, all_calls = self.search(at=None)
-        expected = whole.run()
-        search, calls = self.search(at)
-        with pytest.raises(KeyboardInterrupt):
-            search.run()
-        assert len(calls) == at == search.scheduler.n_epochs
-        assert "failed" not in search.scheduler.statuses()
-        assert len(search.result().history) == at
-        result = search.run()
-        assert result.n_epochs == len(calls) == len(all_calls) == 20
-        assert result.best_params == expected.best_params
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
     def test_a_second_one_does_not_wait(self):
         def train(state):
             signal.raise_signal(signal.SIGINT)

@@ -25,7 +25,6 @@ from kept_search import (
     whole,
 )
 
-from risingsearch.budget import Budget
 from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
@@ -60,16 +59,6 @@ class TestGoingOn:
         assert result.best_state() == expected.best_state()
         assert max(Counter(trainable.trained).values()) == 1
 
-    def test_again_and_again(self, tmp_path, folder):
-        expected = whole(tmp_path)
-        trainable = Rising()
-        for at in range(1, 21):
-            search = RisingSearch.resume if folder.exists() else a_search
-            with pytest.raises(CrashError):
-                search(folder, trainable, callbacks=crashing(at)).run()
-        assert facts(RisingSearch.resume(folder, trainable).run()) == facts(expected)
-        assert max(Counter(trainable.trained).values()) == 1
-
     @pytest.mark.parametrize("n_workers", [1, 2])
     def test_with_workers(self, tmp_path, folder, n_workers):
         with ThreadPoolExecutor(n_workers) as executor:
@@ -82,13 +71,6 @@ class TestGoingOn:
         expected = whole(tmp_path, executor=threads)
         crashed(folder, executor=threads)
         assert facts(RisingSearch.resume(folder, Rising()).run()) == facts(expected)
-
-    def test_with_processes(self, tmp_path, folder, processes):
-        expected = whole(tmp_path, executor=processes)
-        crashed(folder, executor=processes)
-        result = RisingSearch.resume(folder, Rising(), executor=processes).run()
-        assert facts(result) == facts(expected)
-        assert result.best_state() == expected.best_state()
 
     def test_a_finished_search_runs_nothing(self, folder):
         expected = a_search(folder).run()
@@ -125,20 +107,6 @@ class TestGoingOn:
         assert facts(result) == facts(expected)
         assert result.n_epochs == 34
         assert max(Counter(trainable.trained).values()) == 1
-
-    def test_under_a_budget_in_seconds(self, folder):
-        options = {"budget": Budget(seconds=60), "max_epochs": 4}
-        trainable = Rising()
-        crashed(folder, trainable, **options)
-        search = RisingSearch.resume(folder, trainable)
-        before = search.scheduler.spent
-        assert before > 0
-        result = search.run()
-        assert search.scheduler.spent > before
-        assert result.n_epochs == len(trainable.trained) == 4 * len(CANDIDATES)
-        assert RisingSearch.resume(folder, trainable).scheduler.spent == (
-            search.scheduler.spent
-        )
 
     def test_without_a_seed_every_arm_keeps_its_own(self, folder):
         trainable = Rising()

@@ -68,37 +68,6 @@ class TestInterruptions:
         assert facts(search.run()) == expected
         assert facts(a_search(copy, **options).run()) == expected
 
-    @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
-    def test_between_jobs(self, tmp_path, folder, in_process, interruption):
-        options = {"executor": in_process}
-
-        def interrupt(epoch):
-            if epoch.number == 8:
-                raise interruption
-
-        search = a_search(folder, callbacks=[interrupt], **options)
-        with pytest.raises(interruption):
-            search.run()
-        assert "failed" not in search.scheduler.statuses()
-        copy = tmp_path / "copy"
-        shutil.copytree(folder, copy)
-        expected = facts(whole(tmp_path, **options))
-        assert facts(search.run()) == expected
-        assert facts(a_search(copy, **options).run()) == expected
-
-    def test_in_the_training_of_a_worker(self, tmp_path, folder, in_process):
-        options = {"executor": in_process, "shuffle": False, "policy": "round-robin"}
-        trainable = Rising(arm_2_epoch_2=KeyboardInterrupt())
-        search = a_search(folder, trainable, **options)
-        with pytest.raises(KeyboardInterrupt):
-            search.run()
-        copy = tmp_path / "copy"
-        shutil.copytree(folder, copy)
-        trainable.events = {}
-        expected = facts(whole(tmp_path, **options))
-        assert facts(search.run()) == expected
-        assert facts(a_search(copy, **options).run()) == expected
-
 
 class TestTwoAtOnce:
     def test_a_second_search_is_refused_while_one_runs(self, tmp_path, folder):

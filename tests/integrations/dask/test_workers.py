@@ -106,13 +106,6 @@ class TestResults:
         assert remote.best_state() == here.best_state()
         assert set(times_noted(learner, "ended").values()) == {2}
 
-    def test_of_the_executor_of_a_client(self, client, learners, learner):
-        result = RisingSearch(
-            learner, learners.arms(6), budget=30, executor=client.get_executor()
-        ).run()
-        assert result.n_epochs == 30
-        assert times_noted(learner, "ended") == told(result)
-
     def test_of_functions_that_only_this_process_has(self, client):
         rate = 0.5
         search = RisingSearch(
