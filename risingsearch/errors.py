@@ -90,13 +90,7 @@ def missing(package: str, extra: str) -> MissingDependencyError:
 def unknown_name(
     kind: str, name: object, allowed: Iterable[str]
 ) -> InvalidParameterError:
-    """Return the error for a name that is not known, with the closest one.
-
-    Examples
-    --------
-    >>> print(unknown_name("policy", "cure", ["asha", "cure-ucb"]))
-    unknown policy 'cure'; did you mean 'cure-ucb'? Known: asha, cure-ucb
-    """
+    """Return the error for a name that is not known, with the closest one."""
     names = sorted(allowed)
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f" did you mean {close[0]!r}?" if close else ""

@@ -28,29 +28,25 @@ class Placement:
     """Workers of a cluster, and how busy they are; an arm stays where its state is."""
 
     def __init__(self) -> None:
-        self._threads: dict[str, int] = {}
+        self.threads: Mapping[str, int] = {}  # of the workers there are now
         self._busy: Counter[str] = Counter()
 
     @property
     def n_threads(self) -> int:
         """How many jobs can be trained at the same time."""
-        return sum(self._threads.values())
-
-    def set_workers(self, threads: Mapping[str, int]) -> None:
-        """Set which workers there are now, with their threads."""
-        self._threads = dict(threads)
+        return sum(self.threads.values())
 
     def assign(self, task: Task, held: HeldState | None) -> Assignment:
         """Choose a worker; ``held`` is the arm's last state that stayed on one."""
         if (
             held is not None
-            and held.address in self._threads
+            and held.address in self.threads
             and (held.epoch, 0) == (task.job.from_epoch, task.epochs_missing)
             and self._free(held.address) > 0
         ):
             assignment = Assignment(held.address, held.token)
         else:
-            assignment = Assignment(max(self._threads, key=self._free), None)
+            assignment = Assignment(max(self.threads, key=self._free), None)
         self._busy[assignment.address] += 1
         return assignment
 
@@ -59,7 +55,7 @@ class Placement:
         self._busy[assignment.address] -= 1
 
     def _free(self, address: str) -> int:
-        return self._threads[address] - self._busy[address]
+        return self.threads[address] - self._busy[address]
 
 
 class SharedData:

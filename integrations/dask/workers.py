@@ -180,13 +180,11 @@ class DaskWorkers(Workers):
         self._nannies = {
             address: worker["nanny"] for address, worker in identity["workers"].items()
         }
-        self._placement.set_workers(
-            {
-                address: n_threads
-                for address, worker in identity["workers"].items()
-                if (n_threads := _usable_threads(address, worker, self._options))
-            }
-        )
+        self._placement.threads = {
+            address: n_threads
+            for address, worker in identity["workers"].items()
+            if (n_threads := _usable_threads(address, worker, self._options))
+        }
 
     def _lost(self) -> ConnectionError:
         """Return the error for a cluster that cannot be reached any more."""
@@ -249,14 +247,8 @@ def _died(task: Task, error: Exception, began: float) -> Outcome:
         f"arm {task.job.arm} was lost with every worker that trained it after epoch "
         f"{task.job.from_epoch} ({error})"
     )
-    return Outcome(
-        Report(task.job, failure=failure),
-        ended=False,
-        resume_from=None,
-        snapshot=None,
-        n_calls=0,
-        elapsed=time.perf_counter() - began,
-    )
+    elapsed = time.perf_counter() - began
+    return Outcome(Report(task.job, failure=failure), elapsed=elapsed)
 
 
 def _retried(task: Task, outcome: Outcome) -> Outcome:

@@ -66,17 +66,11 @@ class Arms:
         self._know(opened)
         self._note(opened)
 
-    def begin(self) -> None:
-        """Ask for the next job of an arm that has its trial."""
-        job = self.scheduler.ask()
+    def begin(self, again: str | None = None) -> None:
+        """Ask for the next job, or start a failed trial again if the budget allows."""
+        arm = None if again is None else self.arm[again]
+        job = self.scheduler.ask() if arm is None else self.scheduler.start(arm)
         assert job is not None
-        self._begin(job)
-
-    def start_again(self, trial_id: str) -> None:
-        """Start a trial that failed; an InvalidParameterError without budget."""
-        self._begin(self.scheduler.start(self.arm[trial_id]))
-
-    def _begin(self, job: Job) -> None:
         self._note(started(self.scheduler, job))
         self.slices[self.trial[job.arm]] = TrialJob(job)
 

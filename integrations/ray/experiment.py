@@ -287,7 +287,7 @@ class Experiment:
             if self._lacks_checkpoint(again):
                 return True
             try:
-                self.arms.start_again(again)
+                self.arms.begin(again)
             except InvalidParameterError as error:
                 logger.warning("trial %s is not tried again: %s", again, error)
             return True

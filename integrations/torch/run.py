@@ -122,10 +122,6 @@ class TorchRun:
         self._parked = checkpoint
         self._leave_device()
 
-    def park(self) -> None:
-        """Leave the device and wait in memory."""
-        self.resume_from(self.checkpoint())
-
     def revive(self) -> dict[str, Any]:
         """Return the objects, rebuilt and restored if they have left the device."""
         self._owner.residents.make_room(self)
@@ -201,6 +197,6 @@ class Residents:
             if len(self._live) <= max(self.max_resident, int(run is not None)):
                 break
             oldest = next(iter(self._live))
-            if oldest.is_live:
-                oldest.park()
+            if oldest.is_live:  # then it leaves the device, and waits in memory
+                oldest.resume_from(oldest.checkpoint())
             self._live.pop(oldest)

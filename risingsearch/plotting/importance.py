@@ -51,25 +51,7 @@ class Importances(NamedTuple):
 
 
 def parameter_importance(result: Any) -> Importances:
-    """Return how much each parameter matters in what a search has found so far.
-
-    Examples
-    --------
-    >>> from risingsearch import Functions, RisingSearch
-    >>> def start(params, seed):
-    ...     return {"epochs": 0, **params}
-    >>> def train(state):
-    ...     state["epochs"] += 1
-    ...     return state["a"] * (1 - 0.5 ** state["epochs"])
-    >>> tops = [{"a": k / 40, "b": (7 * k) % 40} for k in range(40)]
-    >>> search = RisingSearch(
-    ...     Functions(start, train), tops, budget=200, max_epochs=10, seed=0
-    ... )
-    >>> for parameter in parameter_importance(search.run()).parameters:
-    ...     print(parameter.name, parameter.low > 0)
-    a True
-    b False
-    """
+    """Return how much each parameter matters in what a search has found so far."""
     curves = result.curves
     arms = sorted(curves)
     if len(arms) > MOST_ARMS:

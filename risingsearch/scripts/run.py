@@ -89,8 +89,8 @@ def run_sweep(
         checkpoints=sweep.checkpoints,
         fingerprint=begun or identity.described(sweep, cwd),
     )
-    cleaner = _CheckpointCleaner(trainable, search.scheduler)
-    search._loop.on_report = partial(_after_job, sweep, search, trainable, cleaner)
+    cleaner = _CheckpointCleaner(trainable, search, resumes=sweep.resume)
+    search._loop.on_report = cleaner.after_job
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if begun is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
@@ -114,20 +114,6 @@ def run_sweep(
     if sweep.resume:
         _check_resumed(search, DOUBTFUL)
     return result, _best_folder(result, trainable)
-
-
-def _after_job(
-    sweep: Sweep,
-    search: RisingSearch,
-    trainable: CommandTrainable,
-    cleaner: _CheckpointCleaner,
-    report: Report,
-) -> None:
-    if isinstance(trainable, AfterSlurm):
-        trainable.after_job(report)
-    cleaner.after_job(report)
-    if sweep.resume and report.failure is not None:
-        _check_resumed(search, UNLIKELY)
 
 
 def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
@@ -262,19 +248,26 @@ def resume_sweep(
 class _CheckpointCleaner:
     """Drops checkpoint directories that are neither continued from nor the best."""
 
-    def __init__(self, trainable: CommandTrainable, scheduler: Scheduler) -> None:
+    def __init__(
+        self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
+    ) -> None:
         self._trainable = trainable
-        self._scheduler = scheduler
+        self._search = search
+        self._resumes = resumes
         self._changed: set[int] = set()  # arms whose directories may have to go
 
     def after_job(self, report: Report) -> None:
-        """Drop directories that are not needed after a job."""
+        """Drop what is not needed after a job; raise where no script resumes."""
+        if isinstance(self._trainable, AfterSlurm):
+            self._trainable.after_job(report)
         self._changed.add(report.job.arm)
         self.clean()
+        if self._resumes and report.failure is not None:
+            _check_resumed(self._search, UNLIKELY)
 
     def clean(self) -> None:
         """Drop the directories that are no longer needed."""
-        scheduler = self._scheduler
+        scheduler = self._search.scheduler
         best = scheduler.best_arm
         for arm in list(self._changed):
             status = scheduler.status(arm)

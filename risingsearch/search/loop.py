@@ -324,7 +324,7 @@ class Loop:
             did += ", or was ended as it trained on long after the time was over,"
         failure = ScriptError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
         report = Report(job, failure=failure)
-        outcome = Outcome(report, False, None, None, 0, 0.0, attempts=deaths)
+        outcome = Outcome(report, attempts=deaths)
         with sigint_deferred():
             stamped = self._clock.with_timestamp(job, outcome)
             self._log.record(job, stamped, keep_live=False)

@@ -92,7 +92,7 @@ class Run(NamedTuple):
     @property
     def header(self) -> Event:
         """The header of the journal: the arguments of the search."""
-        return self.saved.header
+        return self.saved.recorded.header
 
     @property
     def entropy(self) -> int:

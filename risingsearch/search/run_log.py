@@ -450,7 +450,6 @@ def outcome_of(event: Event) -> Outcome:
     return Outcome(
         report,
         ended="ended" in event,
-        resume_from=None,
         snapshot=None if best is None else (best, b""),
         n_calls=event["calls"],
         elapsed=event["elapsed"],

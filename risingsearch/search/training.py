@@ -74,11 +74,11 @@ class Outcome(NamedTuple):
     """Outcome of a job: the report, the state, and the best state of the job."""
 
     report: Report
-    ended: bool  # the arm, by itself
-    resume_from: Any  # the state, as in a task; None where nothing will resume
-    snapshot: tuple[int, bytes] | None  # the arm's epoch, its state then
-    n_calls: int  # of train; not those that have only said that the arm has ended
-    elapsed: float  # seconds of training, a failed epoch's included
+    ended: bool = False  # the arm, by itself
+    resume_from: Any = None  # the state, as in a task; None where nothing will resume
+    snapshot: tuple[int, bytes] | None = None  # the arm's epoch, its state then
+    n_calls: int = 0  # of train; not those that have only said that the arm has ended
+    elapsed: float = 0.0  # seconds of training, a failed epoch's included
     checkpoint: bytes | None = None  # the state after the last score, to be saved
     now: float | None = None  # wall-clock time of the return, in the budget's unit
     clock: float | None = None  # the same in seconds, under any budget

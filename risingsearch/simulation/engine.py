@@ -91,7 +91,7 @@ def play(
     mean_of_highest = math.nan
     j = 0
     checkpoint = checkpoints[0]
-    playable = some(available)
+    playable = available.any()
     t = 1
     while playable and t <= rounds:
         arm = select(policy, t, rng)
@@ -116,7 +116,7 @@ def play(
             pulls_left[arm] -= 1
             if pulls_left[arm] <= 0:
                 available[arm] = False
-                playable = some(available)
+                playable = available.any()
                 left = 0
             update(policy, t, arm, x, rng)
             if traced:
@@ -137,14 +137,6 @@ def noted(record: Record, j: int, total: float, best_mean: float) -> int:
     record.reward[j] = total
     record.best_mean[j] = best_mean
     return j + 1
-
-
-def some(flags: NDArray[np.bool_]) -> bool:
-    """Return whether any flag is set."""
-    for i in range(len(flags)):  # noqa: SIM110 - numba compiles no generator
-        if flags[i]:
-            return True
-    return False
 
 
 # How the loop reaches a class's own methods: these are what numba is taught to resolve.

@@ -111,21 +111,8 @@ _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
-    stat.S_IFREG: "a file",
     stat.S_IFSOCK: "a socket",
 }
-
-
-def kind_of(mode: int) -> str:
-    """Name of the kind of file that a mode of ``os.lstat`` says."""
-    return _KINDS.get(stat.S_IFMT(mode), "a device")
-
-
-def check_regular_file(path: Path) -> None:
-    """Raise an OSError that names the object in the place of a file."""
-    mode = path.lstat().st_mode
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, f"it is {kind_of(mode)} and must be a file")
 
 
 # If a link or a pipe comes after the check, neither follow nor wait.
@@ -135,15 +122,19 @@ _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 def open_regular_file(path: Path, mode: str = "rb") -> IO[bytes]:
     """Open a binary file; a folder, link or pipe in its place is an OSError."""
     try:
-        check_regular_file(path)
+        kind = stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
         if "a" not in mode:
             raise
-    return open(path, mode, opener=_opened_carefully)
-
-
-def _opened_carefully(path: str, flags: int) -> int:
-    return os.open(path, flags | _CAREFULLY, PRIVATE)
+    else:
+        if kind != stat.S_IFREG:
+            found = _KINDS.get(kind, "a device")
+            raise OSError(errno.EINVAL, f"it is {found} and must be a file")
+    return open(
+        path,
+        mode,
+        opener=lambda name, flags: os.open(name, flags | _CAREFULLY, PRIVATE),
+    )
 
 
 def refresh_nfs(folder: Path) -> None:
@@ -158,8 +149,6 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise OSError(errno.ENOTDIR, "it must be a folder") from None
-    except ValueError:
-        raise OSError(errno.EINVAL, "no name can hold a NUL") from None
 
 
 def sync_tree(folder: Path) -> None:

@@ -56,11 +56,6 @@ class Saved(NamedTuple):
     state: dict[str, Any] | None  # None if it knows none
 
     @property
-    def header(self) -> Event:
-        """Header of the journal: the settings that the search was begun with."""
-        return self.recorded.header
-
-    @property
     def events(self) -> list[Event]:
         """Events of the journal."""
         return self.recorded.events
@@ -231,7 +226,7 @@ def holds_search(path: Path) -> bool:
     with _usable(path):
         try:
             (path / JOURNAL).lstat()
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name
+        except (FileNotFoundError, NotADirectoryError):
             return False
     return True
 

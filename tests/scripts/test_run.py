@@ -38,7 +38,8 @@ def test_a_checkpoint_that_comes_as_others_are_dropped_is_kept(tmp_path, best_ar
         best_arm=best_arm, best_epoch=1, status=lambda arm: "running"
     )
     told = Report(Job(ARM, 2, 1, 5), [0.1])
-    _CheckpointCleaner(own, scheduler).after_job(told)
+    search = SimpleNamespace(scheduler=scheduler)
+    _CheckpointCleaner(own, search, resumes=True).after_job(told)
     kept = {path.name for path in own.home(ARM).iterdir()}
     needed = {1, 2, 3, 4} if best_arm == ARM else {2, 3, 4}
     assert kept == {checkpoint_name(epoch) for epoch in needed}

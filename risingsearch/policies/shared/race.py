@@ -65,13 +65,6 @@ def next_in_round(
     arm, busy = next_below(available, pulls_left, alive, pulls, target)
     if arm != WAIT or busy:
         return arm
-    return best_in_race(available, pulls_left, alive, value, pulls)
-
-
-def best_in_race(
-    available: Bools, pulls_left: Ints, alive: Bools, value: Floats, pulls: Ints
-) -> int:
-    """Return the best available arm in the race by ``value``, or ``WAIT``."""
     arm, best = WAIT, -math.inf
     for i in range(len(pulls)):
         if available[i] and in_race(alive, pulls_left, i):

@@ -68,10 +68,8 @@ def record_moments(
     kind: int, pulls: Ints, mean: Floats, variance: Floats, arm: int, reward: float
 ) -> int:
     """Move the arm's mean and variance by a reward, and return its number, from 1."""
-    n = int(pulls[arm]) + 1
-    pulls[arm] = n
     distance = reward - mean[arm]
-    mean[arm] += distance / n
+    n = record_mean(pulls, mean, arm, reward)
     square = distance * (reward - mean[arm])
     variance[arm] = next_variance(kind, variance[arm], n, square)
     return n

@@ -145,14 +145,6 @@ class Hyperband(NamedTuple):
         }
 
 
-def some_pulls_left(pulls_left: Ints) -> bool:
-    """Return whether any arm has pulls left."""
-    for i in range(len(pulls_left)):  # noqa: SIM110 - numba compiles no generator
-        if pulls_left[i] > 0:
-            return True
-    return False
-
-
 def start_bracket(policy: Hyperband) -> None:
     """Make the next arms that can still train, by their index, the members."""
     n_arms = len(policy.pulls)
@@ -189,7 +181,7 @@ def promised(policy: Hyperband, level: int) -> int:
 
 def climb(policy: Hyperband) -> None:
     """Leave the rungs and brackets whose results are in."""
-    while some_pulls_left(policy.pulls_left):
+    while policy.pulls_left.any():
         level = policy.level[policy.bracket[0], policy.rung[0]]
         if not round_is_over(
             policy.available, policy.pulls_left, policy.member, policy.pulls, level

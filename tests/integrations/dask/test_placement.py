@@ -12,7 +12,7 @@ def task(arm, from_epoch=0, behind=0):
 
 def workers(**threads):
     placement = Placement()
-    placement.set_workers(threads)
+    placement.threads = threads
     return placement
 
 
@@ -52,6 +52,6 @@ def test_an_arm_leaves_a_busy_worker():
 
 def test_a_worker_that_has_left_holds_nothing():
     two = workers(one=1, other=1)
-    two.set_workers({"other": 1})
+    two.threads = {"other": 1}
     assert two.n_threads == 1
     assert two.assign(task(5, 2), HELD) == Assignment("other", None)
