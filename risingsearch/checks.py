@@ -18,11 +18,9 @@ LARGEST_SCORE = 1e150
 LARGEST_COST = 1e100
 """Of an epoch: those of a whole search still add up to a finite number."""
 
-LARGEST_INT = 2**53
-"""Of sizes and counts: up to here they are exact as floats, too."""
+LARGEST_INT = 2**53  # of sizes and counts: up to here they are exact as floats, too
 
-LARGEST_SEED = 2**128 - 1
-"""As many bits as numpy draws where no seed is given."""
+LARGEST_SEED = 2**128 - 1  # as many bits as numpy draws where no seed is given
 
 _SHOWN = 200  # characters of a value in a message
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -40,6 +40,11 @@ def key_of(value: Any) -> Any:
     except TypeError:
         return digest(value)
     return value
+
+
+def key_of_all(params: Mapping[str, Any]) -> Hashable:
+    """Return the same for configurations of the same values."""
+    return frozenset((name, key_of(value)) for name, value in params.items())
 
 
 class Kind(ABC):

@@ -20,15 +20,14 @@ from risingsearch.parameters import (
     Drawn,
     Kind,
     Places,
-    key_of,
+    key_of_all,
     kind_of,
     place_of,
 )
 
 Params = dict[str, Any]
 
-PART = ""
-"""Name of the coordinate that says which space of several a configuration is of."""
+PART = ""  # the coordinate that says which space of several a configuration is of
 TRIES = 1_000  # draws in a row that a space may forbid
 TRIES_PER_KNOWN = 20  # draws in a row without a new configuration, before giving up
 
@@ -178,7 +177,7 @@ class Space:
         found: dict[Any, Params] = {}
         n_in_vain = 0
         for params in self._allowed(rng, n):
-            key = tuple((name, key_of(value)) for name, value in params.items())
+            key = key_of_all(params)
             n_in_vain = n_in_vain + 1 if key in found else 0
             found.setdefault(key, params)
             if len(found) == n or n_in_vain > TRIES_PER_KNOWN * (len(found) + 50):

@@ -1,9 +1,9 @@
 """Cheap models with a time as the budget, beside random search in full.
 
-The search has ``SECONDS`` and no other limit. A random search then trains one
-configuration in full after the other, as each ends by itself, until it has used as much
-CPU time. Both hold out as many rows, and train their best configuration afresh on all
-of them; that model scores the test rows.
+The search has ``SECONDS`` of CPU time and no other limit. A random search then trains
+one configuration in full after the other, as each ends by itself, until it has used as
+much. Both hold out as many rows, and train their best configuration afresh on all of
+them; that model scores the test rows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import loguniform, randint
@@ -28,7 +29,7 @@ from benchmarks.shared import report
 from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError, MissingDependencyError
 
-SECONDS = 10.0
+SECONDS = 8.0
 HELD_OUT = 0.25
 
 
@@ -40,6 +41,7 @@ class Task(NamedTuple):
     space: dict[str, Any]
     X: Any
     y: Any
+    refit: Any = True
 
 
 class Outcome(NamedTuple):
@@ -75,24 +77,30 @@ def tasks(out: Path, data_dir: Path | None) -> Iterator[Task]:
         warnings.warn(f"no text: {error}", stacklevel=1)
     from lightgbm import LGBMClassifier
 
-    yield Task("LightGBM", LGBMClassifier(n_jobs=1, verbose=-1), boosting, X, y)
+    trees: Any = LGBMClassifier(n_jobs=1, verbose=-1)
+    yield Task("LightGBM", trees, boosting, X, y)
+    yield Task("LightGBM, refit='full'", trees, boosting, X, y, "full")
     named = {
         "learning_rate": boosting["learning_rate"],
         "min_samples_leaf": boosting["min_child_samples"],
         "max_leaf_nodes": boosting["num_leaves"],
         "l2_regularization": boosting["reg_lambda"],
     }
-    model = HistGradientBoostingClassifier(early_stopping=False)
-    yield Task("HistGradientBoosting", model, named, X, y)
+    trees = HistGradientBoostingClassifier(early_stopping=False)
+    yield Task("HistGradientBoosting", trees, named, X, y)
+    yield Task("HistGradientBoosting, refit='full'", trees, named, X, y, "full")
 
 
 def rising(task: Task, rows: Any, seed: int) -> Outcome:
-    """Search for ``SECONDS``."""
+    """Search for ``SECONDS`` of the processor, not of a clock that others' jobs use."""
     X, X_test, y, y_test = rows
-    began = time.process_time()
+    began, options = time.process_time(), {"cv": HELD_OUT, "random_state": seed}
     search = RisingSearchCV(
-        task.model, task.space, timeout=SECONDS, cv=HELD_OUT, random_state=seed
-    ).fit(X, y)
+        task.model, task.space, timeout=SECONDS, refit=task.refit, **options
+    )
+    clock = time.process_time
+    with patch.multiple(time, monotonic=clock, perf_counter=clock):
+        search.fit(X, y)
     used = time.process_time() - began
     opened = int((search.cv_results_["epochs"] > 0).sum())
     return Outcome(search.score(X_test, y_test), used, opened)

@@ -9,16 +9,12 @@ from distributed.comm.core import connect
 from risingsearch.arms import Job
 from risingsearch.errors import ScriptError
 
-POLL_SECONDS = 1.0
-"""Seconds between two looks for a nanny."""
-N_POLLS = 60
-"""Looks after which a nanny without a worker counts as alive."""
+POLL_SECONDS = 1.0  # seconds between two looks for a nanny
+N_POLLS = 60  # looks after which a nanny without a worker counts as alive
 
-ANSWER_SECONDS = 5.0
-"""Seconds after which a nanny that does not answer counts as gone."""
+ANSWER_SECONDS = 5.0  # seconds after which a nanny that does not answer counts as gone
 
-MOST_ENDED = 20
-"""Losses of a job with their nannies after which the search stops."""
+MOST_ENDED = 20  # losses of a job with their nannies after which the search stops
 
 
 class Losses:

@@ -20,10 +20,8 @@ from risingsearch.search.training import (
     start_or_restore,
 )
 
-STATES_SHARE = 0.1
-"""The share of a worker's memory for the states of paused arms."""
-STATES_BYTES = 2**30
-"""The same in bytes, if a worker's memory has no limit."""
+STATES_SHARE = 0.1  # the share of a worker's memory for the states of paused arms
+STATES_BYTES = 2**30  # the same in bytes, if a worker's memory has no limit
 
 
 class SharedTrainable:

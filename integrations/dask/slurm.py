@@ -8,8 +8,7 @@ from distributed.deploy.adaptive import Adaptive
 
 from risingsearch.checks import checked_int
 
-LOOK_EVERY = "10s"
-"""How often Slurm is asked for its jobs, with one ``squeue`` for all."""
+LOOK_EVERY = "10s"  # how often Slurm is asked for its jobs, with one squeue for all
 
 
 def keep_jobs(cluster: Any, n_jobs: int) -> None:

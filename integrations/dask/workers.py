@@ -23,8 +23,7 @@ INLINE_BYTES = 2**18
 """Larger checkpoints do not go through the scheduler's list of tasks."""
 REFRESH_SECONDS = 1.0
 """Seconds after which the list of the cluster's workers is read again."""
-WARN_SECONDS = 10.0
-"""Seconds without any worker after which a warning is logged."""
+WARN_SECONDS = 10.0  # seconds without any worker after which a warning is logged
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from risingsearch.budget import Budget
-from risingsearch.integrations.sklearn.epoch_methods import epochs_in_full
+from risingsearch.integrations.sklearn.epoch_methods import (
+    epochs_in_full,
+    trains_in_one_fit,
+)
 from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.paths import checked_path
 from risingsearch.search.run import Run
@@ -17,6 +20,7 @@ from risingsearch.search.run import Run
 FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores
 DECISIONS = 10  # epochs of a full training, at least, to have some to make
 SHORTEST = 100  # epochs that the budget pays for, unless half of one does not train
+OF_TREES = 4, 40  # the same of trees: each epoch copies or predicts the earlier ones
 MEASURED = 0.1  # seconds of training that tell what a step takes
 
 
@@ -28,9 +32,11 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
         return int(begun.get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
     assert in_seconds is not None
-    seconds = in_seconds.amount / SHORTEST / len(folds.splits)
+    trees = trains_in_one_fit(folds.estimator)
+    decisions, shortest = OF_TREES if trees else (DECISIONS, SHORTEST)
+    seconds = in_seconds.amount / shortest / len(folds.splits)
     try:
-        most = epochs_in_full(folds.estimator, DECISIONS)
+        most = epochs_in_full(folds.estimator, decisions)
         one, step = _seconds(folds, {}, 2.0 * seconds)
     except Exception:  # it may lack what every candidate sets
         return 1
@@ -38,7 +44,8 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
         return 1
     fixed = one / step - 1.0  # in steps
     paid = int(1.0 + (seconds - one) / step)
-    return min(most, max(math.ceil(fixed), min(_enough(fixed), paid)))
+    enough = most if trees else _enough(fixed)
+    return min(most, max(math.ceil(fixed), min(enough, paid)))
 
 
 def advice_on_steps(

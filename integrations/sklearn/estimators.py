@@ -57,17 +57,9 @@ class EpochTrainer:
         """Train one more epoch; trainers with one ``cache`` share transformed rows."""
         cache = RowCache() if cache is None else cache
         X, params = self.transformers.fit_transform(X, y, fit_params, cache)
-        self._stepper.train(X, y, params)
+        with self.transformers.binning_once(cache):
+            self._stepper.train(X, y, params)
         self.epochs += 1
-
-    def prepared(self, X: Any, part: str, cache: RowCache) -> tuple[Any, Any]:
-        """Model without its transformers, and the rows as it sees them."""
-        model = self.transformers.model
-        return model, self.transformers.transform(X, part, cache)
-
-    def forget_rows(self) -> None:
-        """Drop the transformed rows, unless a cache keeps them."""
-        self.transformers.forget_rows()
 
 
 class _Stepper(ABC):

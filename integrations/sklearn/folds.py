@@ -104,6 +104,7 @@ class Folds:
     score_of_failed: float | None = None  # of what only informs; None: it raises
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
+    refit_epochs: int | None = None  # if not those of the best score
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
@@ -131,8 +132,8 @@ class Folds:
         return {"score": float(np.mean(scores)), **details}
 
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
-        """Return a fresh estimator, trained for some epochs on all rows."""
-        at_once = 1
+        """Return a fresh estimator, trained on all rows, by default for some epochs."""
+        at_once, n_epochs = 1, self.refit_epochs or n_epochs
         if self.resource is not None:  # all of it, which its first epochs tell about
             n_epochs = 1
         elif trains_in_one_fit(configured(self.estimator, params)):
@@ -184,7 +185,8 @@ class Folds:
         before = getattr(self._thread, "models", models)
         if before is not models:
             for trainer in before:
-                trainer.forget_rows()
+                if isinstance(trainer, EpochTrainer):
+                    trainer.transformers.forget_rows()
         self._thread.models = models
 
     def train_fold(self, i: int, trainer: EpochTrainer | Retrainer) -> dict[str, Any]:
@@ -209,8 +211,9 @@ class Folds:
         self, trainer: Any, rows: _Rows, part: str, cache: RowCache
     ) -> dict[str, float]:
         estimator, X = trainer.estimator, rows.X
-        if self._scores_predictions:
-            estimator, X = trainer.prepared(X, part, cache)
+        if isinstance(trainer, EpochTrainer) and self._scores_predictions:
+            estimator = trainer.transformers.model
+            X = trainer.transformers.transform(X, part, cache)
         targets = () if rows.y is None else (rows.y,)
         try:
             scores = self.scorer(estimator, X, *targets, **rows.score_params)
@@ -227,7 +230,7 @@ class Folds:
                 msg = f"scoring gives one number; refit={self.metric!r} names a metric"
                 raise InvalidParameterError(msg)
         elif self.metric not in scores and self.metric != FIRST:
-            got = "True or 'best'" if self.metric is None else repr(self.metric)
+            got = "none of these" if self.metric is None else repr(self.metric)
             msg = (
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
                 f"that schedules, to a callable or to False; got {got}"

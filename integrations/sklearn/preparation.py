@@ -91,10 +91,12 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
         folds.steps_per_epoch = steps_within(folds, budget, cv.run_dir)
+    if cv.refit == "full":
+        folds.refit_epochs = _max_epochs(cv, candidates[0], folds, needed=True)
     return SearchRun(
         folds,
         candidates,
-        max_epochs=_max_epochs(cv, candidates[0], folds, budget),
+        max_epochs=_max_epochs(cv, candidates[0], folds, needed=budget.epochs is None),
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
         advises=chooses and budget.epochs is not None and cv.verbose > 0,
@@ -194,11 +196,11 @@ def _candidates(
     return Configurations(candidates, drawn.space, most), first
 
 
-def _max_epochs(cv: Any, params: Any, folds: Folds, budget: Budget) -> Any:
-    """``max_epochs``; if it is None under a budget in time, that of a full training."""
+def _max_epochs(cv: Any, params: Any, folds: Folds, *, needed: bool) -> Any:
+    """``max_epochs``; if it is None and ``needed``, that of a full training."""
     if folds.resource is not None:
         return folds.resource.max_epochs
-    if cv.max_epochs is not None or budget.epochs is not None:
+    if cv.max_epochs is not None or not needed:
         return cv.max_epochs
     return epochs_in_full(configured(cv.estimator, params), folds.steps_per_epoch)
 

@@ -19,10 +19,8 @@ from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 
 N_SAMPLES = "n_samples"
-EPOCHS = 5
-"""Of an arm, where ``max_epochs`` does not say: the first has 1/16 of all."""
-FEWEST_ROWS = 30
-"""Of the first epoch, and ten of a class, unless that is more than half of all."""
+EPOCHS = 5  # of an arm, where max_epochs does not say: the first has 1/16 of all
+FEWEST_ROWS = 30  # of the first epoch, ten of a class, if not more than half of all
 
 
 @dataclass
@@ -167,10 +165,3 @@ class Retrainer:
         targets = () if y is None else (y,)
         self.estimator.fit(X, *targets, **fit_params)
         self.epochs += 1
-
-    def prepared(self, X: Any, part: str, cache: Any) -> tuple[Any, Any]:
-        """Estimator and rows as they are: none are kept."""
-        return self.estimator, X
-
-    def forget_rows(self) -> None:
-        """Do nothing: no rows are kept."""

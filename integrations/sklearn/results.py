@@ -88,11 +88,10 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
         )
     if "n_resources" in columns:
         for name in names:
+            means = map(float, table[f"mean_test_{name}"])
             keys = [
-                (arm.best_epoch, score) if math.isfinite(score) else (0, -math.inf)
-                for arm, score in zip(
-                    result.arms, table[f"mean_test_{name}"], strict=True
-                )
+                (epoch, score) if math.isfinite(score) else (0, -math.inf)
+                for epoch, score in zip(more["best_epoch"], means, strict=True)
             ]
             ranks = [1 + sum(other > key for other in keys) for key in keys]
             table[f"rank_test_{name}"] = np.array(ranks, dtype=np.int32)

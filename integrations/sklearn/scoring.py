@@ -6,8 +6,6 @@ from sklearn.base import ClassifierMixin
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import last_step
-from risingsearch.policies import policy_info
-from risingsearch.scheduling.policy_choice import registered_name
 
 Range = tuple[float, float]
 RANGE = "reward_range"  # the parameter of a policy with the ends of the rewards
@@ -42,12 +40,6 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
     return RANGES.get(function.__name__)
 
 
-def takes_range(policy: Any) -> bool:
-    """Return whether a policy has the parameter."""
-    name = registered_name(policy)
-    return name is not None and RANGE in policy_info(name).parameters
-
-
 def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
     """Metric that schedules if a scorer has several, else None."""
     if hasattr(scorer, "_scorers"):
@@ -62,7 +54,7 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
         raise InvalidParameterError(msg)
     if callable(scoring) and (refit is False or callable(refit)):
         return FIRST
-    if not isinstance(refit, str) or refit == "best":
+    if not isinstance(refit, str) or refit in ("best", "full"):
         return None
     if callable(scoring):
         return refit

@@ -66,8 +66,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     n_candidates : int or "auto", default="auto"
         Configurations of the space that are tried at most, beside those in a list;
         ``"auto"`` follows the policy's rule (with ``policy="auto"`` one per epoch of
-        the budget, of which under a half are opened; 500 if the budget is time, and
-        more in a space with distributions).
+        the budget; 500 if it is time, and more in a space with distributions).
     max_epochs : int, optional
         Epochs one configuration can use at most; by default the whole budget. If that
         is time, those of a full training: 100 passes over the rows, or all trees or
@@ -78,23 +77,24 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     cv : int, float, splitter or iterable, optional
         As in ``GridSearchCV``, split once for all epochs; a float between 0 and 1 holds
         out that share of the rows once, of each class in proportion if possible.
-    refit : bool, "best", str or callable, default=True
+    refit : bool, "full", "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows, for as many epochs as
-        its best score took. ``"best"`` hands over the model that had the best score,
-        trained on the training rows of a single split, at no cost. A text names one of
-        several metrics. A callable maps ``cv_results_`` to the index to train afresh.
-        ``False`` trains nothing.
+        its best score took; ``"full"`` for ``max_epochs``, or those of a full training.
+        ``"best"`` hands over the model that had the best score, trained on the training
+        rows of a single split, at no cost. Another text names one of several metrics. A
+        callable maps ``cv_results_`` to the index to train afresh. ``False`` trains
+        nothing.
     n_jobs : int, optional
         Processes that train at the same time, or threads under
         ``joblib.parallel_config("threading")``; -1 for all processors. With an
         ``executor``, how many of its workers to use.
     executor : concurrent.futures.Executor, optional
-        Where to train instead; it is not shut down. The data travel with every job, but
-        once to each worker of a Dask cluster (``client.get_executor()``).
+        As in ``RisingSearch``. The data travel with every job, but once to each worker
+        of a Dask cluster.
     error_score : "raise" or float, default=nan
-        Score of an epoch that fails or is not finite; the configuration is retired and
-        the search continues. NaN stands for the worst score so far. "raise" stops the
-        search. It is in ``cv_results_`` for a configuration without a score.
+        Score of an epoch that fails or is not finite, which retires the configuration,
+        and of one without a score in ``cv_results_``. NaN stands for the worst score so
+        far; "raise" stops the search.
     random_state : int, RandomState or None
         Seed of the candidates, of the search, and of every ``random_state`` parameter
         of the estimator that is None.
@@ -105,8 +105,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Score the training rows too, which takes time.
     steps_per_epoch : int or "auto", default="auto"
         Passes over the training rows, trees or boosting rounds in an epoch. ``"auto"``
-        is 1; if the budget is a time, so many that all but training takes at most a
-        fifth of an epoch, as measured on the estimator as it is given.
+        is 1; if the budget is a time, so many passes that all but training takes at
+        most a fifth of an epoch, as measured on the estimator as it is given, or as
+        many trees as leave the time 100 epochs and a full training 10.
     resource : "n_samples" or str, optional
         Amount that grows from epoch to epoch, for estimators that cannot resume
         training: training rows, or the value of an integer parameter, such as
@@ -114,13 +115,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         of the next one, the last on all. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
     run_dir : path, optional
-        Directory that keeps the search: after a crash the same call of ``fit`` resumes
-        it; with other arguments or data it is an error. ``random_state`` must be an
-        int. ``RisingSearch`` says which of its files are unpickled.
+        Directory that keeps the search: the same call of ``fit`` resumes it, one with
+        other arguments or data is an error. ``random_state`` must be an int.
+        ``RisingSearch`` says which of its files are unpickled.
     enqueue : list of dict, default=()
-        Known configurations, opened first and in this order; they join the candidates
-        unless they are among them. Their values may lie outside the space, their
-        parameters not; parameters that they lack keep the estimator's value.
+        As in ``RisingSearch``; they join the candidates. Their values may lie outside
+        the space, and parameters that they lack keep the estimator's value.
     policy_params, deterministic, epoch_timeout, epochs_per_job, max_failures
         As in ``RisingSearch``; ``epoch_timeout`` is for ``n_jobs`` processes.
     prior, checkpoints, callbacks, min_epochs, patience, target_score

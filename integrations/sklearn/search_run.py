@@ -19,7 +19,9 @@ from risingsearch.integrations.sklearn.processes import (
     SentOnce,
     WorkerProcesses,
 )
-from risingsearch.integrations.sklearn.scoring import RANGE, range_of, takes_range
+from risingsearch.integrations.sklearn.scoring import RANGE, range_of
+from risingsearch.policies import policy_info
+from risingsearch.scheduling.policy_choice import registered_name
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
@@ -116,7 +118,7 @@ class SearchRun:
             return 0.0
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         trained = float(len(seconds))
-        to_train = float(max([best.best_epoch + 1, *ends]))
+        to_train = float(folds.refit_epochs or max([best.best_epoch + 1, *ends]))
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]
@@ -145,6 +147,7 @@ def _with_range(folds: Folds, policy: Any, params: Any) -> Any:
     if not isinstance(params, Mapping | None) or RANGE in (params or {}):
         return params  # is checked with all others
     score_range = range_of(folds.scorer, folds.metric, folds.estimator)
-    if score_range is None or not takes_range(policy):
-        return params
-    return {RANGE: score_range, **(params or {})}
+    name = registered_name(policy)
+    if score_range and name and RANGE in policy_info(name).parameters:
+        return {RANGE: score_range, **(params or {})}
+    return params

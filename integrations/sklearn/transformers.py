@@ -10,8 +10,10 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -21,6 +23,7 @@ from sklearn.utils.validation import check_memory
 
 from risingsearch.contents import digest
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.epoch_methods import HIST_GRADIENT_BOOSTING
 
 LIMIT = 2**30  # bytes of rows that a process keeps, over all folds of a search
 
@@ -117,6 +120,32 @@ class Transformers:
 
             self._rows[part] = cache.get((part, self._steps[-1].key), make).rows
         return self._rows[part]
+
+    @contextmanager
+    def binning_once(self, cache: RowCache) -> Iterator[None]:
+        """Let a HistGradientBoosting take the binned rows of a fold from the cache."""
+        model = self.model  # that it bins by this method, no documentation says
+        bins = isinstance(model, HIST_GRADIENT_BOOSTING) and hasattr(model, "_bin_data")
+        if bins:
+            model._bin_data = partial(self._binned, cache, model._bin_data)
+        try:
+            yield
+        finally:
+            if bins:
+                del model._bin_data
+
+    def _binned(
+        self, cache: RowCache, bin_rows: Any, X: Any, *weights: Any, **named: Any
+    ) -> Any:
+        mapper = self.model._bin_mapper
+        by = mapper.get_params()
+        if len(X) <= by["subsample"]:
+            by["random_state"] = None  # of so few no sample is drawn
+        [self.model._bin_mapper], rows = cache.get(
+            digest(([step.key for step in self._steps], by, weights, named)),
+            lambda: Prepared((mapper,), bin_rows(X, *weights, **named)),
+        )
+        return rows
 
     def forget_rows(self) -> None:
         """Drop the rows, unless the cache keeps them."""

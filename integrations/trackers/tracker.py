@@ -15,8 +15,7 @@ from risingsearch.errors import missing
 from risingsearch.json_values import plain
 from risingsearch.search.callbacks import Callback
 
-PAUSE = 60.0
-"""Seconds after a failure in which no other attempt delays the search."""
+PAUSE = 60.0  # seconds after a failure in which no other attempt delays the search
 SEARCH_RUN = "search"
 """Name of the run of the whole search; those of arms are "arm-0" and so on."""
 

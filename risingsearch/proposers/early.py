@@ -15,21 +15,15 @@ from risingsearch.proposers.open_space import ArmPoints
 from risingsearch.space import Space
 
 MOST_SEEN, MOST_LIKE = 150, 3
-DRAWN = 80
-"""Configurations to choose a proposal from: of more, the chosen ones are too alike."""
-AT_FIRST = 30
-"""Arms of which two in three are proposed; of later ones, one in three is."""
+DRAWN = 80  # configurations to choose a proposal from: of more, they are too alike
+AT_FIRST = 30  # arms of which two in three are proposed; of later ones, one in three
 
-NEAR = 0.08
-"""How far a learning rate tells of others, as a share of its range."""
-SHARE = 0.4
-"""Variance that the learning rate has alone, and once more with all parameters."""
-NOISE = 1.0
-"""Variance of a score besides, where all scores together have one of 1."""
+NEAR = 0.08  # how far a learning rate tells of others, as a share of its range
+SHARE = 0.4  # variance that the learning rate has alone, and again with all parameters
+NOISE = 1.0  # variance of a score besides, where all scores together have one of 1
+# expected of the mean of all and of the hump about the centre; width of the hump
 HEIGHTS, WIDTH = np.array([0.0, 0.5]), 0.25
-"""Expected of the mean of all and of the hump about the centre; width of the hump."""
-DOUBT = 1.0
-"""Deviation of these heights."""
+DOUBT = 1.0  # deviation of these heights
 
 
 class Described(NamedTuple):

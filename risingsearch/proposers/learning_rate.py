@@ -20,8 +20,7 @@ from risingsearch.space import Space
 NAMED = re.compile(
     r"(?<![a-z0-9])(lr|learning[_-]?rate|eta0?|step[_-]?size)(?![a-z0-9])"
 )
-FEWEST_VALUES = 5
-"""Different values of a learning rate, at least."""
+FEWEST_VALUES = 5  # different values of a learning rate, at least
 
 
 class LearningRate(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from risingsearch.parameters import key_of_all
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
@@ -32,22 +33,19 @@ SAME = 1e-9  # difference of features within which configurations are the same
 
 
 class ArmPoints:
-    """The configurations of the arms, as points of a space."""
+    """The configurations of arms that have begun, as points of a space."""
 
     def __init__(self, space: Space, candidates: Sequence[Mapping[str, Any]]) -> None:
         self.space, self.candidates = space, candidates
-        self._known: dict[int, tuple[Mapping[str, Any], Floats]] = {}
+        self._known: dict[int, Floats] = {}
 
     def of(self, arms: NDArray[np.int64]) -> Floats:
         """Return the points of these arms' configurations."""
-        points = np.empty((len(arms), len(self.space.coordinates)))
-        for k, arm in enumerate(arms.tolist()):
-            params = self.candidates[arm]
-            known = self._known.get(arm)
-            if known is None or known[0] is not params:
-                known = self._known[arm] = params, self.space.to_unit(params)
-            points[k] = known[1]
-        return points
+        for arm in arms.tolist():
+            if arm not in self._known:
+                self._known[arm] = self.space.to_unit(self.candidates[arm])
+        points = [self._known[arm] for arm in arms.tolist()]
+        return np.reshape(points, (len(arms), len(self.space.coordinates)))
 
     def features(self, arms: NDArray[np.int64]) -> Floats:
         """Return the features of these arms' configurations."""
@@ -61,13 +59,13 @@ class ArmPoints:
         A proposal names the unopened arm with the same configuration, if any.
         """
         begun = self.features(np.concatenate([opened.arms, opened.without_score]))
-        arms = np.concatenate([np.full(len(begun), -1), unopened])
-        taken = np.concatenate([begun, self.features(unopened)])
+        arms = {key_of_all(self.candidates[k]): k for k in reversed(unopened.tolist())}
         for point, found in zip(points, self.space.features(points), strict=True):
-            same = arms[(np.abs(taken - found) < SAME).all(axis=1)].tolist()
-            params = {} if -1 in same else self.space.from_unit(point)
-            if params and self.space.permits(params):
-                yield found[None], Proposal(params, arm=same[0] if same else None)
+            if (np.abs(begun - found) < SAME).all(axis=1).any():
+                continue
+            params = self.space.from_unit(point)
+            if self.space.permits(params):
+                yield found[None], Proposal(params, arm=arms.get(key_of_all(params)))
 
 
 class OpenSpaceProposer(Proposer):

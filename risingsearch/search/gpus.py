@@ -22,10 +22,8 @@ MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """Variables that limit the devices visible to NVIDIA's and AMD's runtimes."""
 LISTING = ("nvidia-smi", "-L")
 LONGEST = 60.0  # seconds that it may take
-MOST_WORKERS = 1000
-"""Workers of one search on one machine."""
-PARTITION = "MIG-"
-"""How the names of NVIDIA's partitions of a GPU begin."""
+MOST_WORKERS = 1000  # workers of one search on one machine
+PARTITION = "MIG-"  # how the names of NVIDIA's partitions of a GPU begin
 _GPU = re.compile(r"^GPU (\d+): .*\(UUID: (\S+)\)", re.MULTILINE)
 _PARTITION = re.compile(rf"\s+MIG .*\(UUID: ({PARTITION}\S+)\)")
 _DEVICE = re.compile(r"\d+|(GPU|MIG)-\S+", re.ASCII)

@@ -346,6 +346,18 @@ def test_a_clone_of_an_ensemble_trains_the_winner_again(kind):
     np.testing.assert_array_equal(best.predict_proba(X), again.predict_proba(X))
 
 
+@pytest.mark.parametrize(("max_epochs", "trees"), [(None, 10), (3, 6)])
+def test_a_refit_in_full_has_all_trees(max_epochs, trees):
+    model = HistGradientBoostingClassifier(max_iter=11)
+    options = {"steps_per_epoch": 2, "max_epochs": max_epochs}
+    best = searched(model, refit="full", **options)
+    assert best.best_estimator_.n_iter_ == trees
+    again = searched(model, **options)
+    assert (
+        again.best_estimator_.n_iter_ == 2 * best.best_epoch_ == 2 * again.best_epoch_
+    )
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator
@@ -133,11 +132,6 @@ class TestEstimators:
     def test_one_without_targets(self):
         search = by_rows(KMeans(n_init=1), {"n_clusters": [2, 3]}).fit(X)
         assert search.predict(X).shape == (200,)
-
-    def test_a_data_frame(self):
-        frame = pd.DataFrame(X).add_prefix("x")
-        search = by_rows(SVC()).fit(frame, pd.Series(LABELS, index=frame.index + 7))
-        assert search.feature_names_in_.tolist() == list(frame.columns)
 
     def test_the_last_epoch_is_a_plain_fit(self):
         search = by_rows(SVC(), {"C": [1.0]}).fit(X, Y)

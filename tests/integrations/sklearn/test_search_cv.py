@@ -213,10 +213,6 @@ class TestSplits:
         with pytest.raises(ValueError, match="'groups' parameter should not be None"):
             search.fit(ROWS, HALVES)
 
-    def test_a_share_holds_out_classes_evenly(self, calls):
-        rising(Recorder(), QUALITIES, cv=0.25).fit(ROWS, HALVES)
-        assert HALVES[calls[1]["scored"]].sum() == 5
-
     @pytest.mark.parametrize("cv", [1.5, 0.0, -0.25])
     def test_a_share_lies_between_0_and_1(self, cv):
         with pytest.raises(InvalidParameterError, match="share held out"):

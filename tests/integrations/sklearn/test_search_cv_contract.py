@@ -6,7 +6,6 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
 from sklearn.cluster import MiniBatchKMeans
@@ -14,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.decomposition import IncrementalPCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
-from sklearn.model_selection import RandomizedSearchCV, cross_val_score
+from sklearn.model_selection import RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
@@ -100,15 +99,6 @@ class TestFace:
         assert reduced.shape == (90, search.best_params_["n_components"])
         assert search.inverse_transform(reduced).shape == X.shape
 
-    def test_before_fit(self, data):
-        search = rising(SGDClassifier(), SPACE)
-        with pytest.raises(NotFittedError):
-            search.predict(data[0])
-        with pytest.raises(NotFittedError):
-            search.score(*data)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            assert not hasattr(search, name)
-
     def test_without_refit_the_error_says_why(self, data):
         search = rising(SGDClassifier(), SPACE, refit=False).fit(*data)
         assert not hasattr(search, "best_estimator_")
@@ -121,21 +111,10 @@ class TestFace:
         with pytest.raises(AttributeError, match="refit=False"):
             search.score(*data)
 
-    def test_feature_names(self, data):
-        X, y = data
-        X = pd.DataFrame(X, columns=list("abcdef"))
-        search = rising(SGDClassifier(), SPACE).fit(X, y)
-        assert search.feature_names_in_.tolist() == list("abcdef")
-        assert not hasattr(search.fit(X.to_numpy(), y), "feature_names_in_")
-
     def test_same_fitted_attributes_as_randomized_search(self, fitted, data):
         theirs = RandomizedSearchCV(SGDClassifier(), SPACE, n_iter=2, cv=2).fit(*data)
         names = {name for name in vars(theirs) if name[-1] == "_" and name[0] != "_"}
         assert [name for name in names if not hasattr(fitted, name)] == []
-
-    def test_works_inside_cross_validation(self, data):
-        search = rising(SGDClassifier(), SPACE)
-        assert np.isfinite(cross_val_score(search, *data, cv=2)).all()
 
 
 class TestCopies:
@@ -161,11 +140,6 @@ class TestCopies:
         with pytest.raises(NotFittedError, match="which copies lack: call fit first"):
             copied(fitted).continue_search(3)
 
-    def test_a_clone_is_not_fitted(self, fitted, data):
-        copy = clone(fitted)
-        assert not hasattr(copy, "cv_results_")
-        assert copy.fit(*data).history_["score"] == fitted.history_["score"]
-
     def test_clones_share_the_executor(self, data):
         with ThreadPoolExecutor(1) as executor:
             search = rising(SGDClassifier(), SPACE, executor=executor)
@@ -173,13 +147,3 @@ class TestCopies:
             assert copy.executor is executor
             assert copy.estimator is not search.estimator
             assert copy.fit(*data).n_epochs_ == 6
-
-    def test_fitting_twice_is_as_fitting_anew(self, data):
-        X, y = data
-        search = rising(SGDClassifier(), SPACE).fit(X[:40], 1 - y[:40])
-        again = search.fit(X, y)
-        assert again is search
-        fresh = rising(SGDClassifier(), SPACE).fit(X, y)
-        assert again.history_["score"] == fresh.history_["score"]
-        assert again.n_epochs_ == fresh.n_epochs_
-        np.testing.assert_array_equal(again.predict(X), fresh.predict(X))

@@ -10,8 +10,7 @@ import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
 from sklearn import config_context
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.datasets import make_blobs, make_classification, make_regression
+from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -83,16 +82,6 @@ class TestEstimators:
         assert search.best_score_ > 0.2
         assert search.predict(X).shape == (120,)
         assert not hasattr(search, "classes_")
-
-    def test_clustering_without_targets(self):
-        X, _ = make_blobs(120, centers=3, random_state=0)
-        search = rising(
-            MiniBatchKMeans(n_init=1),
-            {"n_clusters": [2, 3, 4]},
-            scoring=lambda model, X, y=None: -model.score(X) / len(X),
-        ).fit(X)
-        assert search.n_epochs_ == 20
-        assert search.predict(X).shape == (120,)
 
     def test_pipeline_steps_as_values(self):
         # The first configuration takes no classes, the others must be told them.
@@ -180,23 +169,11 @@ class TestResults:
             assert of_arm["epoch"].tolist() == list(range(1, len(curve) + 1))
             assert of_arm["score"].tolist() == curve.tolist()
 
-    def test_scheduler_explains(self):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        arms = search.scheduler_.explain()
-        assert [arm.epochs for arm in arms] == search.cv_results_["epochs"].tolist()
-        assert all(arm.reason for arm in arms)
-        assert search.stop_reason_ == "the budget of 20 epochs is spent"
-
     def test_verbose_prints_lines_away_from_a_terminal(self, capsys):
         rising(SGDClassifier(), SPACE, verbose=1).fit(X, Y)
         out, err = capsys.readouterr()
         assert out == ""
         assert err.splitlines()[-1].startswith("20/20 epochs")
-
-    def test_plots(self):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        assert search.plot_allocation().get_figure() is not None
-        assert search.plot_curves().get_figure() is not None
 
     def test_a_notebook_shows_the_diagram_and_then_what_was_found(self):
         search = rising(SGDClassifier(), SPACE)

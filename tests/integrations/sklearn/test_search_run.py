@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import Executor, Future
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import SGDClassifier
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.integrations.sklearn import epoch_length, folds, preparation
@@ -71,11 +74,12 @@ def timed(**options):
 
 
 @pytest.mark.parametrize("executor", [None, AtOnce()])
-@pytest.mark.parametrize("refit", [True, "best", False])
+@pytest.mark.parametrize("refit", [True, "full", "best", False])
 def test_fit_ends_in_time_with_its_refit(clock, executor, refit):
     timeout = 60
     jobs = {} if executor is None else {"executor": executor, "n_jobs": 1}
     cv = 0.25 if refit == "best" else 3
+    jobs["max_epochs"] = 20 if refit == "full" else None
     search = timed(timeout=timeout, refit=refit, cv=cv, **jobs).fit(X, Y)
     assert 0.95 * timeout <= clock.now - 1000.0 <= timeout + EPOCH
     assert search.stop_reason_ == f"the budget of {timeout} wall_seconds is spent"
@@ -159,6 +163,20 @@ def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, st
     search = RisingSearchCV(Cheap(fixed=fixed), space, **options).fit(X, Y)
     assert search.best_estimator_.epochs_ == steps * search.best_epoch_
     assert search.steps_per_epoch_ == steps
+
+
+@pytest.mark.parametrize(
+    ("estimator", "steps"),
+    [
+        (HistGradientBoostingClassifier(), 24),  # the time pays for 40 epochs
+        (HistGradientBoostingClassifier(max_iter=50), 12),  # a full training has four
+        (SGDClassifier(), 1),  # of which a fifth would train in any case
+    ],
+)
+def test_epochs_of_trees_are_long_where_there_is_time(monkeypatch, estimator, steps):
+    monkeypatch.setattr(epoch_length, "_seconds", lambda *given: (0.0105, 0.01))
+    folds = SimpleNamespace(estimator=estimator, splits=[None])
+    assert epoch_length.steps_within(folds, Budget(seconds=10), None) == steps
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A pipeline's transformers are fitted once for all candidates that share them."""
 
 import pickle
+from contextlib import nullcontext
+from functools import partial
 from itertools import product
 from typing import ClassVar
 
@@ -10,6 +12,8 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import SGDClassifier
@@ -31,6 +35,7 @@ from sklearn.preprocessing import (
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn import RisingSearchCV, folds
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
+from risingsearch.integrations.sklearn.transformers import Transformers
 
 RANDOM = np.random.default_rng(0)
 NUMBERS, WORDS = ["n0", "n1", "n2", "n3"], ["c0", "c1"]
@@ -177,6 +182,36 @@ def test_scores_are_those_of_transforming_by_hand(kind):
         for fold, part in product(range(3), (0, 1)):
             name = f"split{fold}_{('test', 'train')[part]}_score"
             assert row[name] == scores[row["arm"]][fold, row["epoch"] - 1, part]
+
+
+@pytest.mark.parametrize("subsample", [50, 200_000])
+def test_rows_are_binned_once_a_fold_as_each_model_would(subsample, monkeypatch):
+    binned, bin_rows = [], HistGradientBoostingRegressor._bin_data
+    mapper = partial(gradient_boosting._BinMapper, subsample=subsample)
+    monkeypatch.setattr(gradient_boosting, "_BinMapper", mapper)
+    monkeypatch.setattr(
+        HistGradientBoostingRegressor,
+        "_bin_data",
+        lambda *given, **more: binned.append(1) or bin_rows(*given, **more),
+    )
+    model = make_pipeline(
+        COLUMNS, HistGradientBoostingRegressor(categorical_features=[4], max_bins=9)
+    )
+    name = "histgradientboostingregressor__"
+    grid = {f"{name}max_bins": [9, 60], f"{name}learning_rate": [0.1, 0.3]}
+    weights = {f"{name}sample_weight": np.linspace(0.0, 2.0, len(X))}
+
+    def scores():
+        search = rising(model, grid, refit=True, budget=12, max_epochs=3)
+        search.fit(FRAME, Y, **weights)
+        assert "_bin_data" not in vars(search.best_estimator_[-1])
+        return [*search.history_["score"], *search.predict(FRAME)]
+
+    shared, n_shared = scores(), len(binned)
+    assert n_shared == (3 * 4 + 1 if subsample == 50 else 3 * 2 + 1)
+    monkeypatch.setattr(Transformers, "binning_once", lambda *given: nullcontext())
+    assert shared == scores()
+    assert len(binned) == n_shared + 3 * 12 + 1
 
 
 class TestInPlace:
