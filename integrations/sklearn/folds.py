@@ -24,7 +24,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
+from risingsearch.integrations.sklearn.epoch_methods import (
+    epochs_in_full,
+    trains_in_one_fit,
+)
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import (
     Resource,
@@ -104,7 +107,7 @@ class Folds:
     score_of_failed: float | None = None  # of what only informs; None: it raises
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
-    refit_epochs: int | None = None  # if not those of the best score
+    max_epochs: int | None = None  # of an arm, if they are given
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
@@ -132,8 +135,8 @@ class Folds:
         return {"score": float(np.mean(scores)), **details}
 
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
-        """Return a fresh estimator, trained on all rows, by default for some epochs."""
-        at_once, n_epochs = 1, self.refit_epochs or n_epochs
+        """Return a fresh estimator, trained for some epochs on all rows."""
+        at_once = 1
         if self.resource is not None:  # all of it, which its first epochs tell about
             n_epochs = 1
         elif trains_in_one_fit(configured(self.estimator, params)):
@@ -142,6 +145,11 @@ class Folds:
         for _ in range(n_epochs):
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
+
+    def in_full(self, params: Mapping[str, Any]) -> int:
+        """Return the epochs of a full training."""
+        estimator = configured(self.estimator, params)
+        return self.max_epochs or epochs_in_full(estimator, self.steps_per_epoch)
 
     def trained_in_epoch(self, params: Mapping[str, Any], seed: int, epoch: int) -> Any:
         """Return the estimator of an epoch by a resource, of the first split."""

@@ -25,11 +25,10 @@ from risingsearch.integrations.sklearn.candidates import (
 from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.epoch_methods import (
     check_arguments,
-    epochs_in_full,
     last_step,
     routing_callee,
 )
-from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
+from risingsearch.integrations.sklearn.folds import Folds, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
@@ -91,14 +90,16 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
         folds.steps_per_epoch = steps_within(folds, budget, cv.run_dir)
-    if cv.refit == "full":
-        folds.refit_epochs = _max_epochs(cv, candidates[0], folds, needed=True)
+    max_epochs = folds.max_epochs
+    if budget.epochs is None:
+        max_epochs = folds.in_full(candidates[0])
     return SearchRun(
         folds,
         candidates,
-        max_epochs=_max_epochs(cv, candidates[0], folds, needed=budget.epochs is None),
+        max_epochs=max_epochs,
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
+        in_full=cv.refit == "full",
         advises=chooses and budget.epochs is not None and cv.verbose > 0,
         error_score=_error_score(cv.error_score),
         seed=seed,
@@ -163,6 +164,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         fit_params=dict(routed.estimator[trained_by(cv) if routes else "fit"]),
         score_params=dict(routed.scorer["score"]),
         resource=resource,
+        max_epochs=cv.max_epochs if resource is None else resource.max_epochs,
     )
     if resource is None:
         check_arguments(cv.estimator, folds.fit_params)
@@ -194,15 +196,6 @@ def _candidates(
     check_trainable(cv.estimator, candidates, resource)
     most = None if cv.n_candidates == "auto" else len(candidates)
     return Configurations(candidates, drawn.space, most), first
-
-
-def _max_epochs(cv: Any, params: Any, folds: Folds, *, needed: bool) -> Any:
-    """``max_epochs``; if it is None and ``needed``, that of a full training."""
-    if folds.resource is not None:
-        return folds.resource.max_epochs
-    if cv.max_epochs is not None or not needed:
-        return cv.max_epochs
-    return epochs_in_full(configured(cv.estimator, params), folds.steps_per_epoch)
 
 
 def _check_unit(budget: Budget) -> None:

@@ -422,7 +422,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         folds, seed = self._run.folds, self._search.seed_of(self.best_index_)
         winner = self.best_index_, self.best_epoch_
         if self._refits(folds):
-            return folds.refit(self.best_params_, seed, self.best_epoch_)
+            full = self.refit == "full" and folds.in_full(self.best_params_)
+            return folds.refit(self.best_params_, seed, full or self.best_epoch_)
         if winner != (result.best_arm, result.best_epoch):
             return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)
         [trainer] = result.best_state()

@@ -38,6 +38,7 @@ class SearchRun:
         n_jobs: int | None,
         executor: Any,
         refits: bool,
+        in_full: bool,  # the refit
         seconds_before: float,
         advises: bool,  # on the length of an epoch
         policy: Any,
@@ -48,7 +49,7 @@ class SearchRun:
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
-        self._advises = advises and not executor
+        self._advises, self._in_full = advises and not executor, in_full
         if executor is None and count > 1:
             executor = _threads(count)
         if executor is None and count > 1:
@@ -118,7 +119,9 @@ class SearchRun:
             return 0.0
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         trained = float(len(seconds))
-        to_train = float(folds.refit_epochs or max([best.best_epoch + 1, *ends]))
+        to_train = float(max([best.best_epoch + 1, *ends]))
+        if self._in_full and best.best_arm is not None:
+            to_train = folds.in_full(self.search._log.candidates[best.best_arm])
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]

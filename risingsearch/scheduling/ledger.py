@@ -12,8 +12,7 @@ from risingsearch.budget import Budget
 from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
 
-ENDLESS = 2.0**62
-"""Epochs that are as good as infinitely many."""
+ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9
 """Tolerance of a sum of ``epoch_costs``, relative to the cost of a whole arm."""
 

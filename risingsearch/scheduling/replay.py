@@ -45,8 +45,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 Event = dict[str, Any]
 
-RESULTS = ("result", "failed")
-"""Events of a job that came back."""
+RESULTS = ("result", "failed")  # events of a job that came back
 
 
 def started(scheduler: Scheduler, job: Job) -> Event:

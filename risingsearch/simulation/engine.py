@@ -36,8 +36,7 @@ from risingsearch.policies.base import WAIT, Policy
 UNAVAILABLE = "select must return an available arm or WAIT"
 NO_SLICE = "slice_length must return at least 1"
 
-NEVER = 2**62
-"""A round that never comes: the checkpoint after the last."""
+NEVER = 2**62  # a round that never comes: the checkpoint after the last
 
 
 class Record(NamedTuple):

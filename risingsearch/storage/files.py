@@ -14,8 +14,7 @@ from typing import IO
 
 from risingsearch.errors import RunDirError
 
-PRIVATE = 0o600
-"""The mode of files that only their owner may read."""
+PRIVATE = 0o600  # the mode of files that only their owner may read
 
 
 @contextmanager

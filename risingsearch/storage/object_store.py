@@ -18,8 +18,7 @@ from risingsearch.errors import (
 )
 
 EXAMPLE = "s3://bucket/runs/first"
-PROBE = "probe"
-"""An object that is written and removed, to test the permissions."""
+PROBE = "probe"  # an object that is written and removed, to test the permissions
 _LONGEST = 300  # characters of another package's message
 
 
