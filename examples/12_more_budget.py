@@ -46,5 +46,5 @@ result.plot_allocation()
 # %%
 # Why the others wait, in the words of the search.
 
-for arm in search.scheduler.explain():
+for arm in search.explain():
     print(arm.arm, arm.status, arm.epochs, arm.reason)

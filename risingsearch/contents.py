@@ -32,7 +32,7 @@ _DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.gener
 
 
 def described(value: Any) -> Any:
-    """Return a value as JSON; what that cannot hold, and long ones, by their digest."""
+    """Return a value as JSON; long values, and those that it cannot hold, by digest."""
     try:
         saved = as_json(plain(value))
         if len(str(saved)) <= _LONGEST:
@@ -76,9 +76,9 @@ def first_difference(
     return None
 
 
-def _causes_first(name: str) -> tuple[bool, bool]:
-    """Sort candidates and seed, which may come from another argument, to the end."""
-    return name in ("candidates", "seed"), name != "fingerprint"
+def _causes_first(name: str) -> tuple[bool, bool, bool]:
+    """Sort to the end the seed, and the candidates, which may be drawn by it."""
+    return name == "candidates", name == "seed", name != "fingerprint"
 
 
 def _content(value: Any) -> Any:
@@ -266,7 +266,7 @@ def _names(code: CodeType, operation: str) -> set[Any]:
 
 
 def _body_of(kind: type) -> dict[str, Any]:
-    """Return methods and constants of a class, without what its methods change."""
+    """Return the methods of a class, and constants that these do not change."""
     methods = (FunctionType, staticmethod, classmethod, property)
     body = {name: one for name, one in vars(kind).items() if isinstance(one, methods)}
     codes = [one.__code__ for one in body.values() if isinstance(one, FunctionType)]

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,13 @@ def key_of_all(params: Mapping[str, Any]) -> Hashable:
     return frozenset((name, key_of(value)) for name, value in params.items())
 
 
+def is_between(value: Any, low: float, high: float) -> bool:
+    """Return whether a value is a number between two ends, except for rounding."""
+    if not is_number(value):
+        return False
+    return low <= value <= high or math.isclose(min(max(value, low), high), value)
+
+
 class Kind(ABC):
     """The values of a parameter, along its coordinate from 0 to 1."""
 
@@ -69,6 +76,10 @@ class Kind(ABC):
     @abstractmethod
     def place(self, value: Any) -> float:
         """Return the place of a value, the middle of its part of the coordinate."""
+
+    def has(self, value: Any) -> bool:
+        """Return whether this is one of the values, as far as that is known."""
+        return True
 
     def snapped(self, places: Places) -> Places:
         """Return the places of the values at these places."""
@@ -145,6 +156,16 @@ class Interval(Kind):
         number = float(np.log(number)) if self.log else number
         return float((number - low) / (high - low)) if high > low else 0.5
 
+    def has(self, value: Any) -> bool:
+        """Return whether a number is within the ends, and at one of the steps."""
+        if not is_between(value, self.low, self.high):
+            return False
+        if self.whole:
+            return isinstance(value, Integral) and value in (self.listed or ())
+        return self._n_steps is None or math.isclose(
+            self.value(self.place(value)), value, abs_tol=1e-9 * (self.step or 1)
+        )
+
     def snapped(self, places: Places) -> Places:
         """Return the places of the numbers at these places."""
         if self.low == self.high:
@@ -193,6 +214,13 @@ class Quantiles(Kind):
         below = self.distribution.cdf(values)
         half = 0.5 * self.distribution.pmf(values) if self._is_discrete else 0.0
         return below - half
+
+    def has(self, value: Any) -> bool:
+        """Return whether a number is within the support, and whole if it has to be."""
+        own: Any = self.distribution
+        ends = own.support() if hasattr(own, "support") else (-math.inf, math.inf)
+        is_whole = isinstance(value, Integral) or not self._is_discrete
+        return is_whole and is_between(value, *ends)
 
     def snapped(self, places: Places) -> Places:
         """Return the places of the quantiles of these places."""
@@ -249,6 +277,11 @@ class Choices(Kind):
     def listed(self) -> Sequence[Any]:
         """The values, each once."""
         return self.values
+
+    def has(self, value: Any) -> bool:
+        """Return whether this is one of the values; of numbers, 1 is 1.0."""
+        equal = self._is_numeric and is_number(value) and value in self.values
+        return equal or self._key(value) in self._codes
 
     def codes(self, places: Places) -> NDArray[np.int64]:
         """Return the numbers of the values at these places; -1 for none of them."""
@@ -311,7 +344,7 @@ class Drawn(Kind):
 
 
 def is_distribution(value: Any) -> bool:
-    """Return whether a value says what a parameter can be, as a library has it."""
+    """Return whether a value is a distribution of some library."""
     has_ends = all(hasattr(value, name) for name in ("low", "high", "log"))
     return has_ends or hasattr(value, "rvs") or hasattr(value, "choices")
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from risingsearch.checks import shown
 from risingsearch.contents import DIGEST, digest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.parameters import (
@@ -137,6 +138,24 @@ class Space:
         """Return whether a configuration is allowed."""
         clauses = self._forbidden[self._part_of(params).get(PART)]
         return not any(clause.is_forbidden_value(dict(params)) for clause in clauses)
+
+    def problem_of(
+        self, params: Mapping[str, Any], *, beyond: bool = False
+    ) -> str | None:
+        """Return why this is no configuration, but ``beyond`` the values at most."""
+        if unknown := params.keys() - {*self.names}:
+            names = ", ".join(dict.fromkeys(filter(None, self.names)))
+            return f"{min(unknown)!r} is not one of {names}"
+        values = self._part_of(params) | dict(params)
+        active = [one for one in self.coordinates if one.is_active(values)]
+        for one in active:
+            if one.name not in values:
+                return f"{one.name!r} is missing"
+            if not (beyond or one.kind.has(value := values[one.name])):
+                return f"{one.name}={shown(value)} is not a value of the space"
+        if extra := params.keys() - {one.name for one in active}:
+            return f"{min(extra)!r} does not apply"
+        return None if self.permits(params) else "the space forbids it"
 
     def sample(self, rng: np.random.Generator) -> Params:
         """Return a random configuration that is allowed."""

@@ -54,6 +54,7 @@ def test_a_number_and_its_place_say_the_same(name):
     found = [space.from_unit(unit) for unit in points(space)]
     assert all(low <= one["rate"] <= high for one in found)
     assert {type(one["rate"]) for one in found} == {float}
+    assert not any(map(space.problem_of, found))
     back = [space.to_unit(one) for one in found]
     np.testing.assert_allclose(back, points(space), atol=1e-9)
     assert space.is_open
@@ -69,6 +70,7 @@ def test_each_of_some_values_has_its_part_of_the_coordinate(name):
         assert any(type(one) is type(value) and one == value for one in found)
         unit = space.to_unit({"rate": value})
         assert space.from_unit(unit) == {"rate": value}
+        assert space.problem_of({"rate": value}) is None
     assert all(one in values for one in found)
     features = space.features(points(space))
     assert len(np.unique(features, axis=0)) == len(values)
@@ -158,7 +160,29 @@ def test_a_parameter_that_does_not_apply_is_left_out(given):
         assert params["solver"] != "adam" or params["batch"] < 8
         back = space.from_unit(space.to_unit(params))
         assert back == {k: pytest.approx(v) for k, v in params.items()}
-    assert {one["solver"] for one in drawn if not space.permits(one)} == set()
+        assert space.problem_of(params) is None
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ({"solver": "sgd", "batch": 2}, "'momentum' is missing"),
+        ({"solver": "lbfgs", "batch": 2}, "'batch' does not apply"),
+        ({"solver": "adam", "batch": 8}, "the space forbids it"),
+        ({"solver": "sgd", "momentum": 1.5, "batch": 2}, "momentum=1.5 is not a value"),
+        ({"solver": "adam", "batch": 2.0}, "batch=2.0 is not a value of the space"),
+        ({"solver": "adam", "batch": True}, "batch=True is not a value of the space"),
+        ({"solver": "adan", "batch": 2}, "solver='adan' is not a value of the space"),
+    ],
+)
+def test_an_invalid_configuration_is_named_by_a_parameter(params, problem):
+    assert Space.of(of_configspace()).problem_of(params).startswith(problem)
+    others = {"at": stats.uniform(0.1, 0.7), "k": FloatDistribution(0, 1, step=0.1)}
+    known = {"at": 0.8, "k": 3 * 0.1, "n": 2.0, "free": -1e9}
+    space = Space.of(others | {"n": [1, 2], "free": stats.norm()})
+    assert space.problem_of(known) is None
+    for name, value in {"at": 0.81, "k": 0.15, "n": True, "free": "x"}.items():
+        assert space.problem_of(known | {name: value}).startswith(f"{name}={value!r}")
 
 
 def test_features_say_whether_a_parameter_applies():

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from risingsearch.arms import ArmList
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
@@ -153,7 +154,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     steps_per_epoch_ : int
         Passes, trees or rounds in an epoch, as chosen if ``steps_per_epoch="auto"``.
     scheduler_ : Scheduler
-        The scheduler at the end; ``scheduler_.explain()`` says why each arm waits.
+        The scheduler at the end; ``explain()`` says why each arm waits.
     scorer_, multimetric_, refit_time_, n_features_in_, feature_names_in_, classes_
         As in ``GridSearchCV``.
 
@@ -312,6 +313,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         folds = self._run.folds
         self._train(FitTasks(self, folds.X, folds.y))
         return self
+
+    def explain(self) -> ArmList:
+        """Return where every arm stands, and why; see ``Scheduler.explain``."""
+        check_is_fitted(self)
+        return self.scheduler_.explain()
 
     def _validate_params(self) -> None:
         try:

@@ -149,14 +149,13 @@ class RunView:
         status = self.status
         facts: dict[str, Any] = {"run": str(self.path), "state": self.state}
         if status is None:
+            facts["progress"] = self.progress_text()
             print_facts(facts, as_json=as_json)
             return
         facts |= facts_of(self.result, self.path)
         if not status.is_running and not self.is_over:
             how = self._how_to_continue()
             facts["stop_reason"] = f"none: it has stopped; {how}"
-            if n_running := facts["arms"].pop("running", 0):
-                facts["arms"]["interrupted"] = n_running
         if gpus := self.last.get("gpus"):
             facts["gpus"] = gpus
         if (self.path / "slurm").is_dir():

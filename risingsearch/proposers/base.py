@@ -1,4 +1,4 @@
-"""Contract of proposers: what they see, what they propose, and when they are asked."""
+"""Contract of proposers: their view of a search, their proposals, and when it asks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Proposer:
     ) -> int | Proposal | None:
         """Return an unopened arm or a configuration; None for the next arm in order.
 
-        It is asked for what is due, and draws from ``rng`` alone.
+        It is asked for the arms that are due, and draws from ``rng`` alone.
         """
         return self.own.propose(opened, unopened, rng) if self.own else None
 
@@ -114,10 +114,18 @@ class AsDrawn(Proposer):
 
 def checked_proposer(given: Any) -> Proposer:
     """Return the proposer that is given, ``AsDrawn`` for None; else raise an error."""
-    if not isinstance(given, Proposer | None):
+    if given is None or isinstance(given, AsDrawn):
+        return given or AsDrawn()
+    if not isinstance(given, Proposer):
         msg = (
             "proposer must be an instance of risingsearch.proposers.Proposer, None or, "
             f"of a search, 'auto'; got {given!r}"
         )
         raise InvalidParameterError(msg)
-    return given or AsDrawn()
+    if type(given).propose is Proposer.propose and given.own is None:
+        msg = (
+            f"{type(given).__name__} proposes nothing: define its method "
+            "propose(self, opened, unopened, rng), or give proposer=None"
+        )
+        raise InvalidParameterError(msg)
+    return given

@@ -1,9 +1,9 @@
-"""Decisions: which arm trains next, and what a start and a result change."""
+"""Decisions: which arm trains next; and the effects of starts and results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -82,6 +82,7 @@ class Decider:
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
+        self.problem_of: Callable[[Any], str | None] = lambda params: None
         self._forget()
 
     def _forget(self) -> None:
@@ -211,20 +212,28 @@ class Decider:
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
             return Proposal()
         unopened, rng = arms.unopened(), self._draws.of(PROPOSE, arms.n_asked)
-        proposal = proposer.propose(self.opened(), unopened, rng)
+        opened = self.opened()
+        proposal = proposer.propose(opened, unopened, rng)
         if not isinstance(proposal, Proposal):
             proposal = Proposal(arm=proposal)
-        msg = f"{type(proposer).__name__} proposed "
-        if not isinstance(proposal.params, Mapping):
-            msg += f"{shown(proposal.params)}, which is no dict of parameters"
+        msg, params = f"{type(proposer).__name__} proposed ", proposal.params
+        if not isinstance(params, Mapping):
+            msg += f"{shown(params)}, which is no dict of parameters"
             raise PolicyError(msg)
+        if params and (problem := self.problem_of(params)):
+            msg += f"{shown(params)}, which is no configuration of this search: "
+            raise PolicyError(msg + problem)
         if proposal.arm is not None and proposal.arm not in unopened:
             msg += (
                 f"arm {shown(proposal.arm)}, which is not among the unopened arms; "
                 "a configuration is proposed by Proposal(params)"
             )
             raise PolicyError(msg)
-        return proposal._replace(like=tuple(map(int, proposal.like)))
+        like = np.ravel(proposal.like).tolist()
+        if not {*like} <= {*opened.arms.tolist(), *opened.without_score.tolist()}:
+            msg += f"like={shown(proposal.like)}, which are not all begun arms"
+            raise PolicyError(msg)
+        return proposal._replace(like=tuple(map(int, like)))
 
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""
@@ -425,7 +434,7 @@ class Decider:
         self._forget()
 
     def _identity(self) -> dict[str, Any]:
-        """Return as JSON what must be the same to load a saved state."""
+        """Return the settings that must be the same to load a saved state, as JSON."""
         return self._options.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,

@@ -10,9 +10,9 @@ from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
 def explain(
-    arms: ArmTable, policy: PolicyAdapter, trust: Mapping[str, float], *, waits: bool
+    arms: ArmTable, policy: PolicyAdapter, trust: Mapping[str, float], why: str | None
 ) -> ArmList:
-    """Return all arms; ``waits`` says that the policy waits for jobs in training."""
+    """Return all arms; ``why`` says why nothing starts, if that is so."""
     policy.refresh()
     opened = np.flatnonzero(arms.charged).tolist()
     indices = dict(zip(opened, policy.explain(opened), strict=True))
@@ -31,7 +31,7 @@ def explain(
             best_score=float(arms.best[arm]),
             best_epoch=int(arms.best_epoch[arm]),
             failures=int(arms.failures[arm]),
-            reason=_reason(arms, arm, failures.get(arm), policy.name, waits=waits)
+            reason=_reason(arms, arm, failures.get(arm), policy.name, why)
             + _resemblance(likes.get(arm, ())),
             index=indices.get(arm, {}),
             trust_in_prior=dict(trust) if arm in by_prior else {},
@@ -49,11 +49,11 @@ def _resemblance(like: Sequence[int]) -> str:
 
 
 def _reason(
-    arms: ArmTable, arm: int, failure: str | None, policy: str, *, waits: bool
+    arms: ArmTable, arm: int, failure: str | None, policy: str, why: str | None
 ) -> str:
     match arms.status(arm):
         case "unopened":
-            return "not opened: the policy opens arms when it sees fit"
+            return f"not opened: {why}" if why else "not opened yet"
         case "running":
             return "in training"
         case "failed":
@@ -61,11 +61,8 @@ def _reason(
         case "finished":
             early = arms.ended[arm]
             return "ended before its last epoch" if early else "has used all its epochs"
-    if waits:
-        return f"paused: {policy} waits for what is in training"
     last = arms.history[-1]["arm"]
-    if last == arm:
+    if last == arm and not (why and arms.in_flight):
         return "trained last"
-    if arm == arms.best_arm:
-        return f"paused with the best score: {policy} went on to arm {last}"
-    return f"paused: {policy} preferred arm {last}"
+    paused = "paused with the best score" if arm == arms.best_arm else "paused"
+    return f"{paused}: {why or f'{policy} preferred arm {last}'}"

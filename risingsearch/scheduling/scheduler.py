@@ -25,7 +25,7 @@ class Scheduler:
 
     A budget in epochs is exact; another is overrun if jobs cost more than expected.
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
-    jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
+    jobs, ``tell`` and ``fail`` take their results back, with any number in flight.
     A scheduler is for one thread at a time (``RisingSearch`` takes care of threads).
 
     Parameters
@@ -207,7 +207,7 @@ class Scheduler:
             not in epochs. In wall-clock time, that of its training; by default
             all the time since ``ask`` returned it.
         ended : bool, default True
-            What fewer scores mean: False says that the job was cut short and the arm
+            Of fewer scores: False says that the job was cut short and the arm
             can continue.
         now : float, optional
             Wall-clock time since the search began, in the unit of the budget;
@@ -311,6 +311,10 @@ class Scheduler:
         self._decider.rules = SearchOptions(
             patience=patience, target_score=target_score
         )
+
+    def check_proposals(self, problem_of: Callable[[Any], str | None]) -> None:
+        """Refuse proposed parameters of which this says why they are invalid."""
+        self._decider.problem_of = problem_of
 
     @property
     def stop_rule(self) -> str | None:
@@ -494,9 +498,13 @@ class Scheduler:
         It is a list by the number of the arm; printed, it is a table of the opened
         arms, the best first; ``explain().to_frame()`` is a pandas DataFrame.
         """
-        waits = False
+        policy, why = self._decider.policy, self.stop_reason
+        why = why and f"{policy.name} preferred others, and {why}"
         with suppress(PolicyError):  # ``ask`` raises it
-            waits = bool(self.in_flight) and self._decider.select() is None
-        waits = waits and self._decider.waits
-        policy, trust = self._decider.policy, self.trust_in_prior()
-        return explanations.explain(self._arms, policy, trust, waits=waits)
+            if (
+                self.in_flight
+                and self._decider.select() is None
+                and self._decider.waits
+            ):
+                why = f"{policy.name} waits for the arms in training"
+        return explanations.explain(self._arms, policy, self.trust_in_prior(), why)

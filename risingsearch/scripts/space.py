@@ -209,27 +209,6 @@ def space_in(content: dict[str, Any]) -> Space:
     return Space.of(space)
 
 
-def check_configuration(space: Space, place: str, params: Mapping[str, Any]) -> None:
-    """Raise a ValueError unless each parameter that applies has a value."""
-    if unknown := sorted(params.keys() - {*space.names}):
-        msg = (
-            f"{place} names {unknown[0]!r}, which is none of the parameters, "
-            f"{', '.join(space.names)}"
-        )
-        raise ValueError(msg)
-    for one in space.coordinates:
-        if one.is_active(params) != (one.name in params):
-            needs = "leaves out" if one.name not in params else "has"
-            msg = (
-                f"{place} {needs} {one.name!r}: it gives a value to each parameter "
-                "that applies, by its when, and to no other"
-            )
-            raise ValueError(msg)
-    if not space.permits(params):
-        msg = f"{place} is what the space forbids: leave it out"
-        raise ValueError(msg)
-
-
 def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
     for one in space.coordinates:

@@ -56,7 +56,6 @@ from risingsearch.scripts.space import (
     Uniform,
     Value,
     all_of,
-    check_configuration,
     space_in,
     space_of,
 )
@@ -78,7 +77,7 @@ Word = Annotated[  # text; a number counts as text
     str, BeforeValidator(lambda value: str(value) if is_number(value) else value)
 ]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
-"""Where the place of an error has what forms are told apart by, which is no key."""
+"""The parts of the place of an error that tell forms apart, and are no keys."""
 
 
 def _read_budget(value: Any) -> Budget:
@@ -203,7 +202,9 @@ class Sweep(Strict):
             )
             raise ValueError(msg)
         for i, params in enumerate(self.enqueue):
-            check_configuration(space, f"enqueue[{i}]", params)
+            if problem := space.problem_of(params, beyond=True):
+                msg = f"enqueue[{i}] is no configuration of the sweep: {problem}"
+                raise ValueError(msg)
             if params in self.enqueue[:i]:
                 msg = f"enqueue[{i}] was enqueued before: name each configuration once"
                 raise ValueError(msg)
@@ -278,7 +279,7 @@ class Sweep(Strict):
         return self.max_alive or ALIVE_PER_WORKER * n_workers
 
     def placement(self) -> GpuPlacement:
-        """Return how many workers there are on this machine, and what each gets."""
+        """Return how many workers there are on this machine, and the GPUs of each."""
         most = self.max_alive or MOST_WORKERS
         if self.launcher.slurm is not None:  # which gives jobs their GPUs
             return placed(self.workers, None, self.environment, most)

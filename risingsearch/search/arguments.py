@@ -3,7 +3,7 @@
 import base64
 import json
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -35,9 +35,10 @@ def proposer_of(
     """Return the proposer of a search, informed by its earlier searches."""
     is_auto = given["proposer"] == "auto"
     own = _auto_proposer(given, candidates, seeds) if is_auto else given["proposer"]
+    own = checked_proposer(own)
     if given["prior"]:
         return PriorProposer.between(candidates, given["prior"], own)
-    return checked_proposer(own)
+    return own
 
 
 def _auto_proposer(
@@ -65,6 +66,28 @@ def _auto_proposer(
         return None
     features = encode(candidates)
     return None if features is None else ListProposer(features)
+
+
+def configurations_of(
+    candidates: Sequence[Mapping[str, Any]], space: Space | None, *, enqueued: bool
+) -> Callable[[Mapping[str, Any]], str | None]:
+    """Return a function that says why a configuration is invalid, or None.
+
+    Enqueued ones may have any values, and lack some.
+    """
+    if space is not None and not enqueued:
+        return lambda params: space.problem_of(params)
+    known = set().union(*candidates, space.names if space else ()) - {PART}
+    needed = set() if enqueued else set(candidates[0]).intersection(*candidates)
+
+    def problem_of(params: Mapping[str, Any]) -> str | None:
+        if missing := needed - params.keys():
+            return f"{min(missing)!r} is missing"
+        if unknown := params.keys() - known:
+            return f"{min(unknown)!r} is not one of {', '.join(sorted(known))}"
+        return None
+
+    return problem_of
 
 
 class ShownSpace(Space):
@@ -140,7 +163,9 @@ def with_enqueued(
         if isinstance(one, Integral):
             first.append(int(one))
             continue
-        _check_parameters(one, candidates, space)
+        if problem := configurations_of(candidates, space, enqueued=True)(one):
+            msg = f"enqueue has {shown(one)}: {problem}"
+            raise InvalidParameterError(msg)
         same = (arm for arm, each in enumerate(everyone) if _is_same(one, each))
         arm = next(same, len(everyone))
         if arm in first:
@@ -161,17 +186,6 @@ def checked_enqueue(enqueue: Any) -> list[Any]:
         msg = f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
         raise InvalidParameterError(msg)
     return listed
-
-
-def _check_parameters(
-    one: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], space: Space | None
-) -> None:
-    known = {*space.names} - {PART} if space else set()
-    known.update(name for each in candidates for name in each)
-    if unknown := [name for name in one if name not in known]:
-        names = ", ".join(sorted(known))
-        msg = f"enqueue names {unknown[0]!r}; candidates have {names}"
-        raise InvalidParameterError(msg)
 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -74,7 +74,7 @@ class RunLog:
         self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
         self.reports: dict[int, Report] = {}  # by job
         self._n_calls: dict[int, int] = {}  # by job
-        self._is_abandoned = False  # what was in flight
+        self.is_abandoned = False  # whether no process trains the jobs in flight
         self._is_writing = False  # an event
         self._thread = threading.RLock()  # of the one that runs the search
         self._decided: set[int] = set()  # jobs whose decision is on disk
@@ -160,7 +160,7 @@ class RunLog:
 
     def begin(self, job: Job | None = None, *, here: bool = False) -> None:
         """Write a ``started`` event for each job without one, and one for ``job``."""
-        self._is_abandoned &= job is None
+        self.is_abandoned &= job is None
         for one in self.scheduler.in_flight:
             begins = one == job and one.id not in self._running
             if self.directory is None or not (begins or one.id not in self._decided):
@@ -259,7 +259,7 @@ class RunLog:
         """Wait no longer for the jobs in flight: they are to be trained again."""
         for job in self.scheduler.in_flight:
             self.retained.release_live(job.arm, may_be_bytes=self.directory is None)
-        self._is_abandoned = True
+        self.is_abandoned = True
         self.release()
 
     @property
@@ -360,7 +360,7 @@ class RunLog:
 
     def _as_it_is(self, arm: Arm) -> Arm:
         """Return an arm that does not train if its job was abandoned."""
-        if not self._is_abandoned or arm.status != "running":
+        if not self.is_abandoned or arm.status != "running":
             return arm
         why = "interrupted: it trains on when the search continues"
         return replace(arm, status="paused", reason=why)
@@ -382,14 +382,15 @@ class RunLog:
         reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
         opened = len({report.job.arm for report in reports})
         which = "trained by this run" if first else "opened"
-        msg = f"no arm of the {opened} {which} has had a finite score"
-        todo = "correct that, and run the search again"
+        msg = f"none of the {opened} arms {which} has a finite score"
         if early:
-            msg += ", so no more are tried before the next run"
+            msg += ", so the search has stopped"
         cause = next((r.failure for r in reports if r.failure is not None), None)
         if cause is None:
             return SearchFailedError(f"{msg}, though none has raised an error")
-        error = SearchFailedError(f"{named_failure(cause)}: {msg}; {todo}")
+        todo = "correct the cause, and run the search again"
+        named = named_failure(cause).removesuffix(".")
+        error = SearchFailedError(f"{named}: {msg}; {todo}")
         error.__cause__ = cause
         return error
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.arms import EpochFacts, Report
+from risingsearch.arms import ArmList, EpochFacts, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_seed
 from risingsearch.errors import InvalidParameterError, RunDirError
@@ -18,7 +18,7 @@ from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.search.arguments import header_of, proposer_of
+from risingsearch.search.arguments import configurations_of, header_of, proposer_of
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
@@ -29,7 +29,12 @@ from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space
 from risingsearch.storage.files import check_owner
-from risingsearch.storage.run_directory import RunDirectory, damage_as_error, gc_paused
+from risingsearch.storage.run_directory import (
+    RunDirectory,
+    damage_as_error,
+    gc_paused,
+    is_held,
+)
 
 
 class RisingSearch:
@@ -80,8 +85,8 @@ class RisingSearch:
     seed : int, optional
         Seed of the arms, of their opening order and of the policy's draws.
     shuffle : bool, default True
-        Open the candidates in random order; False keeps theirs, but for what a
-        ``prior`` has opened first.
+        Open the candidates in random order; False keeps theirs, but for arms that
+        a ``prior`` has opened first.
     timeout : float, optional
         Wall-clock seconds: the budget if no other is given; else ``run`` ends after so
         many seconds at the latest, and continues when it is called again.
@@ -232,6 +237,7 @@ class RisingSearch:
             epoch_costs=arguments["epoch_costs"],
             **scheduled | {"seed": self._seeds.of_policy},
         )
+        self._check_proposals(arguments)
         self.scheduler.stop_when(*(arguments[name] for name in STOP_RULES))
         header = {"metric": arguments["metric"], "begun": arguments["begun"]}
         restore = getattr(arguments["space"], "restored", dict)
@@ -271,6 +277,11 @@ class RisingSearch:
             epoch_timeout=arguments["epoch_timeout"],
             seconds_besides=lambda: self.seconds_besides(),
         )
+
+    def _check_proposals(self, arguments: Mapping[str, Any]) -> None:
+        if isinstance(arguments["proposer"], Proposer):
+            of_all = self.candidates, arguments["space"]
+            self.scheduler.check_proposals(configurations_of(*of_all, enqueued=False))
 
     @classmethod
     def resume(
@@ -364,7 +375,9 @@ class RisingSearch:
         -------
         SearchResult
         """
-        return Replayed.of(Run.open(checked_path("run_dir", run_dir))).result()
+        path = checked_path("run_dir", run_dir)
+        is_running = is_held(path)
+        return Replayed.of(Run.open(path)).result(is_running=is_running)
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
@@ -454,8 +467,12 @@ class RisingSearch:
         return self._log.reports
 
     def result(self) -> SearchResult:
-        """Return the result so far, also of what no decision may see yet."""
+        """Return the result so far, with scores that no decision may see yet."""
         return self._log.result()
+
+    def explain(self) -> ArmList:
+        """Return where every arm stands, and why; see ``Scheduler.explain``."""
+        return self.scheduler.explain()
 
     def _repr_html_(self) -> str:
         return self.result()._repr_html_()
@@ -485,9 +502,10 @@ class Replayed(NamedTuple):
             search._log.replay(run.saved.events, run.saved.n_in_state, run.saved.state)
         return cls(search, run)
 
-    def result(self) -> SearchResult:
-        """Return the result of the search."""
+    def result(self, *, is_running: bool) -> SearchResult:
+        """Return the result of the search; jobs in flight run, or were interrupted."""
         path, header = self.run.path, self.run.header
+        self.search._log.is_abandoned = not is_running
         with gc_paused(), damage_as_error(path):
             result = self.search.result()
             metric = header.get("metric") or result.metric

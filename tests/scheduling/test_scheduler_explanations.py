@@ -27,10 +27,10 @@ def test_explain_says_where_every_arm_stands_and_why() -> None:
     assert [(arm.status, arm.reason) for arm in scheduler.explain()] == [
         ("finished", "has used all its epochs"),
         ("failed", "retired: score is not finite"),
-        ("paused", "paused with the best score: Scripted went on to arm 0"),
+        ("paused", "paused with the best score: Scripted preferred arm 0"),
         ("running", "in training"),
         ("running", "in training"),
-        ("unopened", "not opened: the policy opens arms when it sees fit"),
+        ("unopened", "not opened yet"),
     ]
     assert [arm.arm for arm in scheduler.explain()] == [0, 1, 2, 3, 4, 5]
     assert scheduler.explain()[0].last_score == 0.6
@@ -59,6 +59,14 @@ def test_it_prints_the_opened_arms_the_best_first(direction, order) -> None:
     assert frame.shape[0] == 6
 
 
+def test_after_the_end_it_says_why_the_search_has_ended() -> None:
+    scheduler = Scheduler("asha", n_arms=9, budget=8, max_epochs=4)
+    finish(scheduler)
+    reasons = {arm.reason for arm in scheduler.explain()}
+    why = "asha preferred others, and the budget of 8 epochs is spent"
+    assert {f"paused: {why}", f"not opened: {why}", "trained last"} <= reasons
+
+
 def test_the_arm_told_last_is_not_waiting_for_another() -> None:
     scheduler = Scheduler("round-robin", n_arms=2, budget=9)
     job = ask(scheduler)
@@ -76,7 +84,7 @@ def test_explain_says_that_the_policy_waits_for_what_is_in_training() -> None:
     assert scheduler.ask() is None
     reasons = [arm.reason for arm in scheduler.explain()]
     reasons.remove("in training")
-    assert reasons == ["paused: looks-then-slope waits for what is in training"]
+    assert reasons == ["paused: looks-then-slope waits for the arms in training"]
     scheduler.tell(job, scores_of(job))
     assert scheduler.ask() is not None
 

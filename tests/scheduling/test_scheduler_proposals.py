@@ -46,9 +46,8 @@ class TestProposals:
 
     def test_without_an_answer_the_next_in_order_is_opened(self):
         order = [3, 1, 4, 0, 2]
-        scheduler = Scheduler(
-            "round-robin", 5, 5, opening_order=order, proposer=Proposer()
-        )
+        silent = type("Silent", (Proposer,), {"propose": lambda *_: None})()
+        scheduler = Scheduler("round-robin", 5, 5, opening_order=order, proposer=silent)
         assert [job.arm for job in self.play(scheduler)] == order
 
     def test_only_unopened_arms_can_be_proposed(self):
@@ -64,6 +63,10 @@ class TestProposals:
     def test_only_a_proposer_can_be_given(self):
         with pytest.raises(InvalidParameterError, match="proposer must be an instance"):
             Scheduler("round-robin", 3, 3, proposer=lambda *_: 2)
+
+        wrong = type("Misspelt", (Proposer,), {"suggest": lambda *_: 2})()
+        with pytest.raises(InvalidParameterError, match="Misspelt proposes nothing"):
+            Scheduler("round-robin", 3, 3, proposer=wrong)
 
     def test_auto_asks_for_every_later_look(self):
         proposer = Last()

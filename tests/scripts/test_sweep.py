@@ -142,14 +142,11 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and workers"),
         ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
         ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
-        (
-            {"enqueue": [{"rl": 0.1}]},
-            "enqueue[0] names 'rl', which is none of the parameters, lr, layers, width",
-        ),
+        ({"enqueue": [{"rl": 0.1}]}, "'rl' is not one of lr, layers, width"),
         ({"enqueue": [KNOWN, dict(KNOWN)]}, "enqueue[1] was enqueued before"),
         (
             {"enqueue": [KNOWN | {"optimizer": "sgd"}]},
-            "enqueue[0] leaves out 'momentum': it gives a value to each parameter",
+            "enqueue[0] is no configuration of the sweep: 'momentum' is missing",
         ),
         ({"metric": {"regex": "(a)(b)"}}, "this has 2"),
         ({"metric": {"regex": "{epoch}/9 | acc: {number}"}}, r"write \| where"),

@@ -73,7 +73,7 @@ def test_a_search_goes_on_with_what_was_enqueued(tmp_path, at):
     [
         (NEW, "enqueue is a list of dicts of parameters; got {'"),
         ([3.5], "enqueue is a list of dicts of parameters; got"),
-        ([NEW | {"sped": 1}], "enqueue names 'sped'; candidates have arm, speed, top"),
+        ([NEW | {"sped": 1}], "}: 'sped' is not one of arm, speed, top"),
         ([NEW, dict(NEW)], "twice: name each configuration once"),
     ],
 )

@@ -104,6 +104,11 @@ class TestCandidatesThatJsonCannotHold:
         assert decisions(shown) == decisions(search.result())
 
 
+class Last(Proposer):
+    def propose(self, opened, unopened, rng):
+        return int(unopened[-1])
+
+
 class TestAnObject:
     @pytest.mark.parametrize(
         "options",
@@ -111,7 +116,7 @@ class TestAnObject:
             {"policy": UCB1},
             {"policy": UCB1.create, "max_epochs": 5},
             {"policy": factory, "policy_params": {"delta": 0.1}},
-            {"proposer": Proposer()},
+            {"proposer": Last()},
         ],
     )
     @pytest.mark.parametrize("with_state", [True, False])

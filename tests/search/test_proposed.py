@@ -5,7 +5,7 @@ import shutil
 from typing import ClassVar
 
 import pytest
-from kept_search import CrashError, Rising, a_search, crashing, facts
+from kept_search import CANDIDATES, CrashError, Rising, a_search, crashing, facts
 from optuna.distributions import IntDistribution
 from scipy import stats
 
@@ -17,6 +17,7 @@ from risingsearch.search.search import RisingSearch
 from risingsearch.space import Space
 from risingsearch.storage.journal import read
 
+SIZED = [one | {"size": (2, 1)} for one in CANDIDATES]
 ALIKE = {"policy": "round-robin", "budget": 40, "max_epochs": 5}
 
 
@@ -39,9 +40,8 @@ class Proposing(Proposer):
 
 
 def the_search(folder, proposer=None, trainable=None, **options):
-    return a_search(
-        folder, trainable, proposer=proposer or Proposing(), **ALIKE | options
-    )
+    options = {"candidates": SIZED, "proposer": proposer or Proposing()} | options
+    return a_search(folder, trainable, **ALIKE | options)
 
 
 def the_facts(result):
@@ -50,7 +50,7 @@ def the_facts(result):
 
 def test_a_proposal_takes_the_place_of_the_arm_that_is_opened():
     proposer = Proposing()
-    search = a_search(None, proposer=proposer, **ALIKE)
+    search = the_search(None, proposer)
     result = search.run()
     numbers = [params["arm"] for params in result.candidates]
     proposed = [arm for arm in range(8) if numbers[arm] != arm]
@@ -128,13 +128,24 @@ def test_every_reader_of_a_run_shows_what_was_proposed(folder, capsys):
     assert top in [params["top"] for params in earlier.params]
 
 
-def test_a_proposal_is_a_dict_of_parameters():
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Proposal([1]), r"Wrong proposed \[1\], which is no dict"),
+        (Proposal({"arm": 1, "top": 0.5, "speed": 1}), "'size' is missing"),
+        (Proposal(SIZED[0] | {"sped": 1}), "search: 'sped' is not one of arm, size"),
+        (Proposal(SIZED[0], like=(7,)), r"Wrong proposed like=\(7,\), which are not"),
+    ],
+)
+def test_an_invalid_proposal_is_refused_before_its_job_starts(wrong, message):
     class Wrong(Proposer):
         def propose(self, opened, unopened, rng):
-            return Proposal([1])
+            return wrong
 
-    with pytest.raises(PolicyError, match=r"Wrong proposed \[1\]"):
-        a_search(None, proposer=Wrong(), **ALIKE).run()
+    search = the_search(None, Wrong())
+    with pytest.raises(PolicyError, match=message):
+        search.run()
+    assert search.scheduler.n_asked == 0
 
 
 class TestSpace:
@@ -181,6 +192,14 @@ class TestSpace:
         assert "space" not in read(folder / "journal.jsonl").header["settings"]
         assert RisingSearch.resume(folder, Rising()).run().n_epochs == 15
 
+    def test_a_proposal_is_of_the_space(self):
+        class Wrong(Proposer):
+            def propose(self, opened, unopened, rng):
+                return Proposal({"arm": 1, "top": 5.0, "speed": 1, "kind": "a"})
+
+        with pytest.raises(PolicyError, match=r"top=5\.0 is not a value of the space"):
+            self.search(proposer=Wrong()).run()
+
     def test_resumed_by_its_arguments_or_its_directory(self, tmp_path, folder):
         options = {"policy": "round-robin", "n_candidates": 8}
         whole = self.search(tmp_path / "w", proposer=self.proposer(), **options).run()
@@ -219,6 +238,8 @@ class TestSpace:
         self.search(folder)
         with pytest.raises(RunDirError, match=message):
             self.search(folder, space=self.SPACE | change)
+        with pytest.raises(RunDirError, match=r"with seed=3, .*with seed=4"):
+            self.search(folder, seed=4)
         with pytest.raises(RunDirError, match="with space="):
             self.search(folder, space=[{"arm": 0, "top": 0.5, "speed": 1}])
 
@@ -235,7 +256,7 @@ class TestSpace:
         space = Space.of(parts)
         search = self.search(space=space, enqueue=[known], n_candidates=1)
         assert known in search.candidates
-        with pytest.raises(InvalidParameterError, match="enqueue names 'other'"):
+        with pytest.raises(InvalidParameterError, match="'other' is not one of"):
             self.search(space=space, enqueue=[known | {"other": 1}])
 
     def test_what_is_enqueued_keeps_its_configuration(self):
