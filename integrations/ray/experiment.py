@@ -229,9 +229,9 @@ class Experiment:
         self._teller.follow(done=False)
         if self._failures.are_enough():
             msg = (
-                f"{self.arms.first_failure or 'no score is finite'}: no arm of the "
-                f"{len(self.arms.arm)} opened has had a finite score, so no more are "
-                "tried; Tuner.restore continues with others"
+                f"{self.arms.first_failure or 'no score is finite'}: none of the "
+                f"{len(self.arms.arm)} arms opened has a finite score, so the search "
+                "has stopped; correct the cause, and continue by Tuner.restore"
             )
             raise SearchFailedError(msg)
         while not self._is_stopped and self._ask_next():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from risingsearch.cli.options import add_command, add_run_command, writing
+from risingsearch.cli.options import add_run_command, writing
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.status import RunView, named
 from risingsearch.errors import InvalidParameterError, missing
@@ -17,13 +17,8 @@ FORMATS = ("csv", "json", "parquet")
 
 def add_report_and_export(commands: Any) -> None:
     """Add the commands to a parser's."""
-    report = add_command(
-        commands,
-        "report",
-        _report,
-        "write a run as one HTML page, or several runs side by side",
-    )
-    report.add_argument("run_dirs", type=Path, metavar="RUN", nargs="+")
+    does = "write a run as one HTML page, or several runs side by side"
+    report = add_run_command(commands, "report", _report, does, nargs="+")
     report.add_argument(
         "--out",
         type=Path,
@@ -34,7 +29,7 @@ def add_report_and_export(commands: Any) -> None:
         commands, "export", _export, "write all epochs of a run to a file"
     )
     export.add_argument(
-        "--format", choices=FORMATS, default="csv", help="(default: csv)"
+        "--format", choices=FORMATS, help="(default: as FILE ends, else csv)"
     )
     export.add_argument(
         "--out",
@@ -45,12 +40,12 @@ def add_report_and_export(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    if len(arguments.run_dirs) > 1:
-        _compare(arguments.run_dirs, arguments.out or Path("comparison.html"))
+    if len(arguments.run_dir) > 1:
+        _compare(arguments.run_dir, arguments.out or Path("comparison.html"))
         return
     from risingsearch.plotting.html_report import write_report
 
-    (run_dir,) = arguments.run_dirs
+    (run_dir,) = arguments.run_dir
     run = RunView(run_dir)
     settings, space = run.settings_and_space()
     out = arguments.out or run_dir / "report.html"
@@ -85,17 +80,22 @@ def _export(arguments: argparse.Namespace) -> None:
     if result.left_out is not None:
         print(f"risingsearch: left out: {result.left_out}", file=sys.stderr)
     out = arguments.out
-    if arguments.format == "parquet":
+    ending = out.suffix[1:] if out is not None else ""
+    kind = arguments.format or ending or "csv"
+    if kind not in FORMATS:
+        msg = f"{out} names no format: end it in .{', .'.join(FORMATS)}"
+        raise InvalidParameterError(msg)
+    if kind == "parquet":
         if out is None:
             msg = "parquet is no text: name a file with --out"
             raise InvalidParameterError(msg)
         with writing(out):
             _write_parquet(rows, out)
     elif out is None:
-        _write(rows, sys.stdout, arguments.format)
+        _write(rows, sys.stdout, kind)
     else:
         with writing(out), out.open("w", newline="", errors="backslashreplace") as file:
-            _write(rows, file, arguments.format)
+            _write(rows, file, kind)
 
 
 def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:

@@ -25,11 +25,30 @@ def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
     return parser
 
 
-def add_run_command(commands: Any, name: str, run: Any, does: str) -> Any:
+def add_run_command(
+    commands: Any, name: str, run: Any, does: str, nargs: str | None = None
+) -> Any:
     """Add a command about the run in a directory, and return its own parser."""
     parser = add_command(commands, name, run, does)
-    parser.add_argument("run_dir", type=Path, metavar="RUN")
+    parser.add_argument("run_dir", type=run_path, metavar="RUN", nargs=nargs)
     return parser
+
+
+def run_path(text: str) -> Path:
+    """Return the path of a run; raise an error about a file, such as a sweep's."""
+    path = Path(text)
+    if path.is_file():
+        msg = f"{text} is a file; give the directory of its run, as runs/{path.stem}"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def sweep_path(text: str) -> Path:
+    """Return the path of a sweep; raise an error about a directory, such as a run's."""
+    if Path(text).is_dir():
+        msg = f"{text} is a directory; a run continues by: risingsearch resume {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return Path(text)
 
 
 def add_json(parser: argparse.ArgumentParser, help: str = "print JSON") -> None:
@@ -115,7 +134,7 @@ def plain_warnings() -> Iterator[None]:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, without what a terminal would act on."""
+    """Return a text on one line, without control characters."""
     words = " ".join(text.split())
     return "".join(one if one.isprintable() else "?" for one in words)
 

@@ -23,7 +23,7 @@ OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 
 
 def print_json(value: object, file: TextIO | None = None) -> None:
-    """Print a value as JSON; what JSON cannot hold is shown as text."""
+    """Print a value as JSON, and as text if JSON cannot hold it."""
     text = json.dumps(_strict(value), indent=2, allow_nan=False)
     print(text, file=file or sys.stdout)
 
@@ -47,7 +47,7 @@ def _strict(value: object) -> object:
 def print_facts(
     facts: Mapping[str, Any], *, as_json: bool, result: SearchResult | None = None
 ) -> None:
-    """Print facts as JSON; or as lines, with what a result says of earlier searches."""
+    """Print facts as JSON; or as lines, with those of a result on earlier searches."""
     if as_json:
         print_json(facts)
         return

@@ -5,10 +5,9 @@ import secrets
 import socket
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from risingsearch.cli.options import add_command, whole
+from risingsearch.cli.options import add_run_command, whole
 from risingsearch.errors import InvalidParameterError, missing
 
 HOST, LAST_PORT = "127.0.0.1", 65_535
@@ -16,14 +15,12 @@ HOST, LAST_PORT = "127.0.0.1", 65_535
 
 def add_serve(commands: Any) -> None:
     """Add the command to a parser's."""
-    serve = add_command(
-        commands, "serve", _serve, "show runs in a browser, also while they run"
-    )
+    does = "show runs in a browser, also while they run"
+    serve = add_run_command(commands, "serve", _serve, does, nargs="+")
     serve.description += (
         " It prints a URL, which this machine alone can open, and only with the secret "
         "in it. Ctrl-C ends it, not the searches."
     )
-    serve.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN")
     serve.add_argument(
         "--port",
         type=partial(whole, low=0, high=LAST_PORT),
@@ -40,7 +37,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     except ModuleNotFoundError as error:
         raise missing(error.name or "uvicorn", extra="serve") from error
     token = secrets.token_urlsafe(24)
-    app = app_of(arguments.run_dirs, token)
+    app = app_of(arguments.run_dir, token)
     with _listening(arguments.port) as listener:
         print(f"http://{HOST}:{listener.getsockname()[1]}/{token}/", flush=True)
         with suppress(KeyboardInterrupt):

@@ -18,6 +18,7 @@ from risingsearch.cli.options import (
     amount,
     budget_or_increase,
     check_file,
+    sweep_path,
 )
 from risingsearch.cli.printing import print_facts
 from risingsearch.cli.status import facts_of
@@ -72,7 +73,7 @@ def add_sweeps(commands: Any) -> None:
 
 def _add_sweep(commands: Any, name: str, run: Any, does: str) -> Any:
     parser = add_command(commands, name, run, does)
-    parser.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
+    parser.add_argument("sweep", type=sweep_path, metavar="SWEEP.yaml")
     add_json(parser)
     return parser
 
@@ -108,7 +109,7 @@ def _plan(arguments: argparse.Namespace) -> None:
         "epochs_each_at_most": sweep.max_epochs,
         "epochs_to_train_all_in_full": len(candidates) * sweep.max_epochs,
         "workers": sweep.workers,
-        "first_configurations": candidates[:3],
+        "some_configurations": candidates[:3],
     }
     if sweep.min_epochs > 1:
         facts["epochs_each_before_it_is_judged"] = sweep.min_epochs
@@ -220,7 +221,7 @@ def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
 
 @contextmanager
 def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
-    """Add to an interrupt or failure what the user can do."""
+    """Add the next command to the message of an interrupt or failure."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -228,10 +229,9 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
         raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
         msg = (
-            f"{error}; once that is mended, in the script or in the sweep, "
-            f"risingsearch run {sweep} --run-dir {run_dir} continues with others, and "
-            "with --retry-failed tries those again first that have failed; --budget +N "
-            "adds to a budget that is spent"
+            f"{error}: risingsearch run {sweep} --run-dir {run_dir}, with "
+            "--retry-failed to try first those that have failed, and with --budget +N "
+            "if the budget is spent"
         )
         raise SearchFailedError(msg) from error
 

@@ -7,10 +7,9 @@ import io
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from risingsearch.cli.options import add_command, add_json
+from risingsearch.cli.options import add_run_command
 from risingsearch.cli.status import FINISHED, STOPPED, RunView
 from risingsearch.errors import missing
 
@@ -25,7 +24,7 @@ REST = 9.0
 
 def add_watch(commands: Any) -> None:
     """Add the command to a parser's."""
-    watch = add_command(
+    watch = add_run_command(
         commands, "watch", _watch, "show a run in the terminal, also while it runs"
     )
     watch.description += (
@@ -33,16 +32,11 @@ def add_watch(commands: Any) -> None:
         "before, but not the search. If standard "
         "output is not a terminal, it prints one frame and ends."
     )
-    watch.add_argument("run_dir", type=Path, metavar="RUN")
     watch.add_argument("--once", action="store_true", help="print one frame and end")
-    add_json(watch, "print what one frame shows as JSON, and end")
 
 
 def _watch(arguments: argparse.Namespace) -> None:
     run = RunView(arguments.run_dir, may_come=True)
-    if arguments.json:
-        run.print_facts(as_json=True)
-        return
     try:
         from rich.console import Console
     except ModuleNotFoundError as error:

@@ -340,9 +340,9 @@ class TestCommand:
 
     def test_what_is_no_run_is_bad_input_in_one_sentence(self, tmp_path, capsys):
         (tmp_path / "file").touch()
-        assert main(["serve", str(tmp_path / "file")]) == 2
+        assert main(["serve", str(tmp_path)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert "file holds no search: name the run directory" in line
+        assert "holds no search: name the run directory" in line
 
     def test_idle_and_endless_requests_keep_nobody_out(self, run_dir, monkeypatch):
         monkeypatch.setattr(connections, "MOST", 4)

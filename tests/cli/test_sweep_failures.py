@@ -25,8 +25,8 @@ def test_scripts_that_all_fail_end_the_search_early(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
     assert "exit code 7; its last line: 'no GPU here'" in said
-    assert "run sweep.yaml --run-dir runs/sweep continues with others" in said
-    assert "with --retry-failed tries those again first that have failed" in said
+    assert "run the search again: risingsearch run sweep.yaml --run-dir runs/s" in said
+    assert "with --retry-failed to try first those that have failed" in said
     found = json_of(capsys, "status", "runs/sweep")
     assert (found["epochs"], found["failures"]) == (10, 10)
     assert found["stop_reason"].startswith("none: it has stopped; continue with")
@@ -128,7 +128,7 @@ def test_a_budget_grows_with_a_sweep_that_was_begun(folder, capsys):
     assert main(["run", "sweep.yaml", "--run-dir", "failed"]) == 3
     assert main(["run", "sweep.yaml", "--run-dir", "failed"]) == 3
     assert main(["run", "sweep.yaml", "--run-dir", "failed"]) == 3
-    assert "--budget +N adds to a budget that is spent" in capsys.readouterr().err
+    assert "with --budget +N if the budget is spent" in capsys.readouterr().err
     Path("train.sh").write_text(BASH)
     again = ["run", "sweep.yaml", "--run-dir", "failed", "--retry-failed", "--json"]
     assert main(again) == 2

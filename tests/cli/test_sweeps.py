@@ -70,12 +70,28 @@ def test_a_bash_script_from_plan_to_export(folder, capsys):
     assert "<title>sweep" in page
     assert "<dd>bash train.sh &#x27;{top}&#x27;</dd>" in page
     assert "<dt>top</dt><dd>int, low 1, high 50</dd>" in page
-    parquet = ["export", "runs/sweep", "--format", "parquet"]
-    assert main([*parquet, "--out", "epochs.parquet"]) == 0
+    export = ["export", "runs/sweep"]
+    assert main([*export, "--out", "epochs.parquet"]) == 0
     assert len(pd.read_parquet("epochs.parquet")) == 30
-    assert main(parquet) == 2
+    assert main([*export, "--format", "parquet"]) == 2
+    assert main([*export, "--out", "epochs.xlsx"]) == 2
+    assert "epochs.xlsx names no format: end it in .csv" in capsys.readouterr().err
     log = Path("runs", "sweep", "arms", f"arm-{found['best_arm']:06d}", "log.txt")
     assert f"arm {top} at epoch 1\n" in log.read_text()
+
+
+def test_a_sweep_and_its_run_are_not_confused(folder, capsys):
+    Path("runs", "sweep").mkdir(parents=True)
+    assert main(["status", "runs/sweep"]) == 0
+    assert "no epoch is recorded yet" in capsys.readouterr().out
+    for command in ("resume", "status", "export", "report", "watch", "serve"):
+        with pytest.raises(SystemExit, match="2"):
+            main([command, "sweep.yaml"])
+        assert "give the directory of its run, as runs/sweep" in capsys.readouterr().err
+    for command in ("plan", "run"):
+        with pytest.raises(SystemExit, match="2"):
+            main([command, "runs/sweep"])
+        assert "by: risingsearch resume runs/sweep" in capsys.readouterr().err
 
 
 def test_runs_are_compared_on_one_page(folder, capsys):
@@ -228,8 +244,7 @@ def test_a_column_of_a_file_has_one_kind_of_value(folder, capsys):
     Path("train.sh").write_text(BASH.replace("1000 * $1 * epoch", "epoch"))
     assert main(["run", "sweep.yaml"]) == 0
     assert {row["param_top"] for row in exported("runs/sweep", capsys)} <= {*kinds}
-    out = ["--format", "parquet", "--out", "epochs.parquet"]
-    assert main(["export", "runs/sweep", *out]) == 0
+    assert main(["export", "runs/sweep", "--out", "epochs.parquet"]) == 0
     assert set(pd.read_parquet("epochs.parquet")["param_top"]) <= {*map(str, kinds)}
 
 

@@ -372,7 +372,7 @@ class TestSmallSearches:
 
     def test_no_score_at_all(self, page_of):
         stopped = search([{"top": math.nan}], budget=3)
-        with pytest.raises(SearchFailedError, match="has had a finite score"):
+        with pytest.raises(SearchFailedError, match="has a finite score"):
             stopped.run()
         page = page_of(stopped.result())
         data = page.data

@@ -37,7 +37,7 @@ def test_the_search_stops_with_the_first_cause(threads, deterministic):
     search = a_large_search(
         Setup(), executor=threads, n_jobs=2, deterministic=deterministic
     )
-    with pytest.raises(SearchFailedError, match=r"arm 0.*no more are tried") as caught:
+    with pytest.raises(SearchFailedError, match=r"arm 0.*has stopped") as caught:
         search.run()
     assert isinstance(caught.value.__cause__, LookupError)
     assert search.result().n_epochs <= ENOUGH + 1
@@ -57,7 +57,7 @@ def test_a_run_without_a_score_stops_whatever_an_earlier_one_has_found():
     found = search.run()
     trainable.is_right = False
     search.extend(100)
-    with pytest.raises(SearchFailedError, match="of the 10 trained by this run"):
+    with pytest.raises(SearchFailedError, match="of the 10 arms trained by this"):
         search.run()
     result = search.result()
     assert result.n_epochs == 20 + ENOUGH

@@ -298,9 +298,7 @@ class TestFailures:
         tune.score = lambda trial, epoch: math.nan
         tune.fails = lambda trial, epoch: not lost
         cause = "no score is finite" if lost else "the trial failed"
-        with pytest.raises(
-            SearchFailedError, match=f"{cause}: no arm of the 1. opened"
-        ):
+        with pytest.raises(SearchFailedError, match=f"{cause}: none of the 1. arms"):
             tune.run()
         assert len(tune.scheduler.explain()) <= 12
         other = tune.restored()

@@ -309,4 +309,4 @@ def test_the_cause_comes_first_where_all_fail():
     with pytest.raises(SearchFailedError) as raised:
         rising([{"quality": q, "fault": "raises"} for q in (0.1, 0.2)]).fit(X, Y)
     assert str(raised.value).startswith("ArithmeticError: quality 0.")
-    assert str(raised.value).endswith("correct that, and run the search again")
+    assert str(raised.value).endswith("correct the cause, and run the search again")
