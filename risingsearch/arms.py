@@ -71,7 +71,7 @@ class Job:
 
     @classmethod
     def from_json(cls, values: Sequence[int]) -> Job:
-        """Read what ``to_json`` wrote, or raise a ValueError or TypeError."""
+        """Read the values of ``to_json``, or raise a ValueError or TypeError."""
         if not all(type(value) is int and value >= 0 for value in values):
             msg = f"a job is four whole numbers of at least 0; got {values!r:.100}"
             raise ValueError(msg)
@@ -92,7 +92,7 @@ class Report:
     seconds : tuple of float
         Training time of each of these epochs.
     metrics : tuple of dict
-        What else the trainable reported, one dict per epoch.
+        Other values that the trainable reported, one dict per epoch.
     failure : BaseException, optional
         Why the job stopped before its time.
     """
@@ -130,7 +130,7 @@ class Arm:
     index : dict of str to float
         The named parts of the policy's index, from ``explain``.
     trust_in_prior : dict of str to float
-        Where the arm was opened for what earlier searches say, how far each of them is
+        Where earlier searches have opened the arm, how far each of them is
         trusted by now, by its name, from 0 to 1; else empty.
     like : tuple of int
         The arms that its configuration resembles, where it was proposed for that.
@@ -151,7 +151,7 @@ class Arm:
 
     @property
     def opened_by_prior(self) -> bool:
-        """Whether the arm was opened for what earlier searches say of it."""
+        """Whether earlier searches have opened the arm."""
         return bool(self.trust_in_prior)
 
 
@@ -210,14 +210,14 @@ class EpochFacts:
     score : float
         Its score, in the user's direction; NaN where a failure has cost the epoch.
     metrics : dict
-        What else was reported.
+        Other values that were reported.
     seconds : float
         Seconds of training; NaN where they are not known.
     reason : str
         Why the arm trained: "opened", "opened as enqueued", "opened by prior",
         "continued" or "revived".
     failure : str, optional
-        Why the epoch was lost, or what came after it.
+        Why the epoch was lost, or the failure after it.
     best_arm : int, optional
         The arm with the best score so far; None before the first finite one.
     best_score : float
@@ -225,7 +225,7 @@ class EpochFacts:
     best_epoch : int
         Its epoch; 0 before the first finite one.
     budget_left : float
-        What is left of the budget, in its unit; NaN for an epoch that was told to an
+        The rest of the budget, in its unit; NaN for an epoch that was told to an
         earlier process under a budget that is not in epochs.
     stop : callable
         ``epoch.stop()`` ends the search once the jobs in flight are back; a resumed
@@ -270,7 +270,7 @@ class SearchFacts:
     policy : str
         Name of the policy.
     metric : str
-        What the score is called.
+        The name of the score.
     direction : {"maximize", "minimize"}
         Whether higher or lower scores are better.
     budget : float

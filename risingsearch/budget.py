@@ -45,7 +45,7 @@ class Budget:
         as the clock.
     cost : float, optional
         Any other cost: the sum of the ``"cost"`` that ``train`` returns with every
-        score, or of what ``Scheduler.tell`` is given.
+        score, or that is given to ``Scheduler.tell``.
     wall_seconds, wall_hours : float, optional
         Wall-clock time, however many workers train meanwhile. No worker idles to save
         epochs, since its time passes anyway.

@@ -8,7 +8,7 @@
     |-- PolicyError                               a policy or proposer that breaks rules
     |-- RunDirError                               journal, checkpoint or saved state
     |-- ScriptError                               a training process died or hung
-    |-- SetupError                                what all arms need is missing
+    |-- SetupError                                a requirement of all arms is missing
     |-- SearchFailedError (ValueError, TypeError) no score at all, or no executor left
     `-- MissingDependencyError (ImportError)      an optional package is not installed
 """
@@ -58,12 +58,12 @@ class SetupError(RisingSearchError):
 class SearchFailedError(RisingSearchError, ValueError, TypeError):
     """No configuration has a score, or the executor died.
 
-    Also a ValueError and a TypeError: what unusable data usually end in.
+    Also a ValueError and a TypeError: the usual errors of unusable data.
 
     Parameters
     ----------
     message : str
-        What happened.
+        The cause, and the remedy.
     result : SearchResult, optional
         The search up to the failure, where the executor died.
     """

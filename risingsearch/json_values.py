@@ -49,7 +49,7 @@ def as_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Read what ``as_json`` wrote."""
+    """Read the values of ``as_json``."""
     # Plain items, nearly all there are, are not worth a call.
     if type(value) is list:
         return [from_json(item) if type(item) in _NESTED else item for item in value]

@@ -14,6 +14,7 @@ SAY = {
     r"what is none": "invalid",
     r"[\"']{3}(?:who|what|whose|returns? what)\b": "the name of the thing",
 }
+FIRST_LINE = re.compile(r"[\"']{3}[^\"\n]*\b[wW]hat\b")
 WHAT = re.compile(r"^(?![|#]).*?(?:^|[.!:] )(What [^.?]*[.,\n])", re.MULTILINE)
 
 
@@ -35,6 +36,17 @@ def test_no_text_has_words_that_have_to_be_read_twice():
         for name, text in texts().items()
         for words, better in SAY.items()
         for match in re.finditer(rf"(?<!\w){words}", " ".join(text.split()), re.I)
+    ]
+    assert found == []
+
+
+def test_the_first_line_of_a_docstring_names_the_thing():
+    """Without a clause with "what" in its place."""
+    found = [
+        f"{name}: {match[0]!r}"
+        for name, text in texts().items()
+        if name.endswith(".py")
+        for match in FIRST_LINE.finditer(text)
     ]
     assert found == []
 

@@ -47,7 +47,7 @@ class EnvironmentInfo(NamedTuple):
     name : str
         Its registered name.
     parameters : dict
-        Names and defaults of what ``make_environment`` takes besides horizon and seed;
+        Names and defaults of the arguments besides horizon and seed;
         ``...`` where there is no default.
     paper : str
         Where it comes from, with the section.
@@ -111,7 +111,7 @@ def make_environment(
     horizon : int
         Number of rounds it is meant for, at least 1.
     seed : int or numpy.random.Generator, optional
-        What draws the arms: the same seed gives the same arms.
+        Draws the arms: the same seed gives the same arms.
     **parameters
         The environment's own, see ``list_environments``.
 

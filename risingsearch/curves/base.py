@@ -1,11 +1,11 @@
-"""The contract of environments and of their generators, on one page: what a pull pays.
+"""The contract of environments and of their generators, on one page.
 
 An environment is a ``NamedTuple`` of numbers and arrays, compiled as well as
 interpreted, by the rules of ``risingsearch.policies.base``. Arms and pulls are those of
 the policy; ``n`` counts an arm's own pulls, ``t`` the rounds, both from 1. *Rested*
 arms look at ``n`` (a training run moves when it trains), *restless* ones at ``t``.
 
-``Environment`` says what it has. Optional, with what stands in for them:
+``Environment`` has its attributes. Optional, with their defaults:
 
 ``pulls : (n_arms,) int64``
     Pulls each arm can give (no limit).
@@ -15,8 +15,8 @@ arms look at ``n`` (a training run moves when it trains), *restless* ones at ``t
 Where a value is outside its range, ``create`` and the generators raise an
 ``InvalidParameterError``.
 
-A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
-is drawn comes from ``rng`` alone; ``make_environment`` calls it by name. ``n_arms`` is
+A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where all
+draws come from ``rng`` alone; ``make_environment`` calls it by name. ``n_arms`` is
 the number of arms, at least 1. ``noise`` is a noise model, its kind, or the standard
 deviation of Gaussian noise, which multiplies the standard deviations of the arms. All
 other numbers are those of the paper, and other ones are given to the ``create`` of an

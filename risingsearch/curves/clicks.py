@@ -87,7 +87,7 @@ def make_click_log(
     Parameters
     ----------
     rng : numpy.random.Generator or int, optional
-        Draws the log, or seeds what draws it.
+        Draws the log, or seeds its draws.
     n_items : int, default 20
         Items, at least 1.
     n_entries : int, default 500000

@@ -38,7 +38,7 @@ class LoadedCurves(NamedTuple):
     Parameters
     ----------
     means : ndarray of shape (n_arms, n_epochs)
-        The scores, NaN after an arm's last epoch; what ``CurveTable.create`` takes.
+        The scores, NaN after an arm's last epoch, as ``CurveTable.create`` takes them.
     names : tuple of str
         The arms.
     form : str
@@ -57,7 +57,7 @@ class LoadedCurves(NamedTuple):
 def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     r"""Return the learning curves of a file.
 
-    Good for seeing what a policy would have made of your own past runs.
+    Good for seeing how a policy would have done on your own past runs.
 
     A table (``.csv`` or ``.parquet``) can have three forms; its column names, in any
     case, tell which one. With an arm column (arm, config, configuration, model, name,

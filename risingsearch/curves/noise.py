@@ -14,8 +14,8 @@ _KINDS = ("none", "gaussian", "bernoulli")
 class Noise(NamedTuple):
     """A noise model; ``make_noise`` builds one.
 
-    Good for saying explicitly what a published experiment often leaves open, and what
-    decides its ranking.
+    Good for stating the noise, which a published experiment often leaves open, and
+    which decides its ranking.
     """
 
     kind: int

@@ -53,7 +53,7 @@ class CurveTable(NamedTuple):
             A noise model, its kind, or the standard deviation of Gaussian noise, on top
             of the means.
         reference : {"allocation", "best-arm", "greedy"}, default "allocation"
-            What regret is measured against: the best numbers of pulls, exact for curves
+            The reference of regret: the best numbers of pulls, exact for curves
             of any shape; the best single arm, which is the same where means never fall
             and no curve ends; the best next mean, which is the same where they never
             rise.

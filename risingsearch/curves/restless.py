@@ -72,7 +72,7 @@ default 1.0
         noise : Noise, str or float, default 1.0
             A noise model, its kind, or a factor on the deviations of Gaussian noise.
         reference : {"dynamic", "static"}, default "dynamic"
-            What regret is measured against: the best mean of every round, or that of
+            The reference of regret: the best mean of every round, or that of
             round 1 every round.
 
         Raises

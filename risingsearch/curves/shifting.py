@@ -116,7 +116,7 @@ def add_remove(
 
     There are ``n_arms`` at first. After a third of the horizon comes one more, the
     last, drawn like the others. After two thirds the best of the others vanishes, so
-    that a policy has to give up what it has found. An arm that is not there pays 0,
+    that a policy has to give up the best arm. An arm that is not there pays 0,
     always: the policies have to find out.
     """
     n_arms = checked_int("n_arms", n_arms, 1)

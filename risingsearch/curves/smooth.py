@@ -61,10 +61,10 @@ def click_counterfactual(
     paper plays one day, or its first half, quarter, ...
 
     The paper's data (Yahoo! R6B, 2 October 2011) are licensed; any log will do, and
-    ``make_click_log`` makes up a synthetic one. The paper does not say what happens to
+    ``make_click_log`` makes up a synthetic one. The paper does not define the rate of
     an article that is not shown all day: here a window without an entry keeps the click
-    rate before it, or takes the first one there is. Nor does it say what regret is
-    measured against: here the click rates themselves.
+    rate before it, or takes the first one there is. Nor does it define the
+    reference of regret: here the click rates themselves.
     """
     log = click_log(log)
     start, end = log.timestamps[0], log.timestamps[-1]

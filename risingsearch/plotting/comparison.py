@@ -1,4 +1,4 @@
-"""A page about several searches: what each has found, and what that has cost."""
+"""A page about several searches: their results and costs."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +32,13 @@ def write_comparison(
     Parameters
     ----------
     results : dict of str to SearchResult
-        What the searches have found, by name: at least two.
+        The results of the searches, by name: at least two.
     path : path
         The file; replaced if it is there.
     title : str, default "Comparison of searches"
         The page's heading.
     settings : dict of str to dict, optional
-        What else the table should name of a search, such as ``policy`` and ``seed``.
+        Other rows of the table about a search, such as ``policy`` and ``seed``.
 
     Returns
     -------

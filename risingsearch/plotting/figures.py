@@ -53,7 +53,7 @@ def plot_allocation(
     labels : dict of int to str, optional
         Names of arms, shortened to 32 characters; by default "arm 3" and so on.
     metric : str, default "score"
-        What the score is called, shortened as well.
+        The name of the score, shortened as well.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def plot_curves(
 ) -> Axes:
     """Draw the learning curves of all arms, the best few in colour.
 
-    Shows what the epochs bought: whether the winner was still improving, and how far
+    Shows the gain from the epochs: whether the winner was still improving, and how far
     behind the others were when they were left. Scores that are far out at the bad end
     stay outside the axes; the title says how many.
 

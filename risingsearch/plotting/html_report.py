@@ -79,16 +79,16 @@ def write_report(
     Parameters
     ----------
     result : SearchResult
-        What a search has found, or has found so far.
+        The result of a search, or the result so far.
     path : path
         The file; replaced if it is there.
     title : str, default "Search report"
         The page's heading.
     settings : dict, optional
-        What else the summary should name, such as ``policy``, ``command`` and ``seed``.
+        Other facts of the summary, such as ``policy``, ``command`` and ``seed``.
         A whole number called ``max_epochs`` also says how far an arm could have gone,
-        for the ends expected and the cost of full training; by default what the search
-        was given, or else the most that one arm has been charged.
+        for the ends expected and the cost of full training; by default that of
+        the search, or else the most that one arm has been charged.
     space : dict of str to str, optional
         The text of the space, by parameter; by default the values that the
         candidates have.
@@ -187,7 +187,7 @@ def _why_nothing(result: Result, lost: Sequence[Lost]) -> str:
 
 
 def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield what came of earlier searches, if there were any: for page and terminal."""
+    """Yield the facts on earlier searches, if there were any: for page and terminal."""
     for name, share in result.trust_in_prior.items():
         yield f"trust in {on_one_line(name, LONGEST_NAME)}", f"{share:.2f}"
     if result.trust_in_prior:

@@ -51,7 +51,7 @@ class Importances(NamedTuple):
 
 
 def parameter_importance(result: Any) -> Importances:
-    """Return how much each parameter matters in what a search has found so far."""
+    """Return how much each parameter matters in the result of a search so far."""
     curves = result.curves
     arms = sorted(curves)
     if len(arms) > MOST_ARMS:

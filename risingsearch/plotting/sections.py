@@ -151,7 +151,7 @@ def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _limits(
     results: Sequence[Any], progress: Sequence[Progress]
 ) -> tuple[float, float]:
-    """Return a range in which no first score, however bad, flattens what came after."""
+    """Return a range in which no bad first score flattens the later ones."""
     values = [value for one in progress for _, value in one.by_epochs]
     scores = [row["score"] for result in results for row in result.history]
     maximize = sign_of(results[0].direction) > 0.0

@@ -68,7 +68,7 @@ class PolicyInfo(NamedTuple):
     name : str
         Its registered name.
     parameters : dict
-        Names and defaults of what ``make_policy`` takes besides the sizes.
+        Names and defaults of the arguments of ``make_policy`` besides the sizes.
     paper : str
         Where it comes from.
     provenance : str
@@ -358,7 +358,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     Returns
     -------
     int
-        From what it takes to use the budget up, to its rounds. Without a rule it is a
+        From the fewest that use the budget up, to its rounds. Without a rule it is a
         quarter of the rounds, or of the 50ths of ``max_pulls`` where those are longer.
 
     Raises

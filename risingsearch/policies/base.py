@@ -15,8 +15,8 @@ and a factory. No decorator, no base class, no hidden state, no numba:
         Number of rounds, at least 1; ``T`` in formulas.
     ``max_pulls`` : int, optional
         Pulls an arm can give at most, at least 1; by default the horizon. ``R`` in
-        formulas. It bounds what an arm needs of memory; what a formula projects to the
-        horizon it does not cut short.
+        formulas. It bounds the memory of an arm; it does not cut short the projection
+        of a formula to the horizon.
     ``reward_range`` : (float, float), default (0.0, 1.0)
         Lowest and highest reward. Bonuses grow with its width, and rewards outside are
         taken as they are; formulas for rewards in [0, 1] map and clip them.
@@ -30,7 +30,7 @@ and a factory. No decorator, no base class, no hidden state, no numba:
     is thereby opened. It only reads: every array is afterwards as it was before, so
     asking twice gives the same answer (for the same state of ``rng``).
 ``started(self, t, arm) -> None``, optional
-    Records what the decision to pull an arm changes: a look is planned, an arm is
+    Records the effects of the decision to pull an arm: a look is planned, an arm is
     promoted. Called once per decision, before the first pull, while the arm is still
     available; also for an arm that ``select`` did not name, and when a journal is read.
 ``update(self, t, arm, reward, rng) -> None``
@@ -51,7 +51,7 @@ date before every call; every policy reads them and none writes them:
     busy.
 ``horizon : (n_arms,) float64``
     The last round, were this arm alone pulled from now on. Under a budget in epochs
-    it is the budget, for every arm; under one in seconds, ``t - 1`` plus what is left
+    it is the budget, for every arm; under one in seconds, ``t - 1`` plus its rest
     divided by the arm's own cost. A formula's ``T`` is ``horizon[arm]``.
 
 A fourth, ``pulls : (n_arms,) int64``, is the policy's own: rewards recorded so far.

@@ -41,7 +41,7 @@ class EarlierSearch:
     Parameters
     ----------
     name : str
-        What reports call it.
+        Its name in reports.
     params : sequence of dict
         The parameters of every run, at least one run.
     curves : sequence of ndarray
@@ -53,7 +53,7 @@ class EarlierSearch:
         Which scores were better where they come from; here it is the higher ones,
         whose signs were changed if it was the lower.
     metric : str, optional
-        What the score is called there.
+        The name of its score.
 
     Raises
     ------

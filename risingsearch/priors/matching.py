@@ -14,7 +14,7 @@ from risingsearch.proposers.encoding import ABSENT
 Params = Sequence[Mapping[str, Any]]
 
 WIDE = 100.0
-"""Ratio of highest to lowest from which what lies outside is measured in logarithms."""
+"""Ratio of highest to lowest from which values outside are measured in logarithms."""
 
 Columns = Mapping[str, Sequence[NDArray[np.float64]]]  # by parameter, each (n_runs,)
 
@@ -46,7 +46,7 @@ class Matching:
     """The parameters that candidates have, and how earlier runs compare with them.
 
     A number becomes its place among the candidates' own numbers, from 0 to 1, which
-    needs no scale; what lies outside is put beyond the ends, by how far it is outside,
+    needs no scale; a value outside is put beyond the ends, by how far it is outside,
     in logarithms where the candidates span a factor of 100 or more. Everything else is
     a category, with a column of 0 and the root of 1/2 for each. A parameter that
     some configurations do not have gets a column more for that.

@@ -69,9 +69,9 @@ class Learnt:
 
     A Gaussian process per search models the ranks of its runs over the parameters that
     it shares with the candidates. The agreement of a search is the mean correlation of
-    what its model says of the runs of the others with what those have scored, and 0
+    the predictions of its model for the runs of the others with their scores, and 0
     where that is below; of a search alone, ``ALONE`` times the correlation of its runs
-    with what the others of them say. ``said`` has the predictions for the candidates.
+    with the predictions by the others. ``said`` has the predictions for the candidates.
     """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
@@ -181,7 +181,7 @@ def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> 
 
 
 def _agreement_within(model: _Model) -> float:
-    """Return the correlation of all runs with what the others of them say."""
+    """Return the correlation of all runs with the predictions by the others of them."""
     whitening, scores = model.known.whitening, model.known.told.scores
     precision = whitening.T @ whitening
     without = scores - (precision @ scores) / np.diag(precision)

@@ -1,4 +1,4 @@
-"""Which candidate is opened first, by what earlier searches have found."""
+"""Proposals of candidates by the results of earlier searches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXPECTED_NO_MORE = 8.0
 SHARPNESS = 4.0
 """Power of its agreement by which a search counts."""
 FEWEST_TRUST = 0.3
-"""Trust from which an arm is opened for what earlier searches say."""
+"""Trust from which earlier searches choose an arm."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
 EVERY_RANDOM = 3
@@ -41,7 +41,7 @@ def is_due(n_opened: int) -> bool:
 
 
 class PriorProposer(Proposer):
-    """Opens first what did well in earlier searches, while that holds here.
+    """Opens first the candidates that earlier searches favour, while that holds here.
 
     For two of three arms among the first 24, the candidate is proposed that the earlier
     searches say most of, in deviations above the mean, times how unlike it is to the
@@ -52,15 +52,15 @@ class PriorProposer(Proposer):
     ``docs/earlier-searches.md`` says how far each earlier search is trusted, and when
     nothing is proposed for lack of it.
 
-    Provenance: own rule; the weights by how tasks rank what is seen are in the spirit
+    Provenance: own rule; the weights by how tasks rank the seen arms are in the spirit
     of the ranking-weighted Gaussian process ensemble (Feurer, Letham, Bakshy 2018).
 
     Parameters
     ----------
     said : Predictions
-        What they say of every candidate; see ``between``.
+        Their predictions for every candidate; see ``between``.
     own : Proposer, optional
-        Proposes from what this search has seen itself, where the policy asks for it.
+        Proposes from the scores of this search itself, where the policy asks for it.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class PriorProposer(Proposer):
 
     @property
     def identity(self) -> Any:
-        """The earlier searches, and the identity of what else proposes."""
+        """The earlier searches, and the identity of the other proposer."""
         return {"earlier_searches": self.digests, "own": self.own and self.own.identity}
 
     def is_due(self, n_begun: int, wanted: bool) -> bool:

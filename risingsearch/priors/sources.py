@@ -77,7 +77,7 @@ def earlier_searches(
         Whether higher or lower scores are better. A table needs it as well, and so does
         a metric other than the score of a search.
     name : str, optional
-        What reports call it; by default the source's own name.
+        Its name in reports; by default the source's own name.
 
     Returns
     -------

@@ -90,7 +90,7 @@ class EarlyProposer(Proposer):
     proposed, and later one in three; the others are as they were drawn, and show it.
     Lengths are fixed, short along the learning rate alone.
 
-    Provenance: own rule. That a belief gives way to what is found is in the spirit of
+    Provenance: own rule. That a belief gives way to the scores is in the spirit of
     PriorBand (Mallik et al. 2023).
     """
 

@@ -78,7 +78,7 @@ class OpenSpaceProposer(Proposer):
     with the highest mean plus half a standard deviation after all epochs is proposed.
     Arms in training without a score count as mean ones.
 
-    ``candidates`` are those of the search, in which what was proposed has taken its
+    ``candidates`` are those of the search, in which a proposal has taken its
     place; ``draw(space, n)`` draws more where there are ``n``, and None has no more. A
     budget of few full trainings is shared as it is over a list.
     """

@@ -1,7 +1,7 @@
 """The scheduler's side of the policy contract.
 
 Keeps a policy's arrays up to date, speaks of arms where the policy speaks of places in
-the opening order, and refuses what breaks the contract.
+the opening order, and refuses a breach of the contract.
 """
 
 from collections.abc import Callable, Iterable

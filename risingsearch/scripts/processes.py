@@ -232,7 +232,7 @@ class Script:
         return int(self._process.returncode)
 
     def end(self) -> None:
-        """Terminate what still runs, and remove the marker; else it is a SetupError."""
+        """Terminate the processes, and remove the marker; else it is a SetupError."""
         with self._lock:
             if self._has_ended:
                 return

@@ -18,7 +18,7 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     epoch : int
         The epoch of the whole training: first ``RISINGSEARCH_FROM_EPOCH`` + 1.
     **metrics : float
-        What else the history should hold.
+        Other numbers for the history.
 
     Raises
     ------

@@ -257,7 +257,7 @@ class _CheckpointCleaner:
         self._changed: set[int] = set()  # arms whose directories may have to go
 
     def after_job(self, report: Report) -> None:
-        """Drop what is not needed after a job; raise where no script resumes."""
+        """Drop unneeded files after a job; raise where no script resumes."""
         if isinstance(self._trainable, AfterSlurm):
             self._trainable.after_job(report)
         self._changed.add(report.job.arm)

@@ -191,7 +191,7 @@ class CommandTrainable:
         return StartedEpochs(results, attempt.startup)
 
     def _drop_work(self, home: Path) -> None:
-        """Remove what attempts have left of which nothing is kept."""
+        """Remove the files of attempts of which nothing is kept."""
         for left in home.glob("training-*"):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -264,7 +264,7 @@ class CommandTrainable:
                 script.end()
 
     def end_left_over(self) -> None:
-        """Terminate what an earlier, killed sweep has left running."""
+        """Terminate the scripts that a killed sweep has left running."""
         for home in sorted(self.folder.glob("arm-*")):
             if _HOME.fullmatch(home.name):
                 end_left_over(home)
@@ -484,7 +484,7 @@ class ArchivedTrainable(CommandTrainable):
 
 
 def _pack(path: Path, run: ScriptRun, folder: Path) -> None:
-    """Write a state; what could not be taken out of it again is a FilterError."""
+    """Write a state; one that could not be taken out of it again is a FilterError."""
 
     def checked(member: tarfile.TarInfo) -> tarfile.TarInfo:
         tarfile.data_filter(member, str(folder.parent))

@@ -181,8 +181,8 @@ class GpuPool(SingleProcesses):
     ----------
     gpus : float, default 1.0
         GPUs of each worker: a whole number, or the share of one. 0.5 are two workers on
-        a GPU; nothing divides its memory between them. It is also what a budget in
-        GPU-hours counts, not the ``gpus`` of the trainable.
+        a GPU; nothing divides its memory between them. A budget in GPU-hours
+        counts it too, not the ``gpus`` of the trainable.
     max_workers : int, optional
         How many workers there are, from 1 to 1000; by default as many as have room.
 
@@ -193,8 +193,8 @@ class GpuPool(SingleProcesses):
 
     Notes
     -----
-    Workers are started at once, by ``spawn``, since CUDA does not survive a fork: what
-    is trained is defined in a module, and a script that makes a pool does so below
+    Workers are started at once, by ``spawn``, since CUDA does not survive a fork: the
+    trainable is defined in a module, and a script that makes a pool does so below
     ``if __name__ == "__main__":``. One that dies is replaced.
 
     Examples

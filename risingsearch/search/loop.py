@@ -1,4 +1,4 @@
-"""The loop of a search: ask for jobs, have them trained, record what comes back."""
+"""The loop of a search: ask for jobs, have them trained, record the results."""
 
 import concurrent.futures
 import contextlib

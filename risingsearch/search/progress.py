@@ -161,7 +161,7 @@ def _has_size() -> bool:
 
 
 class Starts:
-    """Measured starts of jobs: the share of the time they take, and what to set."""
+    """Measured starts of jobs: the share of the time they take, and advice on it."""
 
     def __init__(self, max_epochs: int) -> None:
         self._max_epochs = max_epochs

@@ -66,8 +66,8 @@ class SearchResult:
     history : History
         One row per charged epoch, in the order in which the policy was told: ``arm``,
         ``epoch``, ``score``, ``seconds``, ``round``, ``job``, ``reason``, the parts of
-        the arm's index when it was chosen, ``failure`` if there was one, and what else
-        ``train`` returned. A metric named as a part of the index takes its place.
+        the arm's index when it was chosen, ``failure`` if there was one, and other
+        values that ``train`` returned. A metric replaces an index part of its name.
     candidates : list of dict
         The parameters of every arm.
     arms : list of Arm
@@ -82,15 +82,15 @@ class SearchResult:
     failures : list of Report
         The jobs that failed, with the exceptions.
     left_out : str, optional
-        What ``RisingSearch.saved_result`` could not show without running code of the
-        directory, in one sentence; None where this is all.
+        The facts that ``RisingSearch.saved_result`` cannot show without running code of
+        the directory, in one sentence; None where this is all.
     trust_in_prior : dict
         How far each earlier search is trusted in the end, by its name, from 0 to 1.
     metric, other_metrics : str, list of str
-        What the score is called, and the columns of ``history`` with the numbers that
+        The name of the score, and the columns of ``history`` with the numbers that
         ``train`` returned besides it.
     budget, spent : Budget, float
-        What the search may spend, with all that was added, and what of it is spent.
+        The budget, with all that was added, and the part of it that is spent.
     begun : str, optional
         Date and time when the search was made, as in ISO 8601.
     wall_seconds, training_seconds : float
@@ -130,7 +130,7 @@ class SearchResult:
 
     @property
     def opened_by_prior(self) -> list[int]:
-        """The arms that were opened for what earlier searches say of them."""
+        """The arms that earlier searches have opened."""
         rows = (row for row in self.history if row["reason"] == OPENED_BY_PRIOR)
         return list(dict.fromkeys(row["arm"] for row in rows))
 

@@ -1,4 +1,4 @@
-"""The states of arms between jobs: which are retained, and what an arm resumes from."""
+"""The states of arms between jobs: which are retained, and where an arm resumes."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Trainables: what trains, with which seeds, and how its states become bytes."""
+"""Trainables, their seeds, and their states as bytes."""
 
 import os
 import pickle
@@ -21,18 +21,18 @@ class Trainable(Protocol):
     ``train(state) -> score`` trains it one epoch more, in place, and returns its
     validation score: a number, or a mapping with a ``"score"`` and other metrics.
     Raising ``StopIteration`` says that there is nothing more to train. Under a budget
-    in cost the mapping has a ``"cost"`` too, what the epoch has cost.
+    in cost the mapping has a ``"cost"`` too, that of the epoch.
 
-    ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several
+    ``train_epochs(state, n_epochs) -> list`` is optional, for training several
     epochs in one call: it returns the results of ``train`` for each, or fewer at the
     end.
 
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
     and read one file. Without them states are pickled, at every new best score and
-    where they travel to another process; load only what people you trust have saved,
-    because unpickling can run any code.
+    where they travel to another process; load only files of people you
+    trust, because unpickling can run any code.
 
-    ``gpus`` is optional: how many GPUs a job of it uses, or what share of one. By
+    ``gpus`` is optional: how many GPUs a job of it uses, or which share of one. By
     default 1; it counts under a budget in GPU-hours alone.
     """
 

@@ -133,7 +133,7 @@ def compare(
     Parameters
     ----------
     policies : mapping or sequence
-        What ``simulate`` takes as policy, or a pair of that and a dict of its
+        Policies as ``simulate`` takes them, or pairs of one and a dict of its
         parameters; a mapping gives them names.
     environments : mapping or sequence
         The same for environments.

@@ -9,7 +9,7 @@ small functions at the end. Two things make it as fast as C and keep it honest:
 * a digest of the sources is part of the cache key, so that an edited policy is
   compiled anew.
 
-Compiled code does not check indices, so what comes from a policy or an environment is
+Compiled code does not check indices, so the answers of a policy or an environment are
 checked here: an arm outside the arrays would overwrite other memory, and a slice of
 no pulls would never end.
 """
@@ -40,7 +40,7 @@ NEVER = 2**62  # a round that never comes: the checkpoint after the last
 
 
 class Record(NamedTuple):
-    """One run of a policy: what the loop fills in."""
+    """One run of a policy, which the loop fills in."""
 
     checkpoints: NDArray[np.int64]  # the last is NEVER
     reward: NDArray[np.float64]  # by checkpoint: sum of the means so far
@@ -147,7 +147,7 @@ def select(policy: Policy, t: int, rng: np.random.Generator) -> int:
 
 
 def started(policy: Policy, t: int, arm: int) -> None:
-    """Let the policy record what its decision changes."""
+    """Let the policy record the effects of its decision."""
     _method(policy, "started")(policy, t, arm)
 
 
@@ -192,7 +192,7 @@ _STUBS: dict[Any, Any] = {
 """Each with the function that is used where a class has no such method."""
 
 _INNER: Any = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
-"""Options of what only compiled code calls: wrappers would be a tenth of the time."""
+"""Options of functions for compiled code alone: wrappers cost a tenth of the time."""
 
 _STAND_INS = {stub.__name__: stand_in for stub, stand_in in _STUBS.items()}
 
@@ -312,7 +312,7 @@ def _called(function: Any) -> Iterator[FunctionType]:
 
 
 def _named(function: Any) -> Iterator[Any]:
-    """Yield what a function finds by name outside itself."""
+    """Yield the values that a function finds by name outside itself."""
     for name in function.__code__.co_names:
         if name in function.__globals__:
             yield function.__globals__[name]

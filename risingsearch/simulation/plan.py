@@ -221,7 +221,7 @@ class _Game:
 
 @contextmanager
 def counted(n_runs: int, progress: bool) -> Iterator[Callable[[object], object]]:
-    """Show a line on a terminal that counts runs; yield what counts one."""
+    """Show a line on a terminal that counts runs; yield a function that counts one."""
     if not progress:
         yield lambda _: None
         return

@@ -88,7 +88,7 @@ class RecordedSearch:
             With budget, policy, mean_score, low and high (its 95 % interval over the
             runs; NaN for a single run), distance (mean, from the best recorded score),
             epochs (mean), best (of its budget), as_good (as the best, as far as these
-            runs can tell). What ``pandas.DataFrame`` takes.
+            runs can tell). As ``pandas.DataFrame`` takes them.
         """
         mean, half = self.score.mean(axis=-1), half_width(self.score)
         distance, epochs = self.distance.mean(axis=-1), self.epochs.mean(axis=-1)
@@ -190,7 +190,7 @@ def search_recorded(
         Registered names; a mapping takes names of your own to pairs of a registered
         name and a dict of parameters.
     budgets : sequence of int, optional
-        Epochs, each at least 1 and at most what the curves hold in all. By default 1,
+        Epochs, each at least 1 and at most those of all curves. By default 1,
         2, 5, 10 and 20 times the longest curve, as far as they hold that many.
     n_runs : int, default 100
         Random orders, at least 1.

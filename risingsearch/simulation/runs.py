@@ -32,7 +32,7 @@ class SimulationResult:
     checkpoints : ndarray of shape (n_checkpoints,)
         The rounds after which the next four were taken.
     regret : ndarray of shape (n_runs, n_checkpoints)
-        What the best policy would have collected up to there, less ``reward``.
+        The sum of the best policy up to there, less ``reward``.
     reward : ndarray of shape (n_runs, n_checkpoints)
         Sum of the means of the arms pulled (not of the noisy rewards).
     optimal : ndarray of shape (n_runs, n_checkpoints)

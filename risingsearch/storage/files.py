@@ -50,7 +50,7 @@ def atomic_write(path: Path, *parts: bytes, mode: int = 0o666) -> None:
 
 
 def temp_files_of(path: Path) -> Iterable[Path]:
-    """List what a crash in ``atomic_write`` has left; ``*`` in the name is any text."""
+    """List the files of crashes in ``atomic_write``; ``*`` in the name is any text."""
     return path.parent.glob(f"{path.name}*.tmp")
 
 

@@ -1,4 +1,4 @@
-"""Directory of a search: what remains after its process has ended.
+"""Directory of a search, which remains after its process has ended.
 
 ``journal.jsonl``
     The settings of the search, then one line per event.

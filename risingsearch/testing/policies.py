@@ -63,7 +63,7 @@ def check_policy(
         Numbers of arms to check it with; leave out those that it does not allow.
     adaptive : bool, optional
         Whether the policy spends the whole budget while an arm can still train. By
-        default what is registered; True for a callable.
+        default as registered; True for a callable.
     **parameters
         The policy's own.
 

@@ -20,7 +20,7 @@ from risingsearch.testing.policies import require
 def check_trainable(
     trainable: Any, params: Mapping[str, Any], seed: int = 0, epochs: int = 4
 ) -> None:
-    """Check that what you train can be paused, moved and repeated, as a search does.
+    """Check that a trainable can be paused, moved and repeated, as a search does.
 
     Some short runs with the same parameters, compared score for score and bit for bit.
     They train ``epochs * (epochs + 15) / 2`` epochs.

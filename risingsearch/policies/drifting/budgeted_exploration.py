@@ -28,7 +28,7 @@ class BudgetedExploration(NamedTuple):
     the remaining rounds open; here the sweep just continues.
 
     *One-armed* (Algorithm 1; two arms and ``known_reward``): arm 0 pays that constant,
-    arm 1 drifts. Each epoch plays arm 1 and adds up what it pays above the constant;
+    arm 1 drifts. Each epoch plays arm 1 and adds up its rewards above the constant;
     once this falls below ``-B``, arm 0 is played to the end of the epoch.
 
     Rate-optimal parameters, with ``L`` = ``lipschitz`` and natural logarithms:
@@ -166,7 +166,7 @@ class BudgetedExploration(NamedTuple):
                 self.alive[arm] = False
 
     def explain(self, arm: int) -> dict[str, float]:
-        """Return the arm's sum or gain in this epoch, and what it may fall behind."""
+        """Return the sum or gain of the arm in this epoch, and the loss it may have."""
         return {"epoch_total": self.total[arm], "loss_budget": self.loss_budget}
 
 

@@ -162,7 +162,7 @@ class FDSWTS(NamedTuple):
     For rewards in [0, 1] that drift slowly and now and then jump: the faded past sees
     the drift, the short window the jump, and ``combine`` decides between the two.
 
-    Every arm has two pairs of successes and failures: one in which what came ``k``
+    Every arm has two pairs of successes and failures: one in which a reward ``k``
     rewards ago, whichever arms those were of, counts :math:`\gamma^k` (:math:`\gamma` =
     ``discount``), and one of the arm's own last ``window`` rewards. Each gives a draw
 
@@ -228,7 +228,7 @@ class FDSWTS(NamedTuple):
         Parameters
         ----------
         combine : {"min", "max", "mean"}, default "min"
-            What is made of the two draws, ``f``: careful, bold, or in between.
+            The combination of the two draws, ``f``: careful, bold, or in between.
         discount : float, default 0.9
             A reward's weight after a round, ``gamma``, above 0 and at most 1.
         window : int or None, default 30

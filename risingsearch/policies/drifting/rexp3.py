@@ -86,7 +86,7 @@ class Rexp3(NamedTuple):
         Parameters
         ----------
         variation : float, optional
-            What the means move by in all, ``V``, above 0; by default ``n_arms``.
+            The variation of the means in all, ``V``, above 0; by default ``n_arms``.
         batch_rule : {"besbes", "printed"}, default "besbes"
             The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
         """

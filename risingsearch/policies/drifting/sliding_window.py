@@ -1,7 +1,7 @@
 """Policies that forget: only the last rewards count, whichever arms they came from.
 
 All four keep one ring of the last ``window`` rewards recorded, and per arm the count
-and the sum of what the ring holds, so that ``update`` costs the same for any window.
+and the sum of those in the ring, so that ``update`` costs the same for any window.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class SWKLUCB(Windowed):
     with ``c`` is left out for :math:`u < 3`.
 
     The window of 252 is :math:`\sigma^{-4/5}` of the CURE-UCB paper, which does not
-    state ``c``, with :math:`\sigma = 0.001`: what the means may drift by per round, not
+    state ``c``, with :math:`\sigma = 0.001`: the drift of the means per round, not
     the noise.
 
     References

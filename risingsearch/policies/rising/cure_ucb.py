@@ -126,7 +126,7 @@ class CureUCB(NamedTuple):
 
 
 def cure_noise(policy: CureUCB, t: int) -> float:
-    """Return ``sigma sqrt(6 ln t)``, what all bonuses of a round have in common."""
+    """Return ``sigma sqrt(6 ln t)``, the common factor of the bonuses of a round."""
     sigma = noise_scale(policy.sigma, policy.residual)
     return sigma * math.sqrt(6.0 * math.log(t))
 

@@ -23,7 +23,7 @@ from risingsearch.policies.shared.rewards import (
 
 
 class REdUCB(NamedTuple):
-    r"""R-ed-UCB and R-UCBE: what an arm would pay, now or at the end, if always pulled.
+    r"""R-ed-UCB and R-UCBE: the reward of an arm, now or at the end, if always pulled.
 
     Good for rising curves when the number of rounds is not known. CURE-UCB improves on
     it: this one extrapolates to the current round instead of the horizon, and so finds

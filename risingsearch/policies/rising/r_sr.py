@@ -30,12 +30,12 @@ class RSR(NamedTuple):
 
     pulls, one arm after another; then the one with the lowest average over its last
     :math:`\lfloor \epsilon N \rfloor` rewards goes. The last one left is recommended;
-    here it also trains on with what is left of the budget.
+    here it also trains on with the rest of the budget.
 
     Two floors of 1 are ours: ``n_j`` where the budget has fewer rounds than arms, and
     the window, where the authors' code has no average and drops arms at random. With
     ``max_pulls`` no phase asks for more than that, and an arm that has ended is judged
-    by what it has shown.
+    by its rewards so far.
 
     References
     ----------

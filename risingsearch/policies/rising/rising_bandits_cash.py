@@ -22,7 +22,7 @@ class RisingBandits(NamedTuple):
     .. math:: l = y(N) \qquad
               u = \min\Big(1,\; y(N) + (T - t)\,\frac{y(N) - y(N - C)}{C}\Big)
 
-    bound what the arm will have reached at the horizon ``T``, and an arm is dropped
+    bound the reward of the arm at the horizon ``T``, and an arm is dropped
     when another has ``l`` at its ``u`` or above. Where an arm has no more than ``C``
     pulls, :math:`y(N - C)` is -1, as in the public code.
 

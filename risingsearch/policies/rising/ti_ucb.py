@@ -19,8 +19,8 @@ class TIUCB(NamedTuple):
     r"""TI-UCB: the next reward by a line, refitted where an arm stops rising.
 
     Every arm is pulled twice first, round-robin. Then, with :math:`N` pulls of the
-    arm, the index is what the least-squares line through its rewards number ``s`` to
-    ``N`` says for reward ``N + 1``, brought into the range of the rewards, plus
+    arm, the index is the value of the least-squares line through its rewards ``s`` to
+    ``N`` at reward ``N + 1``, brought into the range of the rewards, plus
 
     .. math:: (\mathrm{high} - \mathrm{low}) \sqrt{4 \ln(1 / \delta) / N}
 

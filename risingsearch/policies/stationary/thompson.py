@@ -1,4 +1,4 @@
-"""Thompson sampling: draw what each arm's mean may be, and pull the highest."""
+"""Thompson sampling: draw a mean for each arm, and pull the highest."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class UCB1(NamedTuple):
         c : float, default 2.0
             Weight of the bonus, at least 0, which is greedy; less suits low noise.
         denominator : {"n", "n+1"}, default "n"
-            What divides the bonus.
+            The divisor of the bonus.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

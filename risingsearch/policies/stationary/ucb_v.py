@@ -83,7 +83,7 @@ class UCBV(NamedTuple):
         variance : {"biased", "table4"}, default "biased"
             The variance: over ``N``, or the growing recursion.
         denominator : {"n", "n+1"}, default "n"
-            What divides the bonuses.
+            The divisor of the bonuses.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("variance", variance, ("biased", "table4"))

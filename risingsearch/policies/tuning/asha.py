@@ -26,7 +26,7 @@ class ASHA(NamedTuple):
     References
     ----------
     Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar: "A System for
-    Massively Parallel Hyperparameter Tuning", MLSys 2020, Algorithm 2. What happens
+    Massively Parallel Hyperparameter Tuning", MLSys 2020, Algorithm 2. The rule for
     when the arms run out is ours.
 
     Examples

@@ -52,7 +52,7 @@ class SlurmSlice(NamedTuple):
 
 
 class SliceOutcome(NamedTuple):
-    """Result of a job: what its script has reported, or why it has failed."""
+    """Result of a job: the reports of its script, or why it has failed."""
 
     seconds: float  # of the allocation, until the script had ended
     results: list[dict[str, Any]]
