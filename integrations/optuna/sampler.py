@@ -233,7 +233,10 @@ class RisingSampler(BaseSampler):
         self._n_arms = min(n_arms, self._most_arms or n_arms)
         self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
-        self.base = _checked(ModelSampler(seed) if base is None else base)
+        self.base: BaseSampler = ModelSampler(seed) if base is None else base
+        if not isinstance(self.base, BaseSampler):
+            msg = "base must be a sampler of Optuna, made by a call like TPESampler()"
+            raise InvalidParameterError(f"{msg}; got {shown(base)}")
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()
@@ -515,13 +518,3 @@ def _opens(trial: FrozenTrial) -> bool:
     """Whether the trial opens an arm: it is to be proposed."""
     slice_ = TrialSlice.of(trial)
     return slice_ is not None and slice_.n_epochs != 0 and slice_.arm == trial.number
-
-
-def _checked(base: Any) -> BaseSampler:
-    if not isinstance(base, BaseSampler):
-        msg = (
-            "base must be a sampler of Optuna, made by a call such as TPESampler(); "
-            f"got {shown(base)}"
-        )
-        raise InvalidParameterError(msg)
-    return base

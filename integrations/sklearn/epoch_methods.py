@@ -118,7 +118,7 @@ def trains_in_one_fit(estimator: Any) -> bool:
 def passes(estimator: Any) -> list[str]:
     """Return parameters by which ``partial_fit`` may make several passes in a call."""
     prefix, model = _innermost(estimator)  # scikit-learn's own make one
-    params = {} if _of_scikit_learn(model) else params_of(model)
+    params = {} if of_scikit_learn(model) else params_of(model)
     counts = filter(_PASSES.fullmatch, params)
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
 
@@ -131,7 +131,7 @@ def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
     counters = {parameter}
     if kind == "partial_fit":
         counters = {name for name in params if _PASSES.fullmatch(name)}
-    idle = _IDLE if kind != "partial_fit" or _of_scikit_learn(model) else set()
+    idle = _IDLE if kind != "partial_fit" or of_scikit_learn(model) else set()
     if params.get("learning_rate") == "adaptive":  # an MLP lowers it by these two
         idle = idle - {"tol", "n_iter_no_change"}
     return (
@@ -163,9 +163,9 @@ def check_arguments(estimator: Any, arguments: Mapping[str, Any]) -> None:
             raise _not_trainable(estimator, f"{advice} of fit")
 
 
-def _of_scikit_learn(estimator: Any) -> bool:
-    module = getattr(estimator.partial_fit, "__module__", None) or ""
-    return module.startswith("sklearn.")
+def of_scikit_learn(estimator: Any) -> bool:
+    """Return whether ``partial_fit`` is one of scikit-learn's."""
+    return str(getattr(estimator.partial_fit, "__module__", "")).startswith("sklearn.")
 
 
 def _bad_callback(callbacks: Any) -> str:

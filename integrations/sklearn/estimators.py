@@ -14,13 +14,13 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.multiclass import unique_labels
 
-from risingsearch.checks import checked_int
 from risingsearch.integrations.sklearn.boosting import Rounds, temporarily
 from risingsearch.integrations.sklearn.epoch_methods import (
     HIST_GRADIENT_BOOSTING,
     Kind,
     epoch_method,
     last_step,
+    of_scikit_learn,
     params_of,
     passes,
 )
@@ -40,10 +40,7 @@ def class_labels(estimator: Any, y: Any) -> Any:
 class EpochTrainer:
     """Trains an estimator in place, an epoch at a time, always on the same rows."""
 
-    def __init__(
-        self, estimator: Any, steps_per_epoch: int = 1, classes: Any = None
-    ) -> None:
-        steps = checked_int("steps_per_epoch", steps_per_epoch, 1)
+    def __init__(self, estimator: Any, steps: int = 1, classes: Any = None) -> None:
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
@@ -79,7 +76,9 @@ class _Stepper(ABC):
 
 class _PartialFit(_Stepper):
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        if _takes_classes(self.estimator):
+        # scikit-learn's remember the classes, and would compare them in each call
+        is_told = self.begun and of_scikit_learn(self.estimator)
+        if not is_told and _takes_classes(self.estimator):
             if self.classes is None:
                 self.classes = class_labels(self.estimator, y)
             params = {"classes": self.classes, **params}

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from risingsearch.integrations.sklearn.resources import (
     Retrainer,
     nested_order,
 )
-from risingsearch.integrations.sklearn.scoring import FIRST
+from risingsearch.integrations.sklearn.scoring import FIRST, scored
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 
 
@@ -183,10 +183,8 @@ class Folds:
             return [Retrainer(clone(estimator), settings) for _ in range(n)]
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
-        return [
-            EpochTrainer(clone(estimator), self.steps_per_epoch * at_once, classes)
-            for _ in range(n)
-        ]
+        first = EpochTrainer(estimator, self.steps_per_epoch * at_once, classes)
+        return [first, *(deepcopy(first) for _ in range(n - 1))]
 
     def _make_room(self, models: Models) -> None:
         """Let the arm that this thread trained before forget its transformed rows."""
@@ -222,11 +220,10 @@ class Folds:
         if isinstance(trainer, EpochTrainer) and self._scores_predictions:
             estimator = trainer.transformers.model
             X = trainer.transformers.transform(X, part, cache)
-        targets = () if rows.y is None else (rows.y,)
         try:
-            scores = self.scorer(estimator, X, *targets, **rows.score_params)
+            scores = scored(self.scorer, estimator, X, rows.y, rows.score_params)
             if hasattr(self.scorer, "_scorers"):
-                self._fill_failed(scores, (estimator, X, *targets), rows, part)
+                self._fill_failed(scores, estimator, X, rows, part)
         except Exception as error:
             if part == "test" or self.score_of_failed is None:
                 raise
@@ -247,7 +244,7 @@ class Folds:
         return {name: _number(name, score) for name, score in scores.items()}
 
     def _fill_failed(
-        self, scores: dict[str, Any], scored: Any, rows: _Rows, part: str
+        self, scores: dict[str, Any], estimator: Any, X: Any, rows: _Rows, part: str
     ) -> None:
         """Replace tracebacks of metrics that failed; the scheduling one raises."""
         for name, text in scores.items():
@@ -256,7 +253,7 @@ class Folds:
             if part == "test" and name == self.metric:
                 alone = copy(self.scorer)
                 alone._scorers, alone._raise_exc = {name: self.scorer._scorers[name]}, 1
-                scores |= alone(*scored, **rows.score_params)
+                scores |= scored(alone, estimator, X, rows.y, rows.score_params)
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed
@@ -350,10 +347,8 @@ def _warn_of_metric(name: str, part: str, why: object) -> None:
 
 
 def _number(name: str, score: Any) -> float:
-    if hasattr(score, "item"):
-        score = score.item()
     try:
-        return float(score)
+        return float(score.item() if hasattr(score, "item") else score)
     except (TypeError, ValueError) as error:
         msg = f"scoring must return a number for {name!r}; got {score!r}"
         raise InvalidParameterError(msg) from error

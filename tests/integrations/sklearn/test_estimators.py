@@ -107,9 +107,6 @@ class TestClasses:
         trainer.train(X[:80], y[:80])
         assert trainer.estimator.classes_.tolist() == ["a", "b", "c"]
 
-    def test_read_from_the_first_targets_by_default(self):
-        assert trained(SGDClassifier(), epochs=1).classes_.tolist() == [0, 1]
-
     @pytest.mark.parametrize("estimator", [SGDRegressor(), XGB, Counter()])
     def test_none_where_training_takes_none(self, estimator):
         assert class_labels(estimator, Y) is None
@@ -351,7 +348,4 @@ def test_a_partial_fit_that_takes_anything_gets_the_classes():
         def partial_fit(self, *args, **kwargs):
             return super().partial_fit(*args, **kwargs)
 
-    X, y = make_classification(random_state=0)
-    trainer = EpochTrainer(Wrapped(random_state=0))
-    trainer.train(X, y)
-    assert trainer.estimator.classes_.tolist() == [0, 1]
+    assert trained(Wrapped(random_state=0)).classes_.tolist() == [0, 1]

@@ -9,7 +9,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import SGDClassifier, SGDRegressor
-from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
+from sklearn.metrics import (
+    accuracy_score,
+    check_scoring,
+    get_scorer,
+    log_loss,
+    make_scorer,
+)
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -70,19 +76,24 @@ def accuracy_and_loss(model, X, y):
 
 
 class TestSingleMetric:
+    @pytest.mark.parametrize("labels", [int, bool, str])
     @pytest.mark.parametrize(
         "scoring",
         [
-            "balanced_accuracy",
-            make_scorer(accuracy_score),
+            *(None, "accuracy", "balanced_accuracy"),
+            make_scorer(accuracy_score, normalize=False),
+            make_scorer(accuracy_score, greater_is_better=False),
             lambda model, X, y: np.float32(model.score(X, y)),
         ],
     )
-    def test_kinds(self, scoring):
-        search = rising(SGDClassifier(), scoring=scoring, refit=True).fit(X, Y)
+    def test_kinds(self, scoring, labels):
+        y, train, test = Y.astype(labels), np.arange(41), np.arange(41, 60)
+        search = rising(SGDClassifier(), cv=[(train, test)], refit="best")
+        search.set_params(scoring=scoring).fit(X, y)
+        model = search.best_estimator_
+        expected = check_scoring(model, scoring)(model, X[test], y[test])
+        assert search.score(X[test], y[test]) == search.best_score_ == expected
         assert not search.multimetric_
-        expected = get_scorer(scoring)(search.best_estimator_, X, Y)
-        assert search.score(X, Y) == expected
 
     def test_scores_are_better_when_higher(self):
         search = rising(SGDRegressor(), scoring="neg_mean_squared_error").fit(X, Y)
@@ -174,22 +185,17 @@ class TestSeveralMetrics:
         assert search.predict(X).shape == (60,)
 
     @pytest.mark.parametrize("refit", [True, "best", "auc"])
-    def test_refit_must_name_one(self, refit):
-        search = rising(SGDClassifier(), scoring=["accuracy", "f1"], refit=refit)
-        with pytest.raises(
-            InvalidParameterError, match="one of \\['accuracy', 'f1'\\]"
-        ):
-            search.fit(X, Y)
-
-    @pytest.mark.parametrize("refit", [True, "best", "auc"])
-    def test_so_it_must_for_a_callable(self, refit):
-        search = rising(
-            SGDClassifier(loss="log_loss"),
-            scoring=accuracy_and_loss,
-            refit=refit,
-            cv=0.3,
-        )
-        with pytest.raises(InvalidParameterError, match=r"'loss'\]: set refit to the"):
+    @pytest.mark.parametrize(
+        ("scoring", "said"),
+        [
+            (["accuracy", "f1"], r"one of \['accuracy', 'f1'\]"),
+            (accuracy_and_loss, r"'loss'\]: set refit to the"),
+        ],
+    )
+    def test_refit_must_name_one(self, scoring, said, refit):
+        model = SGDClassifier(loss="log_loss")
+        search = rising(model, scoring=scoring, refit=refit, cv=0.3)
+        with pytest.raises(InvalidParameterError, match=said):
             search.fit(X / 100, Y)
 
 
