@@ -115,9 +115,10 @@ def in_full(task: Task, rows: Any, seed: int, seconds: float) -> Outcome:
     )
     best, best_score, took, tried = None, -np.inf, 0.0, 0
     for params in ParameterSampler(task.space, 100_000, random_state=seed):
-        if time.process_time() - began + took > seconds and tried:
-            break
         begin = time.process_time()
+        half = 0.5 * (begin - began) / max(1, tried)  # as often too early as too late
+        if begin - began + half + took > seconds and tried:
+            break
         model = clone(task.model).set_params(**params, random_state=seed)
         score = model.fit(held[0], held[2]).score(held[1], held[3])
         tried += 1
