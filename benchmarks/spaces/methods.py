@@ -28,7 +28,10 @@ PART = "part"
 
 
 class Found(NamedTuple):
-    """The true score of the best by its reported score, after every epoch."""
+    """The true score of the best by its reported score, after every epoch.
+
+    The seconds are of processor time.
+    """
 
     true: list[float]
     seconds: list[float]
@@ -40,7 +43,7 @@ class Training:
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
         self.problem, self.budget = problem, budget
         self._rng = np.random.default_rng([seed, 77])
-        self._begun = time.perf_counter()
+        self._begun = time.process_time()
         self._best = self._true = -np.inf
         self._arms: list[Any] = []
         self._lock = Lock()
@@ -60,7 +63,7 @@ class Training:
             if score > self._best:
                 self._best, self._true = score, true
             self.found.true.append(self._true)
-            self.found.seconds.append(time.perf_counter() - self._begun)
+            self.found.seconds.append(time.process_time() - self._begun)
             return score
 
     @property

@@ -49,7 +49,7 @@ def run(out: Path, *, scale: str, seed: int, data_dir: Path | None = None) -> No
             "By problem, at " + ", ".join(f"{m} R" for m in multiples) + ":",
             by_problem(regrets, chosen, multiples, jobs),
         ]
-    parts += ["Seconds of a search of the largest budget, trainings included:"]
+    parts += ["Seconds of processor time, largest budget, trainings included:"]
     parts += [report.table([{m: float(np.mean(s)) for m, s in seconds.items()}])]
     intro = f"{SEEDS[scale]} seeds, R = {EPOCHS} epochs, {len(chosen)} problems."
     report.write_summary(out, "Continuous spaces", [intro, *parts])
