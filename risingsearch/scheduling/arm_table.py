@@ -15,9 +15,10 @@ from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Proposal
-from risingsearch.scheduling.ledger import resized
+from risingsearch.scheduling.ledger import Ledger, resized
 from risingsearch.scheduling.options import SchedulerOptions
 
+EVERY_ARM = slice(None)
 _ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
 _COUNTS = ("counted_from", "n_asked", "n_applied", "rounds", "n_jobs")
 
@@ -291,9 +292,11 @@ class ArmTable:
             for row in self.history
         ]
 
-    def can_train(self) -> NDArray[np.bool_]:
+    def can_train(self, at: Any = EVERY_ARM) -> NDArray[np.bool_]:
         """Return which arms could still train, busy ones included."""
-        return (self.charged < self.max_epochs) & ~(self.ended | self.failed)
+        gone: Any = self.ended[at] | self.failed[at]
+        can: NDArray[np.bool_] = (self.charged[at] < self.max_epochs) & ~gone
+        return can
 
     def unopened(self) -> NDArray[np.int64]:
         """Return the arms that could be opened."""
@@ -313,10 +316,11 @@ class ArmTable:
             return "finished"
         return "paused" if self.charged[arm] else "unopened"
 
-    def promised(self, affordable: NDArray[np.int64]) -> int | None:
+    def promised(self, ledger: Ledger) -> int | None:
         """Return the arm that trains before the policy is asked; None for no such."""
         if self.min_epochs == 1 and not self.enqueued:
             return None
+        affordable = ledger.affordable()
         due = self.can_train() & ~self.busy & (affordable > 0)
         due &= self.epochs < self.min_epochs
         opened = due & (self.charged > 0)

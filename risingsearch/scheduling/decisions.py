@@ -124,7 +124,7 @@ class Decider:
         if not self._is_selected:
             self.policy.refresh()
             if self.policy.policy.available.any():
-                selected = self.promised()
+                selected = self.arms.promised(self.ledger)
                 if selected is None:
                     rng = self._draws.of(SELECT, self.arms.n_asked)
                     selected = self.policy.select(self.arms.rounds + 1, rng)
@@ -141,7 +141,8 @@ class Decider:
             return f"the target_score of {target:g} is reached"
         if patience is None or self.arms.epochs_since_improvement < patience:
             return None
-        if self.ledger.spent >= self.ledger.total or self.promised() is not None:
+        promised = self.arms.promised(self.ledger)
+        if self.ledger.spent >= self.ledger.total or promised is not None:
             return None
         return f"the patience of {patience} epochs without a new best is exhausted"
 
@@ -163,10 +164,6 @@ class Decider:
         else:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"
-
-    def promised(self) -> int | None:
-        """Return the arm that trains before the policy is asked; None for no such."""
-        return self.arms.promised(self.ledger.affordable())
 
     def requested(self, arm: int, n_epochs: int | None) -> Decision:
         """Return the decision of a caller; raise if the arm cannot train so long."""
@@ -200,7 +197,7 @@ class Decider:
 
     def _most(self, arm: int) -> int:
         left = self.arms.max_epochs - self.arms.charged[arm]
-        return int(min(self.ledger.affordable()[arm], left))
+        return int(min(self.policy.affordable[arm], left))
 
     # --------------------------------------------------------------------- proposals
 
@@ -361,7 +358,9 @@ class Decider:
                 if provisional and not arms.has_provisional_rewards:
                     self._replan()
                 elif error is None:
-                    self._update_policy(n_before, round_, job.arm, reward)
+                    self.policy.refresh(job.arm if k else None)
+                    rng = self._draws.of(UPDATE, n_before)
+                    self.policy.update(round_, job.arm, reward, rng)
             except PolicyError as raised:
                 error = raised
         if error is not None:
@@ -370,14 +369,9 @@ class Decider:
     def _replan(self) -> None:
         """Build the policy anew and tell it all rewards so far."""
         self.policy.build()
-        for n_before, (round_, arm, reward) in enumerate(self.arms.rewards()):
-            self._update_policy(n_before, round_, arm, reward)
-
-    def _update_policy(
-        self, n_before: int, round_: int, arm: int, reward: float
-    ) -> None:
         self.policy.refresh()
-        self.policy.update(round_, arm, reward, self._draws.of(UPDATE, n_before))
+        for n_before, epoch in enumerate(self.arms.rewards()):
+            self.policy.update(*epoch, self._draws.of(UPDATE, n_before))
 
     def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget; a policy that plans the whole horizon plans anew."""

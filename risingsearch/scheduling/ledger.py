@@ -106,13 +106,11 @@ class Ledger:
         reached = np.searchsorted(self._until, up_to, side="right") - 1
         return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
 
-    def pulls_left(
-        self, left: NDArray[np.int64], busy: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
+    def pulls_left(self, left: Any, busy: Any, affordable: Any) -> Any:
         """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left
-        most = np.minimum(left, self.affordable())
+        most = np.minimum(left, affordable)
         return most if self.is_wall_clock else np.where(busy, left, most)
 
     def horizon(self, rounds: int) -> NDArray[np.float64]:

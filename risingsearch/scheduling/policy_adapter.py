@@ -20,7 +20,7 @@ from risingsearch.policies import (
     make_policy,
     policy_info,
 )
-from risingsearch.scheduling.arm_table import ArmTable
+from risingsearch.scheduling.arm_table import EVERY_ARM, ArmTable
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions
 from risingsearch.scheduling.policy_choice import registered_name
@@ -94,19 +94,22 @@ class PolicyAdapter:
         """Whether the policy plans the whole horizon ahead."""
         return self._registered is None or policy_info(self._registered).plans_rounds
 
-    def refresh(self) -> None:
-        """Bring the scheduler's arrays up to date."""
-        arms, policy, order = self._arms, self.policy, self._arm_at
-        affordable = self._ledger.affordable()
-        can_train = arms.can_train()
+    def refresh(self, arm: int | None = None) -> None:
+        """Bring the scheduler's arrays up to date; after an epoch, one arm's values."""
+        arms, policy, ledger = self._arms, self.policy, self._ledger
+        at: Any = EVERY_ARM if arm is None else arm
+        places, order = (at, self._arm_at) if arm is None else (self._place_of[arm], ())
+        if arm is None:
+            self.affordable = ledger.affordable()
+            if hasattr(policy, "horizon"):
+                policy.horizon[:] = ledger.horizon(arms.rounds)[order]
+        can_train, busy = arms.can_train(at), arms.busy[at]
         if arms.min_epochs > 1:
-            can_train &= arms.busy | ~arms.too_late(affordable)
-        left = (arms.max_epochs - arms.charged) * can_train
-        left = self._ledger.pulls_left(left, arms.busy)
-        policy.available[:] = (can_train & ~arms.busy & (affordable > 0))[order]
-        policy.pulls_left[:] = left[order]
-        if hasattr(policy, "horizon"):
-            policy.horizon[:] = self._ledger.horizon(arms.rounds)[order]
+            can_train &= busy | ~arms.too_late(self.affordable)[at]
+        left, affordable = arms.max_epochs - arms.charged[at], self.affordable[at]
+        policy.available[places] = (can_train & ~busy & (affordable > 0))[order]
+        left = ledger.pulls_left(left * can_train, busy, affordable)
+        policy.pulls_left[places] = left[order]
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""

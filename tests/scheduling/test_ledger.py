@@ -256,10 +256,12 @@ def test_one_arm_has_the_time_left_and_all_workers_together_so_often_that() -> N
     job = account.reserve()
     account.ledger.pass_until(10.0)
     account.charge(job, cost=10.0)
-    assert account.ledger.affordable().tolist() == [9, 9]
+    affordable = account.ledger.affordable()
+    assert affordable.tolist() == [9, 9]
     assert account.ledger.horizon(1).tolist() == [1 + 4 * 9.0] * 2
     busy = np.array([True, False])
-    assert account.ledger.pulls_left(np.array([50, 3]), busy).tolist() == [9, 3]
+    left = account.ledger.pulls_left(np.array([50, 3]), busy, affordable)
+    assert left.tolist() == [9, 3]
 
 
 def test_as_many_workers_as_were_ever_in_flight() -> None:
