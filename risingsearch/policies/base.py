@@ -181,12 +181,12 @@ def leader(
 
 def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
     """Return the first available arm with fewest pulls below ``limit``, or ``WAIT``."""
-    arm = WAIT
-    fewest = limit
+    arm, fewest = WAIT, limit
     for i in range(len(pulls)):
         if available[i] and pulls[i] < fewest:
-            arm = i
-            fewest = pulls[i]
+            arm, fewest = i, pulls[i]
+            if fewest == 0:
+                break
     return arm
 
 
@@ -197,14 +197,6 @@ def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
         if available[i]:
             arm, best = leader(arm, best, i, float(values[i]), pulls)
     return arm
-
-
-def first_available(available: Bools) -> int:
-    """Return the available arm of the lowest index, or ``WAIT``."""
-    for i in range(len(available)):
-        if available[i]:
-            return i
-    return WAIT
 
 
 def uniform_arm(available: Bools, rng: np.random.Generator) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import arm_arrays, first_available
+from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
 KNOWN_ARM, CHANGING_ARM = 0, 1
@@ -141,7 +141,7 @@ class BudgetedExploration(NamedTuple):
             arm = CHANGING_ARM if begins or self.alive[CHANGING_ARM] else KNOWN_ARM
             return arm if self.available[arm] else 1 - arm
         if begins:
-            return first_available(self.available)
+            return int(self.available.argmax())
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.epoch_pulls, self.total
         )

@@ -131,7 +131,12 @@ class Rexp3(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Begin the batch of round ``t``, and note how probable the arm was."""
-        start_batch(self, t)
+        if t > self.batch_end[0]:
+            length = self.batch_length
+            self.batch_end[0] = ((t - 1) // length + 1) * length
+            for i in range(len(self.weight)):
+                self.log_weight[i] = 0.0
+                self.weight[i] = 1.0
         floor, share = shares(self, False)
         self.probability[arm] = floor + share * self.weight[arm]
 
@@ -159,16 +164,6 @@ def shares(policy: Rexp3, begins: bool) -> tuple[float, float]:
     if total > 0.0:
         return policy.gamma / n_available, (1.0 - policy.gamma) / total
     return 1.0 / n_available, 0.0  # the weights are too small for numbers: all the same
-
-
-def start_batch(policy: Rexp3, t: int) -> None:
-    """Forget the weights of a batch that is over."""
-    if t > policy.batch_end[0]:
-        length = policy.batch_length
-        policy.batch_end[0] = ((t - 1) // length + 1) * length
-        for i in range(len(policy.weight)):
-            policy.log_weight[i] = 0.0
-            policy.weight[i] = 1.0
 
 
 def raise_weight(log_weight: Floats, weight: Floats, arm: int, gain: float) -> None:

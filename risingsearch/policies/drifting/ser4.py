@@ -136,23 +136,18 @@ class SER4(NamedTuple):
         self.turns[arm] += 1
         x = unit_reward(reward, self.low, self.high)
         self.mean[arm] += (x - self.mean[arm]) / self.turns[arm]
-        if rng.random() < self.restart_probability:
-            restart(self)
-        else:
+        if rng.random() >= self.restart_probability:
             end_sweep(self)
+            return
+        self.sweeps[0] = 0  # all take part again, with nothing known about them
+        for i in range(len(self.turns)):
+            self.active[i] = True
+            self.turns[i] = 0
+            self.mean[i] = 0.0
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's mean since the restart, and whether it takes part (1)."""
         return {"mean": self.mean[arm], "active": float(self.active[arm])}
-
-
-def restart(policy: SER4) -> None:
-    """Let all arms take part again, with nothing known about them."""
-    policy.sweeps[0] = 0
-    for i in range(len(policy.turns)):
-        policy.active[i] = True
-        policy.turns[i] = 0
-        policy.mean[i] = 0.0
 
 
 def end_sweep(policy: SER4) -> None:

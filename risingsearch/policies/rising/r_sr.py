@@ -141,7 +141,8 @@ def phase_targets(n_arms: int, horizon: int) -> Ints:
 
 
 def end_phases(policy: RSR) -> None:
-    """End the phases whose results are in: the worst arm goes."""
+    """End the phases whose results are in: the arm of the lowest average goes."""
+    # One that never paid anything goes first.
     while policy.phase[0] < len(policy.target) and round_is_over(
         policy.available,
         policy.pulls_left,
@@ -149,20 +150,12 @@ def end_phases(policy: RSR) -> None:
         policy.pulls,
         policy.target[policy.phase[0]],
     ):
-        reject_worst(policy)
+        worst, lowest = WAIT, math.inf
+        for i in range(len(policy.pulls)):
+            if policy.alive[i]:
+                n = policy.pulls[i]
+                value = policy.value[i] if n > 0 else -math.inf
+                if worst == WAIT or not better(value, n, lowest, policy.pulls[worst]):
+                    worst, lowest = i, value
+        policy.alive[worst] = False
         policy.phase[0] += 1
-
-
-def reject_worst(policy: RSR) -> None:
-    """Drop the arm of the lowest average; one that never paid anything goes first."""
-    worst = WAIT
-    lowest = math.inf
-    for i in range(len(policy.pulls)):
-        if policy.alive[i]:
-            value = policy.value[i] if policy.pulls[i] > 0 else -math.inf
-            if worst == WAIT or not better(
-                value, policy.pulls[i], lowest, policy.pulls[worst]
-            ):
-                worst = i
-                lowest = value
-    policy.alive[worst] = False

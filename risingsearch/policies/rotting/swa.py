@@ -13,7 +13,6 @@ from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
     best_available,
-    first_available,
     least_pulled,
 )
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
@@ -123,7 +122,7 @@ class SWA(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of the highest recent mean, after ``M`` pulls of each."""
         if epoch_is_over(self, t):  # nothing is known in the next
-            return first_available(self.available)
+            return int(self.available.argmax())
         window = self.windows[self.epoch[0]]
         arm = least_pulled(self.available, self.epoch_pulls, window)
         if arm != WAIT:

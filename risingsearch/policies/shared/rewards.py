@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Floats, Ints
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
 BIASED, EQ5, ALG1 = range(3)
@@ -136,25 +136,6 @@ def noise_scale(sigma: float, residual: Floats) -> float:
     if residual[1] == 0.0:
         return 0.0
     return math.sqrt(residual[0] / (6.0 * residual[1]))
-
-
-def is_claimed(
-    available: Bools, pulls_left: Ints, pulls: Ints, horizon: Floats
-) -> bool:
-    """Return whether the arms in flight could use up the rest of the horizon."""
-    # Training another would take from them, and they were the better choices.
-    claimed = 0
-    for i in range(0 if available.all() else len(pulls)):
-        if not available[i]:
-            claimed += pulls_left[i]
-    if claimed == 0:
-        return False
-    latest = 0.0
-    pulled = 0
-    for i in range(len(pulls)):
-        latest = max(latest, horizon[i])
-        pulled += pulls[i]
-    return claimed >= latest - pulled
 
 
 def record_slope(

@@ -9,14 +9,22 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, least_pulled
 from risingsearch.policies.shared.rewards import (
     append_reward,
-    damped_gain,
-    epochs_left,
-    is_claimed,
     prefix_sums,
     record_slope,
+)
+from risingsearch.policies.tuning.resting import (
+    BLOCK,
+    LAST,
+    LOOKS,
+    NEW,
+    PULLED,
+    arm_behind,
+    end_of,
+    highest_end,
+    rest,
 )
 
 
@@ -57,9 +65,12 @@ class LooksThenSlope(NamedTuple):
     goal: Ints  # (n_arms,), pulls up to which the arm trains before a new decision
     reached: Ints  # (n_rungs + 1,), arms that have been on the rung
     planned: Ints  # (n_rungs + 1,), those that have planned to be
-    look_pulls: Ints  # (1,), of all looks as they were planned
+    counts: Ints  # (5,), by the names of ``resting``
     best: Floats  # (1,), highest reward
-    last_arm: Ints  # (1,), of the last reward
+    behind: Ints  # (n_arms + 1,), how many arms are below their goals, and which
+    rung: Ints  # (n_arms,), on which the arm rests, from 1; 0 below its goal
+    bound: Floats  # (n_arms,), of the arm's end: m + s N
+    block_bound: Floats  # (n_rungs + 1, n_blocks), highest of the arms that rest there
 
     @classmethod
     def create(
@@ -103,9 +114,12 @@ class LooksThenSlope(NamedTuple):
             goal=np.zeros(n_arms, dtype=np.int64),
             reached=rungs,
             planned=rungs.copy(),
-            look_pulls=np.zeros(1, dtype=np.int64),
+            counts=np.zeros(5, dtype=np.int64),
             best=np.full(1, -math.inf),
-            last_arm=np.full(1, WAIT),
+            behind=np.zeros(n_arms + 1, dtype=np.int64),
+            rung=np.zeros(n_arms, dtype=np.int64),
+            bound=np.zeros(n_arms),
+            block_bound=np.full((len(rungs), n_arms // BLOCK + 1), -math.inf),
         )
 
     @staticmethod
@@ -124,37 +138,45 @@ class LooksThenSlope(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm below its goal, a new one, one that climbs, or the leader."""
-        arm = arm_to_look_at(self, t)
-        claimed = is_claimed(self.available, self.pulls_left, self.pulls, self.horizon)
-        if arm != WAIT or claimed:
+        arm, claimed = arm_behind(self)  # claimed: by the better choices in flight
+        if arm == WAIT:
+            arm = new_arm(self, t)
+        if arm != WAIT or 0 < claimed >= self.horizon.max() - self.counts[PULLED]:
             return arm
-        highest = highest_end(self, t, 1, NO_LIMIT)
+        highest = highest_end(self, t, 1, len(self.planned))
         if highest == WAIT:
             return least_pulled(self.available, self.pulls, NO_LIMIT)
         best = self.best[0] + 1e-9 * abs(self.best[0])  # for sums are rounded
-        stopped = self.last_arm[0] == highest and end_of(self, highest, t) <= best
+        stopped = self.counts[LAST] == highest and end_of(self, highest, t) <= best
         for rung in range(len(self.planned) - 1):
             if stopped or climbs(self, rung):
-                arm = highest_end(self, t, self.r1 << rung, self.r1 << rung + 1)
+                arm = highest_end(self, t, rung + 1, rung + 2)
                 if arm != WAIT:
                     return arm
         return highest
 
     def started(self, t: int, arm: int) -> None:
         """Plan up to which of its pulls the arm trains."""
-        goal = next_goal(self, arm)
-        if goal > self.goal[arm] and (self.pulls[arm] == 0 or has_spare(self, arm)):
-            self.look_pulls[0] += goal - self.pulls[arm]
+        goal, counts = next_goal(self, arm), self.counts
+        if goal > self.goal[arm]:
+            if self.pulls[arm] == 0 or has_spare(self, arm):
+                counts[LOOKS] += goal - self.pulls[arm]
+            rest(self, arm, 0)
         count_rungs(self.planned, self.r1, self.goal[arm], goal)
         self.goal[arm] = goal
+        while counts[NEW] < len(self.goal) and self.goal[counts[NEW]] > 0:
+            counts[NEW] += 1
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Record the reward, and the rung that the arm reaches by it."""
         n = append_reward(self.P, self.pulls, arm, reward)
         record_slope(self.P, self.average, self.slope, arm, n, 0.25)
         self.best[0] = max(self.best[0], reward)
-        self.last_arm[0] = arm
+        self.counts[LAST] = arm
+        self.counts[PULLED] += 1
         count_rungs(self.reached, self.r1, n - 1, n)
+        if n >= self.goal[arm]:
+            rest(self, arm, 1 + rung_of(n, self.r1))
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls missing to a look or rung, or a quarter of those so far."""
@@ -170,7 +192,7 @@ class LooksThenSlope(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the recent average, and the gain expected of the epochs left."""
-        gain = end_of(self, arm, int(self.pulls.sum()) + 1) - self.average[arm]
+        gain = end_of(self, arm, int(self.counts[PULLED]) + 1) - self.average[arm]
         return {"recent_average": self.average[arm], "expected_gain": gain}
 
 
@@ -192,21 +214,19 @@ def first_looks(policy: LooksThenSlope, arm: int) -> float:
 
 def has_spare(policy: LooksThenSlope, arm: int) -> bool:
     """Return whether first looks have not used their share; then all arms climb."""
-    return bool(policy.look_pulls[0] < first_looks(policy, arm))
+    return bool(policy.counts[LOOKS] < first_looks(policy, arm))
 
 
-def arm_to_look_at(policy: LooksThenSlope, t: int) -> int:
-    """Return an arm below its goal, a new one if a look is due, or ``WAIT``."""
-    new, available, pulls, goal = WAIT, policy.available, policy.pulls, policy.goal
-    for i in range(len(goal)):
-        if pulls[i] < goal[i]:
-            if available[i]:
-                return i
-        elif new == WAIT and goal[i] == 0 and available[i]:
-            new = i
+def new_arm(policy: LooksThenSlope, t: int) -> int:
+    """Return a new arm if a look is due, or ``WAIT``."""
+    new, available = int(policy.counts[NEW]), policy.available
+    while new < len(available) and (policy.goal[new] > 0 or not available[new]):
+        new += 1
+    if new == len(available):
+        return WAIT
     due = first_looks(policy, new)
     due += max(0.0, policy.later_share * (t - 1.0 - due) - policy.later_look)
-    return new if policy.look_pulls[0] < due else WAIT
+    return new if policy.counts[LOOKS] < due else WAIT
 
 
 def next_goal(policy: LooksThenSlope, arm: int) -> int:
@@ -231,23 +251,3 @@ def climbs(policy: LooksThenSlope, rung: int) -> bool:
     climbing = max(policy.planned[rung + 1], policy.reached[rung + 1])
     kept = int(policy.kept_share * policy.reached[rung])
     return bool(climbing < kept or has_spare(policy, 0))
-
-
-def highest_end(policy: LooksThenSlope, t: int, least: int, below: int) -> int:
-    """Return the arm with so many pulls that ends highest, or ``WAIT``."""
-    arm, best, pulls, available = WAIT, -math.inf, policy.pulls, policy.available
-    average, slope = policy.average, policy.slope
-    for i in range(len(pulls)):
-        n = pulls[i]
-        if least <= n < below and available[i]:
-            most = average[i] + slope[i] * n  # it ends no higher
-            if most >= best:
-                arm, best = leader(arm, best, i, end_of(policy, i, t), pulls)
-    return arm
-
-
-def end_of(policy: LooksThenSlope, arm: int, t: int) -> float:
-    """Return where the arm's damped slope ends with all it can get from round ``t``."""
-    left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
-    gain = damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
-    return float(policy.average[arm] + gain)

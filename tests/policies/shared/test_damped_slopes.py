@@ -6,7 +6,6 @@ import pytest
 from risingsearch.policies.shared.rewards import (
     damped_gain,
     highest_end,
-    is_claimed,
     record_slope,
 )
 
@@ -28,12 +27,3 @@ def test_expected_gain_is_that_of_the_curve_a_minus_b_over_n():
 
 def test_a_falling_arm_is_not_projected_below_its_average():
     assert measured([1.0 - 0.1 * n for n in range(8)])[1] == 0.0
-
-
-@pytest.mark.parametrize(("horizon", "claimed"), [(24, True), (25, False)])
-def test_arms_in_flight_claim_what_they_could_use(horizon, claimed):
-    available = np.array([False, False, True, True])
-    pulls, pulls_left = np.full(4, 2), np.full(4, 8)
-    horizons = np.full(4, float(horizon))
-    assert is_claimed(available, pulls_left, pulls, horizons) == claimed
-    assert not is_claimed(np.ones(4, dtype=bool), pulls_left, pulls, horizons)

@@ -8,7 +8,7 @@ import pytest
 from risingsearch import Scheduler
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, make_policy, recommended_arms
-from risingsearch.policies.base import started
+from risingsearch.policies.base import WAIT, started
 from risingsearch.policies.tuning.looks_then_slope import LooksThenSlope
 
 
@@ -187,6 +187,20 @@ def test_what_is_in_flight_counts_as_climbing():
     policy.update(31, 29, 1.0, rng)
     policy.available[29] = True
     assert policy.select(31, rng) == 29  # no eleventh climbs, the leader goes on
+
+
+@pytest.mark.parametrize(("horizon", "claimed"), [(24, True), (25, False)])
+def test_arms_in_flight_claim_what_they_could_use(horizon, claimed):
+    rng = np.random.default_rng(0)
+    policy = LooksThenSlope.create(4, horizon, 10)
+    for arm in (0, 1, 2, 3) * 2:
+        started(policy, 1, arm)
+        policy.update(1, arm, arm / 4, rng)
+    policy.pulls_left[:] = 8
+    for arm in (3, 2):
+        started(policy, 9, arm)
+        policy.available[arm] = False
+    assert (policy.select(15, rng) == WAIT) == claimed
 
 
 def test_rewards_beyond_all_bounds_choose_an_arm():
