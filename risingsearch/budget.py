@@ -136,8 +136,8 @@ class Budget:
             raise InvalidParameterError(msg)
         amount, in_seconds, in_hours = float(found["amount"]), *_UNITS[found["kind"]]
         if found["size"] == "s" and in_seconds != in_hours:
-            return _budget(in_seconds, amount)
-        return _budget(in_hours, amount / _PER_HOUR[found["size"]])
+            return cls.from_json({in_seconds: amount})
+        return cls.from_json({in_hours: amount / _PER_HOUR[found["size"]]})
 
     def in_unit(self, unit: str) -> Budget | None:
         """Return the same budget in another unit; None if it cannot be converted.
@@ -152,7 +152,8 @@ class Budget:
             return self
         for kind in (TRAINING, WALL_CLOCK):
             if own in kind and unit in kind:
-                return _budget(unit, self.amount * SECONDS[own] / SECONDS[unit])
+                amount = self.amount * SECONDS[own] / SECONDS[unit]
+                return Budget.from_json({unit: amount})
         return None
 
     def like(self, amount: float | str | Budget) -> Budget:
@@ -166,7 +167,7 @@ class Budget:
         if isinstance(amount, str | Budget):
             return Budget.of(amount)
         whole = self.unit == "epochs" and float(amount).is_integer()
-        return _budget(self.unit, int(amount) if whole else amount)
+        return Budget.from_json({self.unit: int(amount) if whole else amount})
 
     def to_json(self) -> int | dict[str, float]:
         """Return the budget as YAML has it too: a number of epochs, or a mapping."""
@@ -216,8 +217,3 @@ def epochs_of(budget: Any, instead: str) -> int:
         raise InvalidParameterError(msg)
     epochs: int = budget.epochs
     return epochs
-
-
-def _budget(unit: str, amount: float) -> Budget:
-    amounts: dict[str, Any] = {unit: amount}
-    return Budget(**amounts)

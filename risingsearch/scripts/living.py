@@ -8,20 +8,16 @@ import math
 import shutil
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.scripts.processes import end_left_over
+from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of
-from risingsearch.scripts.trainable import (
-    CommandTrainable,
-    Launched,
-    ScriptRun,
-)
+from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
 
 FILES = "files"  # in an arm's folder: the checkpoint directory of its process
 
@@ -105,13 +101,16 @@ class LivingTrainable(CommandTrainable):
         results: list[dict[str, Any]] = []
         with self._slots.taken(living.slot) as slot:
             if living.slot is None:
-                reader = reader_of(self._metric)
-                work = self._emptied(home)
-                living.begin(
-                    slot,
-                    reader,
-                    self._launched(run, 0, self._max_epochs, work, slot, reader),
+                self._make_home(home)
+                end_left_over(home)
+                work = home / FILES
+                shutil.rmtree(work, ignore_errors=True)
+                work.mkdir(mode=0o700)
+                living.reader = reader_of(self._metric)
+                living.script, living.records = living.open.enter_context(
+                    self._launched(run, 0, self._max_epochs, work, slot, living.reader)
                 )
+                living.slot = slot
             else:
                 living.script.resume()
             try:
@@ -127,14 +126,6 @@ class LivingTrainable(CommandTrainable):
         if not results and run.epoch == 0:
             raise self._nothing_reported(living.reader)
         return results
-
-    def _emptied(self, home: Path) -> Path:
-        self._make_home(home)
-        end_left_over(home)
-        work = home / FILES
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(mode=0o700)
-        return work
 
     def checkpoint_from(self, arm: int, epoch: int) -> Path:
         """Return the folder in which the process of an arm saves."""
@@ -153,17 +144,13 @@ class _Living:
 
     def __init__(self) -> None:
         self.in_use = threading.Lock()
-        self.slot: int | None = None  # once it has begun
+        self.slot: int | None = None  # which stays its own, once it has begun
         self.best = -math.inf  # score, the higher the better
-        self._open = ExitStack()
-
-    def begin(
-        self, slot: int, reader: Reader, launched: AbstractContextManager[Launched]
-    ) -> None:
-        """Start the script in a slot, which stays its own."""
-        self.script, self.records = self._open.enter_context(launched)
-        self.slot, self.reader = slot, reader
+        self.open = ExitStack()
+        self.script: Script
+        self.records: Iterator[dict[str, Any]]
+        self.reader: Reader
 
     def close(self) -> None:
         """End the process if it still runs; only who has it in use may do so."""
-        self._open.close()
+        self.open.close()

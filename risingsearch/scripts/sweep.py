@@ -156,11 +156,9 @@ class Sweep(Strict):
         """Let a timeout alone be the budget."""
         if not isinstance(value, dict) or "budget" in value:
             return value
-        timeout = value.get("timeout")
-        if timeout is None:
+        if value.get("timeout") is None:
             return value
-        rest = {name: each for name, each in value.items() if name != "timeout"}
-        return rest | {"budget": {"wall_seconds": timeout}}
+        return value | {"budget": {"wall_seconds": value["timeout"]}, "timeout": None}
 
     @field_validator("gpus")
     @classmethod

@@ -49,9 +49,6 @@ PROGRESS, FILES = "progress.json", "files"
 LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
-Launched = tuple[Script, Iterator[dict[str, Any]]]  # a running script and its reports
-
-
 class Attempt(NamedTuple):
     """Reports of a script, epoch by epoch, and the folder that it has left."""
 
@@ -278,7 +275,8 @@ class CommandTrainable:
         work: Path,
         slot: int,
         reader: Reader,
-    ) -> Iterator[Launched]:
+    ) -> Iterator[tuple[Script, Iterator[dict[str, Any]]]]:
+        """Yield a script that runs, and its reports."""
         facts = (
             run.arm,
             run.seed,
@@ -431,8 +429,15 @@ class ArchivedTrainable(CommandTrainable):
     def save(self, run: ScriptRun, path: str) -> None:
         """Write an arm's progress and its checkpoint directory into one file."""
         folder = self.folder_of(run)
+
+        def checked(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            tarfile.data_filter(member, str(folder.parent))  # or a FilterError
+            return member
+
         try:
-            _pack(Path(path), run, folder)
+            with tarfile.open(path, "w") as archive:
+                _add_progress(archive, run)
+                archive.add(folder, FILES, filter=checked)
         except tarfile.FilterError as error:
             msg = f"a checkpoint cannot be taken to other machines: {error}"
             raise ScriptError(msg) from error
@@ -481,18 +486,6 @@ class ArchivedTrainable(CommandTrainable):
         beside.rmdir()
         sync_folder(home)
         self._same.add((run.arm, run.epoch))
-
-
-def _pack(path: Path, run: ScriptRun, folder: Path) -> None:
-    """Write a state; one that could not be taken out of it again is a FilterError."""
-
-    def checked(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        tarfile.data_filter(member, str(folder.parent))
-        return member
-
-    with tarfile.open(path, "w") as archive:
-        _add_progress(archive, run)
-        archive.add(folder, FILES, filter=checked)
 
 
 def _add_progress(archive: tarfile.TarFile, run: ScriptRun) -> None:

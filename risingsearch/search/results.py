@@ -40,17 +40,13 @@ def history_of(
     for row in recorded:
         k = k + 1 if row["job"] == job else 0  # rows of a job stand together
         job = row["job"]
-        rows.append(_full(row, reports[job], k))
+        report = reports[job]
+        trained = k < len(report.scores)
+        facts = {name: fact for name, fact in row.items() if name != "cost"}
+        full = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
+        full["seconds"] = report.seconds[k] if trained else math.nan
+        rows.append(full | facts | (report.metrics[k] if trained else {}))
     return rows
-
-
-def _full(row: Mapping[str, Any], report: Report, k: int) -> dict[str, Any]:
-    """Return the ``k``-th row of a job, the same order of columns in each."""
-    trained = k < len(report.scores)
-    facts = {name: fact for name, fact in row.items() if name != "cost"}
-    first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
-    seconds = {"seconds": report.seconds[k] if trained else math.nan}
-    return first | seconds | facts | (report.metrics[k] if trained else {})
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,13 @@ def completed(
     if raises_failures and error_score != "raise":
         msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
         raise InvalidParameterError(msg)
-    _check_names(arguments["metric"], arguments["run_dir"], arguments["checkpoints"])
+    metric = arguments["metric"]
+    if metric is not None and (not isinstance(metric, str) or not metric):
+        msg = f"metric must be the name of the score, as text; got {metric!r}"
+        raise InvalidParameterError(msg)
+    if arguments["checkpoints"] is not None and arguments["run_dir"] is None:
+        msg = "checkpoints need a run_dir, whose journal names them: give both, or none"
+        raise InvalidParameterError(msg)
     options = SearchOptions.among(
         arguments, error_score=None if raises_failures else error_score
     )
@@ -216,7 +222,7 @@ def completed(
         arguments["budget"] = run.budget(arguments["budget"])
         arguments["begun"] = run.header.get("begun")
     saved_metric = None if run is None else run.header.get("metric")
-    arguments["metric"] = arguments["metric"] or saved_metric or "score"
+    arguments["metric"] = metric or saved_metric or "score"
     executor, n_jobs = arguments["executor"], arguments["n_jobs"]
     workers = workers_of(executor, n_jobs=n_jobs)
     if arguments["epoch_timeout"] is not None and not workers.isolates_jobs:
@@ -253,16 +259,6 @@ def _with_candidates(arguments: dict[str, Any], seeds: Seeds) -> list[dict[str, 
         candidates, arguments["enqueue"], space
     )
     return arguments["candidates"]  # type: ignore[no-any-return]
-
-
-def _check_names(metric: Any, run_dir: Any, checkpoints: Any) -> None:
-    if metric is not None and (not isinstance(metric, str) or not metric):
-        msg = f"metric must be the name of the score, as text; got {metric!r}"
-        raise InvalidParameterError(msg)
-
-    if checkpoints is not None and run_dir is None:
-        msg = "checkpoints need a run_dir, whose journal names them: give both, or none"
-        raise InvalidParameterError(msg)
 
 
 def key_of(run_dir: Path, entropy: object) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from risingsearch.curves import LoadedCurves, list_environments, make_environment
 from risingsearch.policies import make_policy, resolve_policy
-from risingsearch.simulation.comparison import Comparison, compare
+from risingsearch.simulation.comparison import compare
 from risingsearch.simulation.recorded_search import (
     EPOCH_SCHEDULERS,
     RecordedSearch,
@@ -66,7 +66,11 @@ def environment_report(
         "reference": sample.reference,
         "n_runs": n_runs,
         "seed": seed,
-        "rows": list(_environment_rows(result)),
+        "rows": [
+            {name: row[name] for name in row if name not in _SAME_FOR_ALL}
+            for _, block in _blocks(result.rows(), "horizon")
+            for row in sorted(block, key=lambda row: row["mean_regret"])
+        ],
     }
 
 
@@ -84,12 +88,6 @@ def _resolved(policies: Calls) -> dict[str, tuple[str, dict[str, Any]]]:
         resolved = resolve_policy(name)
         named[resolved + label.removeprefix(name)] = resolved, own
     return named
-
-
-def _environment_rows(result: Comparison) -> Iterator[dict[str, Any]]:
-    for _, block in _blocks(result.rows(), "horizon"):
-        for row in sorted(block, key=lambda row: row["mean_regret"]):
-            yield {name: row[name] for name in row if name not in _SAME_FOR_ALL}
 
 
 def environment_lines(report: Mapping[str, Any]) -> Iterator[str]:

@@ -88,25 +88,6 @@ class RunDirectory:
         if self._holder == os.getpid():
             yield
             return
-        try:
-            with self._locked():
-                self._holder = os.getpid()
-                yield
-        finally:
-            self._holder = None
-
-    def check_held(self) -> None:
-        """Raise a RunDirError if this process does not hold the directory."""
-        if self._holder != os.getpid():
-            msg = (
-                f"the search in {self.path} runs in the process that this one was "
-                "forked from: let only that one train and record, or make the search "
-                "in the forked process, in another run_dir"
-            )
-            raise RunDirError(msg)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             with _usable(self.path / LOCK):
                 stack.enter_context(lock.held(self.path / LOCK))
@@ -122,7 +103,21 @@ class RunDirectory:
                         "make this search again, and it continues from there"
                     )
                     raise RunDirError(msg)
-            yield
+            self._holder = os.getpid()
+            try:
+                yield
+            finally:
+                self._holder = None
+
+    def check_held(self) -> None:
+        """Raise a RunDirError if this process does not hold the directory."""
+        if self._holder != os.getpid():
+            msg = (
+                f"the search in {self.path} runs in the process that this one was "
+                "forked from: let only that one train and record, or make the search "
+                "in the forked process, in another run_dir"
+            )
+            raise RunDirError(msg)
 
     def open(self, header: Event, saved: Saved | None = None) -> Saved:
         """Return the search, which begins with this header if there is none yet."""

@@ -105,25 +105,27 @@ def cancel(*arguments: str) -> None:
 def _called(program: str, *arguments: str) -> str:
     """Output of a command; a NoAnswerError if the controller has not answered."""
     try:
-        process = subprocess.Popen(
+        process = subprocess.run(
             [program, *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
+            timeout=LONGEST,
             env={k: v for k, v in os.environ.items() if not _MISLEADING.match(k)},
             text=True,
             errors="replace",
         )
+    except subprocess.TimeoutExpired as error:
+        msg = f"{program} has not answered for {LONGEST:g} seconds"
+        raise NoAnswerError(msg) from error
     except OSError as error:
         msg = (
             f"{program} cannot be started here ({error.strerror}): run the sweep where "
             "Slurm's commands are, or with launcher: local"
         )
         raise SetupError(msg) from error
-    output, errors = _answer_of(process, program)
     if process.returncode == 0:
-        return output
-    text = " ".join(errors.split())
+        return process.stdout
+    text = " ".join(process.stderr.split())
     if _is_silence(text, arguments):
         raise NoAnswerError(text)
     reason = text[:LONGEST_MESSAGE] or f"exit code {process.returncode}"
@@ -132,20 +134,6 @@ def _called(program: str, *arguments: str) -> str:
         "or workers, or take launcher: local, and run the sweep again"
     )
     raise SetupError(msg)
-
-
-def _answer_of(process: subprocess.Popen[str], program: str) -> tuple[str, str]:
-    """Return the output and errors of a command, unless it takes too long."""
-    with process:
-        try:
-            return process.communicate(timeout=LONGEST)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            msg = f"{program} has not answered for {LONGEST:g} seconds"
-            raise NoAnswerError(msg) from error
-        except BaseException:
-            process.kill()
-            raise
 
 
 def _is_silence(text: str, arguments: Sequence[str]) -> bool:
