@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -38,12 +40,10 @@ def made(score, best, typical):
 
 @pytest.fixture
 def interpreted(monkeypatch):
-    """Let ``environment_report`` play without compiling."""
-    monkeypatch.setattr(
-        reports,
-        "compare",
-        lambda *given, **options: compare(*given, **options, compiled=False),
-    )
+    """Let reports play without compiling."""
+    for name in ("compare", "search_recorded"):
+        play = partial(getattr(reports, name), compiled=False)
+        monkeypatch.setattr(reports, name, play)
 
 
 class TestEnvironments:
@@ -109,7 +109,7 @@ class TestEnvironments:
 
 class TestRecordedCurves:
     @pytest.fixture
-    def report(self, tmp_path):
+    def report(self, tmp_path, interpreted):
         curves = np.array([[0.5, 0.6, 0.7], [0.9, 0.5, 0.5], [0.2, 0.3, np.nan]])
         np.savetxt(tmp_path / "a.csv", curves, delimiter=",")
         return recorded_report(
