@@ -116,9 +116,23 @@ class NotOfOthers:
 
 
 def pytest_configure(config):
-    """Register what a conftest's hook would do in its own folder only."""
-    if hasattr(config, "workerinput"):
-        config.pluginmanager.register(NotOfOthers)
+    """Register what a conftest's hook would do in its own folder only.
+
+    Workers begin to collect at other folders: else each compiles the same files.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(NotOfOthers)
+    if config.args == config.getini("testpaths"):
+        places = [
+            path
+            for path in sorted(Path(__file__).parent.iterdir())
+            if (path.is_dir() or path.match("test_*.py"))
+            and not NotOfOthers.pytest_ignore_collect(path, config)
+        ]
+        own = config.workerinput
+        first = number_of(own["workerid"]) * len(places) // own["workercount"]
+        config.args[:1] = map(str, [*places[first:], *places[:first]])
 
 
 class OneWorkerForAFile(LoadScopeScheduling):

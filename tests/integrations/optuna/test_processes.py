@@ -22,7 +22,7 @@ from worker import open_storage
 
 WORKER = Path(__file__).with_name("worker.py")
 POSTGRES = os.environ.get("RISINGSEARCH_TEST_POSTGRES")
-BUDGET = 80
+BUDGET = 40
 FROM = "rising:from_epoch"
 
 

@@ -18,7 +18,7 @@ import optuna
 import risingsearch.integrations.optuna as rising
 from risingsearch.priors import earlier_searches
 
-BUDGET, MAX_EPOCHS = 80, 20
+BUDGET, MAX_EPOCHS = 40, 20
 STOP_AT = 8  # epochs, or trials
 PRIOR = "prior.csv"
 
