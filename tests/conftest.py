@@ -44,7 +44,8 @@ def pytest_xdist_auto_num_workers():
 
 
 # Whole files, and pages of the documentation, that one worker alone imports and runs:
-# the first has Ray and its session, the second torch and what is built on it.
+# the first has Ray and its session, the second torch and what is built on it, and the
+# third compiles, of which a process's first time takes seconds.
 HOMES = (
     (
         "risingsearch/integrations/ray/",
@@ -58,8 +59,20 @@ HOMES = (
         "tests/benchmarks/",
         "tests/integrations/torch/",
         "tests/testing/test_trainables.py",
-        "tests/test_docs.py::test_every_block_runs_and_prints_what_it_shows"
-        "[docs/pytorch.md]",
+        *(
+            "tests/test_docs.py::test_every_block_runs_and_prints_what_it_shows"
+            f"[docs/{page}.md]"
+            for page in ("pytorch", "which-knob-when")
+        ),
+    ),
+    (
+        "risingsearch/curves/",
+        "risingsearch/policies/",
+        "risingsearch/simulation/",
+        "tests/cli/test_simulate.py",
+        "tests/curves/",
+        "tests/policies/",
+        "tests/simulation/",
     ),
 )
 

@@ -124,6 +124,7 @@ def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):
     assert written == load_yaml((HERE / "wandb_sweep.yaml").read_text())
 
 
+@pytest.mark.slow
 def test_a_wandb_sweep_runs_with_this_search(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)

@@ -8,6 +8,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # what Ray would say on the screen
 def test_the_ray_example_spends_its_budget(tmp_path, monkeypatch, capsys, ray_address):
     monkeypatch.chdir(tmp_path)

@@ -73,6 +73,7 @@ def test_the_tabular_notebook_shows_a_bar_and_tables(run):
     assert any("report.html" in text for text in shown(outputs, "text/plain"))
 
 
+@pytest.mark.slow
 def test_the_pytorch_notebook_is_interrupted_and_ends_with_the_best_model(run):
     outputs = run("pytorch.ipynb")
     assert printed(outputs, "stderr") == ""

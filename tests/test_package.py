@@ -218,18 +218,19 @@ class TestLayout:
         )
 
 
+@pytest.fixture(scope="module")
+def nodes():
+    """Return the syntax trees of all classes and functions, each with its file."""
+    return [
+        (name, node)
+        for name, path in source_files("*.py").items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
 class TestSizes:
     """A reader meets no file above 600 lines and no function above 60."""
-
-    @pytest.fixture
-    def nodes(self):
-        """Return the syntax trees of all classes and functions, each with its file."""
-        return [
-            (name, node)
-            for name, path in source_files("*.py").items()
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
 
     def test_of_files(self):
         lines = {

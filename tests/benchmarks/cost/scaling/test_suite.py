@@ -19,6 +19,7 @@ def test_the_budget_is_spent_exactly(policy):
     assert 0 <= run.regret < 0.5
 
 
+@pytest.mark.slow
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(suite, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
     monkeypatch.setattr(suite, "ARMS", (100, 200))

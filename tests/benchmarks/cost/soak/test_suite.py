@@ -2,9 +2,12 @@
 
 import csv
 
+import pytest
+
 from benchmarks.cost.soak import suite
 
 
+@pytest.mark.slow
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
     tiny = suite.Scale(100, arms=20, kills=1, samples=5)
     monkeypatch.setitem(suite.SCALES, "quick", tiny)
