@@ -138,7 +138,8 @@ class StudyReplica:
             if opened.job is None:
                 return
         arm, is_lost = opened.slice.arm, GIVEN_UP in trial.user_attrs
-        if is_lost and arm == trial.number and not trial.params:
+        resumes = trial.params and (opened.slice.asked or self.asks)
+        if is_lost and arm == trial.number and not resumes:
             self._open[trial.number] = opened
             self._release(trial.number)  # the arm is proposed anew
             del self._open[trial.number]
@@ -147,12 +148,8 @@ class StudyReplica:
         if state != TrialState.FAIL or arm not in self.newest:
             self.newest[arm] = trial
         scores = list(curve(trial).values())[opened.slice.from_epoch :]
-        if is_lost:
-            if opened.slice.asked or self.asks:  # it continues from its checkpoint
-                self.scheduler.tell(opened.job, scores, ended=False)
-            else:  # it has none, and ends
-                self.scheduler.fail(opened.job, f"trial {trial.number} is silent")
-                self.scheduler.end(opened.job.arm)
+        if is_lost:  # it continues from its checkpoint
+            self.scheduler.tell(opened.job, scores, ended=False)
             return
         seconds = None
         if trial.datetime_start is not None:
