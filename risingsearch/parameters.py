@@ -354,7 +354,10 @@ def kind_of(name: str, value: Any) -> Kind:
     if isinstance(value, Interval | Quantiles | Choices | Drawn):
         return value
     if hasattr(value, "ppf") and hasattr(value, "cdf"):
-        return Quantiles(value)
+        with np.errstate(invalid="ignore"):
+            has_width = not np.isnan(value.ppf(np.array([0.5]))).any()
+        # a scale of 0: scipy has no quantiles, and draws the same number always
+        return Quantiles(value) if has_width else Choices([value.rvs()])
     if hasattr(value, "choices"):  # of Optuna, ConfigSpace
         return Choices(value.choices, getattr(value, "probabilities", None))
     if hasattr(value, "sequence"):

@@ -288,3 +288,10 @@ def test_a_space_that_forbids_everything_says_so():
     found = Space(found.coordinates, [nothing])
     with pytest.raises(InvalidParameterError, match="the space forbids 1,000 draws"):
         found.sample(np.random.default_rng(0))
+
+
+def test_a_distribution_without_width_is_a_constant():
+    for one in (stats.uniform(3, 0), stats.norm(3, 0)):
+        space = Space.of({"a": one, "b": [1, 2]})
+        assert [row["a"] for row in space.draw(2, np.random.default_rng(0))] == [3, 3]
+        assert space.to_unit({"a": 3.0, "b": 1})[0] == 0.5
