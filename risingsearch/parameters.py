@@ -288,9 +288,13 @@ class Choices(Kind):
         codes = np.searchsorted(self._ends, places, side="right")
         return np.where(np.isnan(places), -1, np.minimum(codes, len(self.values) - 1))
 
+    def values_at(self, places: Places) -> list[Any]:
+        """Return the values at some places."""
+        return [self.values[code] for code in self.codes(places).tolist()]
+
     def value(self, place: float) -> Any:
         """Return the value at a place."""
-        return self.values[int(self.codes(np.array(place)))]
+        return self.values_at(np.array([place]))[0]
 
     def place(self, value: Any) -> float:
         """Return the place of a value; NaN for a category that is none of them."""

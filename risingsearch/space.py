@@ -165,7 +165,7 @@ class Space:
         """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
-            for params in self._at(rng.random((at_once, len(self.coordinates)))):
+            for params in self.from_units(rng.random((at_once, len(self.coordinates)))):
                 n_forbidden = 0 if self.permits(params) else n_forbidden + 1
                 if n_forbidden == 0:
                     yield params
@@ -217,10 +217,11 @@ class Space:
 
     def from_unit(self, unit: ArrayLike) -> Params:
         """Return the configuration at a point, perhaps one that is not allowed."""
-        [params] = self._at(np.asarray(unit, dtype=float)[None, :])
+        [params] = self.from_units(np.asarray(unit, dtype=float)[None, :])
         return params
 
-    def _at(self, rows: Places) -> list[Params]:
+    def from_units(self, rows: Places) -> list[Params]:
+        """Return the configurations at points, perhaps some that are not allowed."""
         found: list[Params] = [{} for _ in rows]
         for one, places in zip(self.coordinates, rows.T, strict=True):
             for values, value in zip(found, one.kind.values_at(places), strict=True):

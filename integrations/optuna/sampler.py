@@ -137,8 +137,8 @@ class RisingSampler(BaseSampler):
         budget is spent, also from other processes: give them to one of these.
     prior : source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``.
-        They suggest two of three of the first 24 arms while they are trusted (see
-        ``trust_in_prior``), and ``base`` the others. Give all processes the same.
+        They suggest two of three of 24 arms from the third on while they are trusted
+        (see ``trust_in_prior``), and ``base`` the others. Give all processes the same.
     min_epochs : int, default 1
         Epochs that an opened arm trains before the policy turns away from it.
     patience : int, optional

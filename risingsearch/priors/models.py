@@ -1,5 +1,7 @@
 """Predictions of earlier searches for the candidates of a new one; their agreement."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.matching import Columns, Matching, Params, features
 from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
@@ -31,18 +33,18 @@ FEWEST = 4
 
 
 class Predictions(NamedTuple):
-    """Predictions of earlier searches for the candidates of a new one."""
+    """Predictions of earlier searches for some configurations."""
 
-    names: tuple[str, ...]  # of the searches
-    scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
-    agreement: NDArray[np.float64]  # (n_searches,), expected with the new one, 0 to 1
-    places: NDArray[np.float64]  # (n_candidates, n_columns), by lengths of the models
+    scores: NDArray[np.float64]  # (n_searches, n); of candidates mean 0, deviation 1
+    places: NDArray[np.float64]  # (n, n_columns), by lengths of the models
 
-    def alike(
-        self, these: NDArray[np.int64], those: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Return how alike candidates are to the models: correlations, 0 to 1."""
-        return correlations(self.places[these], self.places[those])
+    def of(self, these: NDArray[np.int64]) -> Predictions:
+        """Return those for some of the configurations."""
+        return Predictions(self.scores[:, these], self.places[these])
+
+    def alike(self, others: Predictions) -> NDArray[np.float64]:
+        """Return how alike others are to the models: correlations, 0 to 1."""
+        return correlations(self.places, others.places)
 
 
 class _Model(NamedTuple):
@@ -68,39 +70,31 @@ class Learnt:
     """Models of earlier searches, for candidates and for others like them.
 
     A Gaussian process per search models the ranks of its runs over the parameters that
-    it shares with the candidates. The agreement of a search is the mean correlation of
-    the predictions of its model for the runs of the others with their scores, and 0
-    where that is below; of a search alone, ``ALONE`` times the correlation of its runs
-    with the predictions by the others. ``said`` has the predictions for the candidates.
+    it shares with the candidates. The ``agreement`` of a search, from 0 to 1, is what
+    is expected with the new one: the mean correlation of its model's predictions for
+    the runs of the others with their scores, and 0 where that is below; of a search
+    alone, ``ALONE`` times the correlation of its runs with the predictions from its
+    other runs.
     """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
+        searches = told_apart(searches)
+        self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
         self._matching = Matching(candidates, [search.params for search in sampled])
         columns = [self._matching.columns(search.params) for search in sampled]
         self._models = [_model(self._matching, search) for search in sampled]
-        own = self._matching.columns(candidates)
-        means = self._means(own)
+        means = self._means(self._matching.columns(candidates))
         self._middle = means.mean(axis=1, keepdims=True)
         self._spread = np.maximum(means.std(axis=1, keepdims=True), 1e-9)
         every = range(len(self._models))
-        self.said = Predictions(
-            tuple(search.name for search in searches),
-            (means - self._middle) / self._spread,
-            np.array([_agreement(k, self._models, columns) for k in every]),
-            self._places(own),
-        )
+        self.agreement = np.array([_agreement(k, self._models, columns) for k in every])
 
-    def said_with(self, others: Params) -> Predictions:
-        """Return the predictions for the candidates, and after them for others."""
-        if not others:
-            return self.said
-        columns = self._matching.columns(others)
-        more = (self._means(columns) - self._middle) / self._spread
-        return self.said._replace(
-            scores=np.hstack([self.said.scores, more]),
-            places=np.vstack([self.said.places, self._places(columns)]),
-        )
+    def predictions(self, configurations: Params) -> Predictions:
+        """Return the predictions for configurations."""
+        columns = self._matching.columns(configurations)
+        scores = (self._means(columns) - self._middle) / self._spread
+        return Predictions(scores, self._places(columns))
 
     def _means(self, columns: Columns) -> NDArray[np.float64]:
         return np.array([model.predict(columns) for model in self._models])

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.priors.earlier import EarlierSearch, told_apart
+from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.models import Learnt, Predictions, correlation
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.proposers.gaussian_process import normal_scores
+from risingsearch.proposers.open_space import MOST_ALIKE, ArmPoints
+from risingsearch.space import Space
 
 EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""
@@ -23,6 +25,8 @@ FEWEST_TRUST = 0.3
 """Trust from which earlier searches choose an arm."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
+DRAWN = 500
+"""Configurations of a space to choose one from."""
 EVERY_RANDOM = 3
 """Of so many arms, one is opened as without earlier searches."""
 
@@ -31,23 +35,28 @@ class Trust(NamedTuple):
     """How far earlier searches are trusted."""
 
     weights: NDArray[np.float64]  # (n_searches,), shares that sum to 1; or all 0
-    expected: NDArray[np.float64]  # (n_candidates,), what they say together
-    together: float  # how well that ranks what is seen here: a correlation
+    together: float  # how well they rank the arms opened here: a correlation
 
 
-def is_due(n_opened: int) -> bool:
-    """Return whether the arm after so many is one that earlier searches may choose."""
-    return n_opened < FIRST and n_opened % EVERY_RANDOM != 0
+def is_due(n_opened: int, *, in_space: bool) -> bool:
+    """Return whether the arm after so many is one that earlier searches may choose.
+
+    The first arm is not, and in a space neither is the second: where few are opened,
+    each counts, and two show whether earlier searches agree.
+    """
+    n = max(0, n_opened - in_space)
+    return n < FIRST and n % EVERY_RANDOM != 0
 
 
 class PriorProposer(Proposer):
     """Opens first the candidates that earlier searches favour, while that holds here.
 
-    For two of three arms among the first 24, the candidate is proposed that the earlier
-    searches say most of, in deviations above the mean, times how unlike it is to the
-    arms that are open: one less its highest correlation with one of them in the models
-    of the earlier searches. Without that, arms lie side by side in a space of few
-    parameters, and a best that has moved is not found.
+    For two of three arms among the first 24, the configuration is proposed for which
+    the earlier searches predict most, in deviations above the mean, times how unlike it
+    is to the arms that are open: one less its highest correlation with one of them in
+    the models of the earlier searches. Without that, arms lie side by side in a space
+    of few parameters, and a best that has moved is not found. On a list it is one of
+    the unopened arms, and in a space one of 500 random configurations.
 
     ``docs/earlier-searches.md`` says how far each earlier search is trusted, and when
     nothing is proposed for lack of it.
@@ -57,10 +66,14 @@ class PriorProposer(Proposer):
 
     Parameters
     ----------
-    said : Predictions
-        Their predictions for every candidate; see ``between``.
+    learnt : Learnt
+        The models of the earlier searches; see ``between``.
+    candidates : sequence of dict
+        The configurations of all arms.
     own : Proposer, optional
         Proposes from the scores of this search itself, where the policy asks for it.
+    space : Space, optional
+        What new configurations are drawn from; by default, ``candidates`` are a list.
 
     Examples
     --------
@@ -69,15 +82,22 @@ class PriorProposer(Proposer):
     >>> curves = [np.array([1.0 - (k / 20 - 0.4) ** 2]) for k in range(0, 20, 2)]
     >>> earlier = EarlierSearch("May", runs, curves)
     >>> proposer = PriorProposer.between(candidates, [earlier])
-    >>> int(proposer.said.scores.argmax())
+    >>> int(proposer.learnt.predictions(candidates).scores.argmax())
     8
     """
 
-    def __init__(self, said: Predictions, own: Proposer | None = None) -> None:
+    def __init__(
+        self,
+        learnt: Learnt,
+        candidates: Sequence[Mapping[str, Any]],
+        own: Proposer | None = None,
+        space: Space | None = None,
+    ) -> None:
+        self.learnt, self.candidates = learnt, candidates
         self.own = own
-        self.said = said
-        self.n_arms = int(said.scores.shape[1])
-        self.digests: dict[str, str] = {}  # of the searches, where they are known
+        self._listed = learnt.predictions(candidates) if space is None else None
+        self._points = None if space is None else ArmPoints(space, candidates)
+        self.n_arms = len(candidates) if space is None else None
 
     @classmethod
     def between(
@@ -85,66 +105,89 @@ class PriorProposer(Proposer):
         candidates: Sequence[Mapping[str, Any]],
         searches: Sequence[EarlierSearch],
         own: Proposer | None = None,
+        space: Space | None = None,
     ) -> PriorProposer:
         """Return the proposer for a search of these candidates after those searches."""
-        searches = told_apart(searches)
-        proposer = cls(Learnt(candidates, searches).said, own)
-        proposer.digests = {search.name: search.digest() for search in searches}
-        return proposer
+        return cls(Learnt(candidates, searches), candidates, own, space)
 
     @property
     def identity(self) -> Any:
         """The earlier searches, and the identity of the other proposer."""
-        return {"earlier_searches": self.digests, "own": self.own and self.own.identity}
+        own = self.own and self.own.identity
+        return {"earlier_searches": self.learnt.digests, "own": own}
 
     def is_due(self, n_begun: int, wanted: bool) -> bool:
         """Return whether to propose the arm after so many."""
-        return is_due(n_begun) or super().is_due(n_begun, wanted)
+        return self._is_due(n_begun) or super().is_due(n_begun, wanted)
+
+    def _is_due(self, n_begun: int) -> bool:
+        return is_due(n_begun, in_space=self._points is not None)
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | Proposal | None:
         """Return the proposal by earlier searches, or else by this one's scores."""
-        if is_due(opened.n_begun):
-            arm = self.most_promising(opened, unopened)
-            if arm is not None:
-                return Proposal(arm=arm, by_prior=True)
+        if self._is_due(opened.n_begun):
+            proposal = self.most_promising(opened, unopened, rng)
+            if proposal is not None:
+                return proposal
         if super().is_due(opened.n_begun, opened.wanted):
             return super().propose(opened, unopened, rng)
         return None
 
-    def most_promising(self, opened: Opened, unopened: NDArray[np.int64]) -> int | None:
-        """Return the most promising arm by earlier searches; None if trust is low."""
-        trust = self.trust(opened.arms, opened.ends)
+    def most_promising(
+        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+    ) -> Proposal | None:
+        """Return the proposal by earlier searches; None if trust is low."""
+        trust = self.trust(opened)
         if trust.together < FEWEST_TRUST:
             return None
-        known = np.concatenate([opened.arms, opened.without_score])
-        unlike = 1.0 - self.said.alike(unopened, known).max(axis=1, initial=0.0)
-        return int(unopened[np.argmax(trust.expected[unopened] * unlike)])
+        begun = np.concatenate([opened.arms, opened.without_score])
+        seen = self._predictions(begun)
+
+        def best_first(offered: Predictions) -> NDArray[np.intp]:
+            unlike = 1.0 - offered.alike(seen).max(axis=1, initial=0.0)
+            return np.argsort(-(trust.weights @ offered.scores) * unlike, kind="stable")
+
+        if self._points is None:
+            arm = unopened[best_first(self._predictions(unopened))[0]]
+            return Proposal(arm=int(arm), by_prior=True)
+        space = self._points.space
+        points = rng.random((DRAWN, len(space.coordinates)))
+        order = best_first(self.learnt.predictions(space.from_units(points)))
+        for _, proposal in self._points.untried(points[order], opened, unopened):
+            alike = self.learnt.predictions([proposal.params]).alike(seen)[0]
+            nearest = begun[np.argsort(-alike, kind="stable")[:MOST_ALIKE]]
+            return proposal._replace(like=tuple(nearest.tolist()), by_prior=True)
+        return None
 
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each earlier search is trusted: its share of all trust."""
-        trust = self.trust(opened.arms, opened.ends)
+        trust = self.trust(opened)
         shares = trust.weights * max(0.0, trust.together)
-        return dict(zip(self.said.names, shares.tolist(), strict=True))
+        return dict(zip(self.learnt.digests, shares.tolist(), strict=True))
 
-    def trust(self, arms: NDArray[np.int64], ends: NDArray[np.float64]) -> Trust:
-        """Return how far each search is trusted, after these arms with these ends."""
-        said, agreement = self.said.scores, self.said.agreement
+    def trust(self, opened: Opened) -> Trust:
+        """Return how far each search is trusted, after these arms."""
+        ends, agreement = opened.ends, self.learnt.agreement
+        predicted = self._predictions(opened.arms).scores
         seen = normal_scores(ends) if len(ends) else ends
-        n_more = max(0.0, len(arms) - 1.0)
+        n_more = max(0.0, len(ends) - 1.0)
 
         def updated(expected: Any, found: Any, counts_for: float = EXPECTED) -> Any:
             return (counts_for * expected + n_more * found) / (counts_for + n_more)
 
-        found = np.array([correlation(one[arms], seen) for one in said])
+        found = np.array([correlation(one, seen) for one in predicted])
         weights = np.maximum(updated(agreement, found), 0.0) ** SHARPNESS
         total = float(weights.sum())
         if total < 1e-12:
-            return Trust(np.zeros_like(weights), np.zeros(said.shape[1]), 0.0)
+            return Trust(np.zeros_like(weights), 0.0)
         weights /= total
-        expected = weights @ said
-        agreed, found_here = weights @ agreement, correlation(expected[arms], seen)
+        agreed, found_here = weights @ agreement, correlation(weights @ predicted, seen)
         counts_for = EXPECTED_NO_MORE if found_here > agreed else EXPECTED
-        together = updated(agreed, found_here, counts_for)
-        return Trust(weights, expected, float(together))
+        return Trust(weights, float(updated(agreed, found_here, counts_for)))
+
+    def _predictions(self, arms: NDArray[np.int64]) -> Predictions:
+        if self._listed is not None:
+            return self._listed.of(arms)
+        return self.learnt.predictions([self.candidates[k] for k in arms.tolist()])

@@ -37,7 +37,8 @@ def proposer_of(
     own = _auto_proposer(given, candidates, seeds) if is_auto else given["proposer"]
     own = checked_proposer(own)
     if given["prior"]:
-        return PriorProposer.between(candidates, given["prior"], own)
+        space = given["space"] if is_auto else None
+        return PriorProposer.between(candidates, given["prior"], own, space)
     return own
 
 
@@ -48,7 +49,7 @@ def _auto_proposer(
     if given["policy"] != "auto" or not given["shuffle"]:
         return None
     sizes = given["budget"], given["max_epochs"], len(candidates)
-    if given["space"] is not None and not given["prior"]:
+    if given["space"] is not None:
         horizon, limit = horizon_and_limit(*sizes)
         more = seeds.more_configurations if given["n_candidates"] is None else None
         own = OpenSpaceProposer(given["space"], candidates, horizon / limit, more)

@@ -121,7 +121,7 @@ class RisingSearch:
         Which parameter of a space is the learning rate, by which the first arms are
         proposed: its name, or a dict of it and a good value. By default it is known by
         a name such as ``lr`` or ``eta0``, and the first of ``enqueue`` or the middle of
-        the range is the good value. False is for none, and so is a ``prior``.
+        the range is the good value. False is for none.
     patience : int, optional
         Epochs of the whole search without a new best score after which it ends.
     target_score : float, optional

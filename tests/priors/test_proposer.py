@@ -1,5 +1,7 @@
 """Which candidate earlier searches have opened, and how far they are trusted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,19 @@ from risingsearch.proposers.base import Opened
 
 SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
 FAR = 10.0 * np.arange(40)[:, None]  # no candidate is like another
-SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), FAR)
 
 
-def of_one(agreement):
-    said = Predictions(("May",), SCORES[:1], np.array([agreement]), FAR)
-    return PriorProposer(said)
+def after(*agreement, places=FAR):
+    n = len(agreement)
+    learnt = SimpleNamespace(
+        digests=["May", "June"][:n],
+        agreement=np.array(agreement),
+        predictions=lambda _: Predictions(SCORES[:n], places),
+    )
+    return PriorProposer(learnt, [{}] * 40)
+
+
+BOTH, NEAR = after(0.6, 0.6), after(0.6, 0.6, places=FAR / 40)
 
 
 def opened(arms, ends=None):
@@ -24,8 +33,7 @@ def opened(arms, ends=None):
     return Opened(arms, np.ones(n, dtype=np.int64), ends, np.full(n, False), 9)
 
 
-def proposed(known, proposer=None):
-    proposer = proposer or PriorProposer(SAID)
+def proposed(known, proposer=BOTH):
     unopened = np.setdiff1d(np.arange(40), known.arms)
     found = proposer.propose(known, unopened, np.random.default_rng(0))
     assert found is None or found.by_prior
@@ -50,7 +58,7 @@ def test_it_follows_the_search_that_ranks_what_is_seen():
 
 
 def test_nothing_is_proposed_while_nothing_is_trusted():
-    one = of_one(0.6)
+    one = after(0.6)
     falling = opened([3, 9, 20, 30], [4.0, 3.0, 2.0, 1.0])
     assert proposed(falling, one) is None
     assert one.trusted(falling) == {"May": 0.0}
@@ -58,18 +66,18 @@ def test_nothing_is_proposed_while_nothing_is_trusted():
 
 
 def test_of_candidates_like_an_opened_arm_less_is_expected():
-    near = PriorProposer(SAID._replace(places=FAR / 40))
     known = opened([3, 39])
     assert proposed(known) == 38
-    assert 30 < proposed(known, near) < 36
+    assert 30 < proposed(known, NEAR) < 36
     in_training = opened([3, 9])._replace(without_score=np.array([39]))
     unopened = np.arange(30, 39)
-    assert near.most_promising(in_training, unopened) == proposed(known, near)
+    found = NEAR.most_promising(in_training, unopened, np.random.default_rng(0))
+    assert found.arm == proposed(known, NEAR)
 
 
 def test_below_the_mean_what_is_like_no_arm_is_no_better():
-    near = PriorProposer(SAID._replace(places=FAR / 40))
-    assert near.most_promising(opened([19, 39]), np.arange(15)) == 14
+    found = NEAR.propose(opened([19, 39]), np.arange(15), np.random.default_rng(0))
+    assert found.arm == 14
 
 
 def test_later_arms_are_this_searchs_own_business():
@@ -78,14 +86,14 @@ def test_later_arms_are_this_searchs_own_business():
 
 
 def test_trust_is_shared_out_and_sums_to_a_correlation():
-    trusted = PriorProposer(SAID).trusted(opened([3, 9, 20, 30]))
+    trusted = BOTH.trusted(opened([3, 9, 20, 30]))
     assert trusted["May"] > 0.7
     assert trusted["June"] == pytest.approx(0.0, abs=1e-6)
     assert sum(trusted.values()) <= 1.0
 
 
 def test_trust_is_lost_sooner_than_won():
-    good, bad = of_one(0.9), of_one(0.1)
+    good, bad = after(0.9), after(0.1)
     for n_arms in (2, 3, 5):
         arms = list(range(n_arms))
         lost = 0.9 - good.trusted(opened(arms, arms[::-1]))["May"]
@@ -94,6 +102,6 @@ def test_trust_is_lost_sooner_than_won():
 
 
 def test_a_few_arms_do_not_make_a_prior_of_one_that_says_little():
-    doubted = of_one(0.1)
+    doubted = after(0.1)
     assert proposed(opened([3, 9]), doubted) is None
     assert proposed(opened(range(11)), doubted) == 39

@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.priors import earlier_searches
 
@@ -41,8 +39,3 @@ def test_one_of_several_metrics_can_be_the_score():
     [earlier] = earlier_searches(search, score="roc_auc")
     column = search.cv_results_["mean_test_roc_auc"]
     assert np.nanmax(earlier.scores) >= np.nanmax(column) - 1e-12
-
-
-def test_search_that_is_not_fitted_is_refused():
-    with pytest.raises(InvalidParameterError, match="is not fitted"):
-        earlier_searches(rising())

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from optuna.distributions import FloatDistribution
 
 from risingsearch import RisingSearch, Scheduler
 from risingsearch.errors import (
@@ -13,9 +14,13 @@ from risingsearch.errors import (
 )
 from risingsearch.priors import EarlierSearch, PriorProposer
 from risingsearch.search.trainable import Functions
+from risingsearch.space import Space
 
 RATES = [10.0 ** (-6 * k / 59) for k in range(60)]
 CANDIDATES = [{"rate": rate, "kind": kind} for rate in RATES for kind in "ab"]
+
+
+SPACE = Space.of({"rate": FloatDistribution(1e-6, 1.0, log=True), "kind": ["a", "b"]})
 
 
 def start(params, seed):
@@ -39,9 +44,9 @@ def earlier(name="May", sign=1.0, n=30):
     return EarlierSearch(name, params, [np.array([end]) for end in ends])
 
 
-def search(**options):
-    defaults = {"budget": 50, "max_epochs": 20, "seed": 0}
-    return RisingSearch(Functions(start, train), CANDIDATES, **defaults | options)
+def search(candidates=CANDIDATES, **options):
+    options = {"budget": 50, "max_epochs": 20, "seed": 0} | options
+    return RisingSearch(Functions(start, train), candidates, **options)
 
 
 def off(result, arms):
@@ -58,20 +63,34 @@ def test_what_did_well_earlier_is_opened_first():
     assert sum(result.trust_in_prior.values()) > 0.5
 
 
-def test_small_budgets_find_more_with_a_prior():
-    prior = [earlier(), earlier("June")]
-    plain = [search(budget=30, seed=seed).run() for seed in range(8)]
-    informed = [search(budget=30, seed=seed, prior=prior).run() for seed in range(8)]
-    assert np.mean([one.best_score for one in informed]) > 0.02 + np.mean(
-        [one.best_score for one in plain]
+def test_a_space_is_searched_from_what_did_well_earlier():
+    result = search(SPACE, prior=[earlier(), earlier("June")], budget=40).run()
+    by_prior = result.opened_by_prior
+    assert len(by_prior) >= 4
+    rates = [result.candidates[arm]["rate"] for arm in by_prior]
+    assert np.mean(np.abs(np.log10(rates) + 3.2)) < 0.8  # of random ones 1.5
+    assert len(set(rates)) == len(rates)
+    like = result.arms[by_prior[0]].like
+    assert result.arms[by_prior[0]].reason.endswith(
+        f"; resembles arms {like[0]}, {like[1]}"
     )
-    assert plain[0].opened_by_prior == []
-    assert plain[0].trust_in_prior == {}
+    reasons = [row["reason"] for row in result.history if row["epoch"] == 1]
+    assert reasons[:4] == ["opened", "opened", "opened by prior", "opened by prior"]
 
 
-def test_the_search_that_ranks_what_is_seen_here_is_trusted_more():
-    result = search(prior=[earlier(), earlier("June", sign=-1.0)]).run()
-    assert result.trust_in_prior["May"] > 0.5 > 0.1 > result.trust_in_prior["June"]
+@pytest.mark.parametrize(("candidates", "budget"), [(CANDIDATES, 30), (SPACE, 20)])
+def test_small_budgets_find_more_with_a_prior_and_no_less_if_it_misleads(
+    candidates, budget
+):
+    def ends(prior):
+        found = (
+            search(candidates, budget=budget, seed=k, prior=prior) for k in range(8)
+        )
+        return np.mean([one.run().best_score for one in found])
+
+    plain = ends(None)
+    assert ends([earlier(), earlier("June")]) > plain + 0.02
+    assert ends([earlier(sign=-1.0)]) > plain - 0.02
 
 
 @pytest.mark.parametrize("policy", ["asha", "successive-halving", "cure-ucb"])
@@ -91,39 +110,31 @@ def test_what_is_not_shuffled_is_opened_in_order_but_for_the_prior():
     assert result.opened_by_prior
 
 
-@pytest.mark.parametrize("candidates", [CANDIDATES, None])
+WITH_PICKLED = [one | {"loss": math.sqrt} for one in CANDIDATES]
+
+
+@pytest.mark.parametrize("candidates", [CANDIDATES, WITH_PICKLED, SPACE])
 def test_a_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path, candidates):
-    if candidates is None:  # values that only pickle can hold
-        candidates = [one | {"loss": math.sqrt} for one in CANDIDATES]
-
-    def made(run_dir=None, prior=None, callbacks=()):
-        return RisingSearch(
-            Functions(start, train),
-            candidates,
-            budget=50,
-            max_epochs=20,
-            seed=0,
-            run_dir=run_dir,
-            prior=prior,
-            callbacks=callbacks,
-        )
-
     def stop(epoch):
         if epoch.number >= 9:
             epoch.stop()
 
-    whole = made(prior=earlier()).run()
-    made(tmp_path / "run", earlier(), [stop]).run()
-    looked = RisingSearch.saved_result(tmp_path / "run")
-    assert (
-        looked.opened_by_prior == whole.opened_by_prior[: len(looked.opened_by_prior)]
-    )
-    assert looked.opened_by_prior
-    again = made(tmp_path / "run").run()  # whatever the new prior is
-    assert again.history["arm"] == whole.history["arm"]
-    resumed = RisingSearch.resume(tmp_path / "run", Functions(start, train)).result()
+    whole = search(candidates, prior=earlier()).run()
+    folder = tmp_path / "run"
+    search(candidates, prior=earlier(), run_dir=folder, callbacks=[stop]).run()
+    looked = RisingSearch.saved_result(folder)
+    n = len(looked.opened_by_prior)
+    assert looked.opened_by_prior == whole.opened_by_prior[:n]
+    assert n
+    resumed = RisingSearch.resume(folder, Functions(start, train))
+    if candidates is not WITH_PICKLED:  # which are only shown, and not ranked
+        assert looked.trust_in_prior == resumed.scheduler.trust_in_prior()
+    again = search(candidates, run_dir=folder).run()  # whatever the new prior is
+    assert again.history["score"] == whole.history["score"]
+    assert again.candidates == whole.candidates
+    resumed = RisingSearch.resume(folder, Functions(start, train)).result()
     assert resumed.trust_in_prior == whole.trust_in_prior
-    assert json.dumps(RisingSearch.saved_result(tmp_path / "run").opened_by_prior)
+    assert json.dumps(RisingSearch.saved_result(folder).opened_by_prior)
 
 
 def test_a_prior_that_cannot_be_used_is_an_error_if_it_is_alone(tmp_path):

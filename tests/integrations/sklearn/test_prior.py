@@ -98,11 +98,6 @@ def test_a_run_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path):
 
 
 def test_a_prior_that_cannot_be_used_is_an_error_before_anything_is_trained():
-    search = searching(prior=searching())
-    with pytest.raises(
-        InvalidParameterError, match="this RisingSearchCV is not fitted"
-    ):
-        search.fit(X, y)
     foreign = EarlierSearch("foreign", [{"C": 1.0}] * 4, [np.array([0.5])] * 4)
     with pytest.raises(
         InvalidParameterError, match="foreign: nothing of it can be used here"
