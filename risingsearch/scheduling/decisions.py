@@ -54,6 +54,11 @@ _JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
+def no_problem(params: Any) -> str | None:
+    """Return None: any configuration may be proposed."""
+    return None
+
+
 class Decider:
     """Decides which job starts next, which changes nothing; applies starts and results.
 
@@ -82,7 +87,7 @@ class Decider:
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
-        self.problem_of: Callable[[Any], str | None] = lambda params: None
+        self.problem_of: Callable[[Any], str | None] = no_problem
         self._forget()
 
     def _forget(self) -> None:
