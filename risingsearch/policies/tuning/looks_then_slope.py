@@ -25,6 +25,7 @@ from risingsearch.policies.tuning.resting import (
     end_of,
     highest_end,
     rest,
+    rounds_left,
 )
 
 
@@ -139,9 +140,8 @@ class LooksThenSlope(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm below its goal, a new one, one that climbs, or the leader."""
         arm, claimed = arm_behind(self)  # claimed: by the better choices in flight
-        if arm == WAIT:
-            arm = new_arm(self, t)
-        if arm != WAIT or 0 < claimed >= self.horizon.max() - self.counts[PULLED]:
+        arm = new_arm(self, t) if arm == WAIT else arm
+        if arm != WAIT or 0 < claimed >= rounds_left(self):
             return arm
         highest = highest_end(self, t, 1, len(self.planned))
         if highest == WAIT:

@@ -49,6 +49,12 @@ def arm_behind(policy: Any) -> tuple[int, float]:
     return arm, float(claimed)
 
 
+def rounds_left(policy: Any) -> float:
+    """Return the rounds of the horizon that have no reward yet."""
+    latest = policy.horizon[policy.horizon.argmax()]  # max() does not compile
+    return float(latest - policy.counts[PULLED])
+
+
 def highest_end(policy: Any, t: int, first: int, below: int) -> int:
     """Return the arm that ends highest among those on these rungs, or ``WAIT``."""
     arm, best, pulls, available = WAIT, -math.inf, policy.pulls, policy.available
