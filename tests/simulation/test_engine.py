@@ -12,7 +12,7 @@ from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.curves.noise import Noise, make_noise, noisy
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import PolicyError
-from risingsearch.policies import WAIT, list_policies, make_policy
+from risingsearch.policies import AUTO, WAIT, list_policies, make_policy
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.simulation import engine
 from risingsearch.simulation.engine import loop_for, new_record, play
@@ -107,9 +107,14 @@ def run(loop, policy, environment, rounds=ROUNDS, checkpoints=(), seed=3):
 
 
 # That environments are compiled to the same bits is shown in tests/curves.
-@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
-@pytest.mark.parametrize("name", [info.name for info in list_policies()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name != AUTO))
+        for name in (info.name for info in list_policies())
+    ],
+)
 def test_compiled_and_interpreted_runs_are_identical(name, scene):
     def make():
         return make_policy(name, scene.n_arms, ROUNDS)
