@@ -163,7 +163,7 @@ class Interval(Kind):
         if self.whole:
             return isinstance(value, Integral) and value in (self.listed or ())
         return self._n_steps is None or math.isclose(
-            self.value(self.place(value)), value, abs_tol=1e-9 * (self.step or 1)
+            self.value(self.place(value)), value, abs_tol=1e-6 * (self.step or 1)
         )
 
     def snapped(self, places: Places) -> Places:

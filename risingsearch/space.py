@@ -250,11 +250,14 @@ class Space:
             return {}
         kind: Any = self.coordinates[0].kind
 
-        def unlike(part: str) -> int:
+        def unlike(part: str) -> tuple[int, int]:
             own = [one for one in self.coordinates if one.part == part]
             names = {one.name for one in own}
             places = [place_of(params.get(one.name), one.kind) for one in own]
-            return len(names ^ params.keys()) + sum(map(math.isnan, places))
+            beyond = (not one.kind.has(params.get(one.name)) for one in own)
+            return len(names ^ params.keys()) + sum(map(math.isnan, places)), sum(
+                beyond
+            )
 
         return {PART: min(kind.values, key=unlike)}
 

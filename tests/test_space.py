@@ -185,6 +185,14 @@ def test_an_invalid_configuration_is_named_by_a_parameter(params, problem):
         assert space.problem_of(known | {name: value}).startswith(f"{name}={value!r}")
 
 
+def test_a_value_that_another_part_has_is_one_of_the_space():
+    parts = [{"rate": stats.uniform()}, {"rate": stats.uniform(1)}, {"rate": [7, 8]}]
+    space = Space.of(parts)
+    for unit in points(space):
+        assert space.problem_of(space.from_unit(unit)) is None
+    assert space.problem_of({"rate": 9.0}).startswith("rate=9.0 is not a value")
+
+
 def test_features_say_whether_a_parameter_applies():
     space = Space.of(of_configspace())
     assert space.names == ["solver", "batch", "momentum"]

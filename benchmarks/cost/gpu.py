@@ -224,7 +224,10 @@ def times(device: torch.device, size: Scale, seed: int) -> Iterator[Row]:
         [run] = started(own, 1, width, seed)
         n_weights = sum(weights.numel() for weights in run.model.parameters())
         parts = {"an epoch": lambda run=run, own=own: own.train(run)}
-        parts |= {"leaving the device": run.park, "coming back": run.revive}
+        parts |= {
+            "leaving the device": lambda run=run: run.resume_from(run.checkpoint()),
+            "coming back": run.revive,
+        }
         seconds: dict[str, list[float]] = {part: [] for part in parts}
         for _ in range(size.repeats):
             for part, does in parts.items():

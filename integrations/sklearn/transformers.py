@@ -138,7 +138,7 @@ class Transformers:
         self, cache: RowCache, bin_rows: Any, X: Any, *weights: Any, **named: Any
     ) -> Any:
         mapper = self.model._bin_mapper
-        by = mapper.get_params()
+        by = mapper.get_params() | {"categories": self.model.is_categorical_}
         if len(X) <= by["subsample"]:
             by["random_state"] = None  # of so few no sample is drawn
         [self.model._bin_mapper], rows = cache.get(

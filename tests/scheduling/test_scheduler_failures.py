@@ -155,6 +155,8 @@ def test_a_score_that_is_not_finite_is_charged_and_retires_the_arm(
     scheduler = Scheduler(scripted(calls), 2, 4, direction=direction, error_score=0.25)
     job = ask(scheduler)
     scheduler.tell(job, score)
+    sign = 1 if direction == "maximize" else -1
+    assert calls[-1] == ("update", 1, 0, sign * 0.25)
     arm = scheduler.explain()[0]
     assert (arm.status, arm.reason) == ("failed", "retired: score is not finite")
     assert (arm.charged, arm.epochs, arm.failures) == (1, 1, 1)
@@ -162,8 +164,6 @@ def test_a_score_that_is_not_finite_is_charged_and_retires_the_arm(
     assert scheduler.best_arm is None
     assert math.isnan(scheduler.best_score)
     assert scheduler.best_epoch == 0
-    sign = 1 if direction == "maximize" else -1
-    assert calls[-1] == ("update", 1, 0, sign * 0.25)
     assert pulls(finish(scheduler)) == [1, 1, 1]
 
 

@@ -115,7 +115,9 @@ class TestFailures:
     def test_all_failed(self, executor):
         curves = [[ValueError("x")], [OSError("y")]]
         search = a_search(*curves, executor=executor, n_jobs=1)
-        with pytest.raises(SearchFailedError, match="of the 2 opened") as caught:
+        with pytest.raises(
+            SearchFailedError, match="none of the 2 arms opened"
+        ) as caught:
             search.run()
         first = search.result().history[0]["arm"]
         assert caught.value.__cause__.args == (["x", "y"][first],)

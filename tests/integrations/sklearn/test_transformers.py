@@ -214,6 +214,20 @@ def test_rows_are_binned_once_a_fold_as_each_model_would(subsample, monkeypatch)
     assert len(binned) == n_shared + 3 * 12 + 1
 
 
+def test_rows_are_binned_anew_for_other_categories(monkeypatch):
+    categories = np.random.default_rng(0).integers(0, 3, (len(X), 2))
+    model = HistGradientBoostingRegressor(random_state=0, min_samples_leaf=2)
+    grid = {"categorical_features": [[[0]], [[1]]]}
+
+    def scores():
+        search = rising(model, grid, refit=False, budget=6, policy="round-robin")
+        return [*search.fit(categories, Y).history_["score"]]
+
+    shared = scores()
+    monkeypatch.setattr(Transformers, "binning_once", lambda *given: nullcontext())
+    assert shared == scores()
+
+
 class TestInPlace:
     def test_steps_of_an_inner_pipeline_leave_the_rows_before_it_alone(self):
         def scores(copy):
