@@ -45,7 +45,7 @@ def pytest_xdist_auto_num_workers():
 
 # Whole files, and pages of the documentation, that one worker alone imports and runs:
 # the first has Ray and its session, the second torch and what is built on it, and the
-# third compiles, of which a process's first time takes seconds.
+# third compiles and has MLflow, of which a process's first time takes seconds.
 HOMES = (
     (
         "risingsearch/integrations/ray/",
@@ -71,7 +71,9 @@ HOMES = (
         "risingsearch/simulation/",
         "tests/cli/test_simulate.py",
         "tests/curves/",
+        "tests/integrations/trackers/",
         "tests/policies/",
+        "tests/priors/test_recipes.py",
         "tests/simulation/",
     ),
 )

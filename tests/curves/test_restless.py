@@ -112,6 +112,7 @@ class TestCompiled:
     def test_runs_are_the_same(self, between, same_either_way):
         same_either_way(random_arms(5, between), T)
 
+    @pytest.mark.slow
     def test_runs_on_the_sinusoid_are_the_same(self, same_either_way):
         arms = Sinusoid.create(0.5, 0.01, 1.0, "bernoulli")
         _, rewards, total = same_either_way(arms, 3_000)

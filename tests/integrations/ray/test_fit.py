@@ -162,6 +162,7 @@ def space(trial):
     return {"top": top, **LOG}
 
 
+@pytest.mark.slow
 def test_a_function_in_a_conditional_space_of_optuna(fit):
     scheduler = RisingScheduler(10, 8, seed=0)
     searcher = OptunaSearch(space=space, metric="score", mode="max", seed=0)
