@@ -177,7 +177,8 @@ class ArmList(list[Arm]):
         table += [
             (
                 *(str(arm.arm), arm.status, str(arm.epochs), f"{arm.best_score:.6g}"),
-                *(str(arm.best_epoch), f"{arm.last_score:.6g}", arm.reason),
+                *(str(arm.best_epoch), f"{arm.last_score:.6g}"),
+                arm.reason.partition("\n")[0],  # of a failure, which may be long
             )
             for arm in opened
         ]

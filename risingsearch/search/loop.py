@@ -455,7 +455,7 @@ class Loop:
         self._log.drop_unneeded()
         if outcome.leaves_gpu_unusable and not workers.isolates_jobs:
             which = "this process" if workers.shares_process else "its worker process"
-            why = outcome.report.failure or "no finite score"
+            why = str(outcome.report.failure or "no finite score").partition("\n")[0]
             msg = (
                 f"arm {outcome.report.job.arm} has failed ({why}), and {which} "
                 "cannot use the GPU any more: start it again, and the search, which "

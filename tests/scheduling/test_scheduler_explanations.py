@@ -46,8 +46,9 @@ def test_it_prints_the_opened_arms_the_best_first(direction, order) -> None:
     scheduler = Scheduler(
         scripted(say={6: 0}), n_arms=6, budget=30, max_epochs=2, direction=direction
     )
-    for score in (0.5, math.nan, 0.7):
-        scheduler.tell(ask(scheduler), score)
+    scheduler.tell(ask(scheduler), 0.5)
+    scheduler.fail(ask(scheduler), "CUDA error\nSee its manual")
+    scheduler.tell(ask(scheduler), 0.7)
     ask(scheduler)
     head, *rows, last = str(scheduler.explain()).splitlines()
     assert " ".join(head.split()) == "arm status epochs best at epoch last why"
