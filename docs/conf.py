@@ -1,12 +1,24 @@
 """How Sphinx makes the site of these pages: see CONTRIBUTING.md."""
 
+import functools
+import gc
 import os
 import sys
 from pathlib import Path
 
+from jinja2 import FileSystemBytecodeCache
+from numpydoc import docscrape_sphinx
+
 import risingsearch
 
 os.environ["OMP_NUM_THREADS"] = "1"  # models this small only wait for more threads
+
+gc.set_threshold(100_000)  # else a tenth of the build is collections of garbage
+
+# numpydoc loads its template for each docstring: compile it once.
+docscrape_sphinx.SandboxedEnvironment = functools.partial(
+    docscrape_sphinx.SandboxedEnvironment, bytecode_cache=FileSystemBytecodeCache()
+)
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))

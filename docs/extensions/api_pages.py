@@ -1,5 +1,6 @@
 """Writes the reference: a page for each public module, with what ``__all__`` names."""
 
+import gc
 import importlib
 import inspect
 import re
@@ -110,6 +111,7 @@ def write_pages(app, config):
     for name, text in pages.items():
         with FileAvoidWrite(folder / f"{name}.rst") as file:
             file.write(text)
+    gc.freeze()  # what has been imported, of which each collection would take a second
 
 
 def skip_fields(app, what, name, value, skip, options):
