@@ -1,4 +1,8 @@
-"""Looks at many arms, a third of which climb from rung to rung, then damped slopes."""
+"""Looks at many arms, a third of which climb from rung to rung, then damped slopes.
+
+Arms rest on rungs until they are chosen again. A bound for each rung and block of arms
+spares a decision most of the arms.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,25 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, least_pulled
+from risingsearch.policies.base import (
+    NO_LIMIT,
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.rewards import (
     append_reward,
+    damped_gain,
+    epochs_left,
     prefix_sums,
     record_slope,
 )
-from risingsearch.policies.tuning.resting import (
-    BLOCK,
-    LAST,
-    LOOKS,
-    NEW,
-    PULLED,
-    arm_behind,
-    end_of,
-    highest_end,
-    rest,
-    rounds_left,
-)
+
+LOOKS, PULLED, NEW, BLOCKS, LAST = range(5)
+"""Counts: pulls of all looks as planned, rewards, arms before the first that was never
+started, blocks in use; and the arm of the last reward."""
+BLOCK = 64  # arms
 
 
 class LooksThenSlope(NamedTuple):
@@ -66,7 +71,7 @@ class LooksThenSlope(NamedTuple):
     goal: Ints  # (n_arms,), pulls up to which the arm trains before a new decision
     reached: Ints  # (n_rungs + 1,), arms that have been on the rung
     planned: Ints  # (n_rungs + 1,), those that have planned to be
-    counts: Ints  # (5,), by the names of ``resting``
+    counts: Ints  # (5,), from LOOKS to LAST
     best: Floats  # (1,), highest reward
     behind: Ints  # (n_arms + 1,), how many arms are below their goals, and which
     rung: Ints  # (n_arms,), on which the arm rests, from 1; 0 below its goal
@@ -251,3 +256,64 @@ def climbs(policy: LooksThenSlope, rung: int) -> bool:
     climbing = max(policy.planned[rung + 1], policy.reached[rung + 1])
     kept = int(policy.kept_share * policy.reached[rung])
     return bool(climbing < kept or has_spare(policy, 0))
+
+
+def rest(policy: LooksThenSlope, arm: int, at: int) -> None:
+    """Let an arm rest on a rung, from 1, or train to a goal, 0."""
+    rung, bound, behind = policy.rung, policy.bound, policy.behind
+    block, row, highest = arm // BLOCK, max(rung[arm], at), -math.inf
+    rung[arm] = at
+    bound[arm] = policy.average[arm] + policy.slope[arm] * policy.pulls[arm]
+    for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(rung))):
+        if rung[i] == row and bound[i] > highest:
+            highest = bound[i]
+    policy.block_bound[row, block] = highest
+    policy.counts[BLOCKS] = max(policy.counts[BLOCKS], block + 1)
+    if at == 0:
+        behind[0] += 1
+        behind[behind[0]] = arm
+        return
+    for k in range(1, behind[0] + 1):
+        if behind[k] == arm:
+            behind[k] = behind[behind[0]]
+            behind[0] -= 1
+            break
+
+
+def arm_behind(policy: LooksThenSlope) -> tuple[int, float]:
+    """Return the first available arm below its goal; and pulls left to the others."""
+    arm, claimed, behind = WAIT, 0, policy.behind
+    for k in range(1, behind[0] + 1):
+        if not policy.available[behind[k]]:
+            claimed += policy.pulls_left[behind[k]]
+        elif arm == WAIT or behind[k] < arm:
+            arm = int(behind[k])
+    return arm, float(claimed)
+
+
+def rounds_left(policy: LooksThenSlope) -> float:
+    """Return the rounds of the horizon that have no reward yet."""
+    latest = policy.horizon[policy.horizon.argmax()]  # max() does not compile
+    return float(latest - policy.counts[PULLED])
+
+
+def highest_end(policy: LooksThenSlope, t: int, first: int, below: int) -> int:
+    """Return the arm that ends highest among those on these rungs, or ``WAIT``."""
+    arm, best, pulls, available = WAIT, -math.inf, policy.pulls, policy.available
+    rung, bound = policy.rung, policy.bound
+    for row in range(first, below):
+        block_bound = policy.block_bound[row]
+        for block in range(policy.counts[BLOCKS]):
+            if -math.inf < block_bound[block] >= best:
+                for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(pulls))):
+                    if bound[i] >= best and rung[i] == row and available[i]:
+                        end = end_of(policy, i, t)
+                        arm, best = leader(arm, best, i, end, pulls)
+    return arm
+
+
+def end_of(policy: LooksThenSlope, arm: int, t: int) -> float:
+    """Return where the arm's damped slope ends with all it can get from round ``t``."""
+    left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
+    gain = damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
+    return float(policy.average[arm] + gain)
