@@ -11,6 +11,7 @@ def test_registered_policies_keep_the_contract(name):
     check_policy(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -21,6 +21,7 @@ from risingsearch.policies import list_policies
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "decisions.json"
 N_ARMS, N_SEARCHES = 8, 20
+QUICK = (11, 14)  # both directions and budgets, slices or none, failures or none
 PLANS_ROUNDS = {info.name for info in list_policies() if info.plans_rounds}
 NEEDED = {
     "reward_range": (0.0, 2.0),
@@ -138,7 +139,7 @@ def recorded() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.slow)]
+    "seeds", [QUICK, pytest.param({*range(20)} - {*QUICK}, marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize(("name", "n_jobs", "deterministic"), CASES)
 def test_decisions_are_the_recorded_ones(name, n_jobs, deterministic, seeds, recorded):

@@ -64,7 +64,7 @@ def test_a_saved_or_copied_search_goes_on_as_if_never_interrupted(
         return Scheduler(
             policy,
             6,
-            20 if "cto" in str(policy) else 30,  # they simulate before each choice
+            20,
             12,
             seed=4,
             deterministic=deterministic,

@@ -186,7 +186,7 @@ class TestWritesThatFail:
         (KeyboardInterrupt(), KeyboardInterrupt),
     )
 
-    @pytest.mark.parametrize("n_workers", [0, 2])
+    @pytest.mark.parametrize("n_workers", [pytest.param(0, marks=pytest.mark.slow), 2])
     def test_it_goes_on(self, tmp_path, n_workers):
         """Each write fails once, in one of three ways; every second search is anew."""
         with ThreadPoolExecutor(max(1, n_workers)) as executor:

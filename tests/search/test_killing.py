@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the harness forks")
-@pytest.mark.parametrize("n_workers", [0, 2])
+@pytest.mark.parametrize("n_workers", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_killed_at_any_write_it_ends_the_same(tmp_path, n_workers):
     harness = Path(__file__).with_name("killing.py")
     done = subprocess.run(
