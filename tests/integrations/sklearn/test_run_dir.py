@@ -27,7 +27,7 @@ SPACE = {"alpha": loguniform(1e-6, 1e-1), "penalty": ["l2", "l1"]}
 
 
 def searching(run_dir, **changes):
-    arguments = {"budget": 40, "max_epochs": 8, "cv": 0.3, "random_state": 0}
+    arguments = {"budget": 20, "max_epochs": 8, "cv": 0.3, "random_state": 0}
     arguments |= {"run_dir": run_dir, **changes}
     return RisingSearchCV(SGDClassifier(), SPACE, **arguments)
 
@@ -53,13 +53,20 @@ def killed_at(write, search):
     assert os.WIFSIGNALED(status)
 
 
-@pytest.mark.parametrize("write", [2, 75])
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ended")
+    searching(folder).fit(X, y)
+    return folder
+
+
+@pytest.mark.parametrize("write", [2, 40])
 def test_after_a_crash_the_same_call_ends_as_if_there_had_been_none(tmp_path, write):
     whole = searching(None).fit(X, y)
     killed_at(write, searching(tmp_path))
     resumed = searching(tmp_path).fit(X, y)
     assert resumed.history_["score"] == whole.history_["score"]
-    assert resumed.n_epochs_ == whole.n_epochs_ == 40
+    assert resumed.n_epochs_ == whole.n_epochs_ == 20
     assert resumed.best_params_ == whole.best_params_
     np.testing.assert_array_equal(
         resumed.best_estimator_.coef_, whole.best_estimator_.coef_
@@ -70,9 +77,9 @@ def test_a_pipeline_goes_on_with_the_same_rows(tmp_path):
     encoder = TargetEncoder(cv=SHUFFLED)
     pipeline = Pipeline([("first", encoder), ("sgd", SGDClassifier())])
     space = {"sgd__alpha": loguniform(1e-6, 1e-1)}
-    changes = {"estimator": pipeline, "param_distributions": space, "budget": 20}
+    changes = {"estimator": pipeline, "param_distributions": space, "budget": 10}
     whole = searching(None).set_params(**changes).fit(X, y)
-    killed_at(30, searching(tmp_path).set_params(**changes))
+    killed_at(20, searching(tmp_path).set_params(**changes))
     resumed = searching(tmp_path).set_params(**changes).fit(X, y)
     assert resumed.history_["score"] == whole.history_["score"]
 
@@ -92,13 +99,13 @@ def test_continue_search_is_kept_too(tmp_path):
     longer = searching(tmp_path).fit(X, y).continue_search(10)
     again = searching(tmp_path).fit(X, y)
     assert again.history_ == longer.history_
-    assert again.n_epochs_ == 50
+    assert again.n_epochs_ == 30
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"budget": 41}, "with budget=40, and it was opened with budget=41"),
+        ({"budget": 41}, "with budget=20, and it was opened with budget=41"),
         ({"random_state": 1}, "with random_state=0, and it was opened with random_st"),
         ({"budget": 41}, "continue_search of RisingSearchCV"),
         ({"scoring": "f1"}, "with scoring=SGDClassifier.score, and it was"),
@@ -113,10 +120,9 @@ def test_continue_search_is_kept_too(tmp_path):
         ),
     ],
 )
-def test_other_arguments_are_refused_by_name(tmp_path, changes, message):
-    searching(tmp_path).fit(X, y)
+def test_other_arguments_are_refused_by_name(ended, changes, message):
     with pytest.raises(RunDirError) as raised:
-        searching(tmp_path).set_params(**changes).fit(X, y)
+        searching(ended).set_params(**changes).fit(X, y)
     assert message in str(raised.value)
 
 
@@ -178,8 +184,8 @@ def test_what_differs_in_its_content_alone_is_refused_by_name(tmp_path, name, wa
         begin(now).fit(X, y)
 
 
-def test_other_data_are_refused_and_that_a_clone_has_them(tmp_path):
-    search = searching(tmp_path).fit(X, y)
+def test_other_data_are_refused_and_that_a_clone_has_them(ended):
+    search = searching(ended)
     for name, data in (("X", (X + 1, y)), ("X", (X[::2], y[::2])), ("y", (X, 1 - y))):
         message = f"holds a search with other data in {name}: give the same"
         with pytest.raises(RunDirError, match=message):

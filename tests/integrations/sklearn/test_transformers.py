@@ -202,16 +202,16 @@ def test_rows_are_binned_once_a_fold_as_each_model_would(subsample, monkeypatch)
     weights = {f"{name}sample_weight": np.linspace(0.0, 2.0, len(X))}
 
     def scores():
-        search = rising(model, grid, refit=True, budget=12, max_epochs=3)
+        search = rising(model, grid, refit=True, budget=8, max_epochs=2, cv=2)
         search.fit(FRAME, Y, **weights)
         assert "_bin_data" not in vars(search.best_estimator_[-1])
         return [*search.history_["score"], *search.predict(FRAME)]
 
     shared, n_shared = scores(), len(binned)
-    assert n_shared == (3 * 4 + 1 if subsample == 50 else 3 * 2 + 1)
+    assert n_shared == (2 * 4 + 1 if subsample == 50 else 2 * 2 + 1)
     monkeypatch.setattr(Transformers, "binning_once", lambda *given: nullcontext())
     assert shared == scores()
-    assert len(binned) == n_shared + 3 * 12 + 1
+    assert len(binned) == n_shared + 2 * 8 + 1
 
 
 def test_rows_are_binned_anew_for_other_categories(monkeypatch):
