@@ -63,7 +63,10 @@ def small(problem, monkeypatch):
     monkeypatch.setattr(demo, "BUDGET", 54)
 
 
-@pytest.mark.parametrize("search", demo.SEARCHES)
+@pytest.mark.parametrize(
+    "search",
+    [pytest.param(s, marks=[pytest.mark.slow] * (s != OWN)) for s in demo.SEARCHES],
+)
 def test_a_search_says_what_its_models_have_trained(search, small, log, quiet_optuna):
     run = demo.run(search, seed=100)
     assert (run.search, run.seed) == (search, 100)

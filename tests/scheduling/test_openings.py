@@ -36,7 +36,7 @@ def with_openings(draw: st.DrawFn) -> dict[str, Any]:
     return drawn
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     policy=st.sampled_from(list(INFOS)),
     drawn=with_openings(),

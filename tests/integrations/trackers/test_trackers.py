@@ -28,7 +28,10 @@ def once(expected):
     }
 
 
-@kinds
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=[pytest.mark.slow] * (k == "mlflow")) for k in TRACKERS],
+)
 def test_killed_and_resumed_every_step_is_logged_once(kind, tmp_path):
     script = Path(__file__).with_name("searching.py")
     # W&B lets child processes share a service, which would know of the killed one's run
