@@ -40,12 +40,12 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
         one, step = _seconds(folds, {}, 2.0 * seconds)
     except Exception:  # it may lack what every candidate sets
         return 1
-    if not 0.0 < step < one:
-        return 1
     fixed = one / step - 1.0  # in steps
     paid = int(1.0 + (seconds - one) / step)
-    enough = most if trees else _enough(fixed)
-    return min(most, max(math.ceil(fixed), min(enough, paid)))
+    enough = most if trees else math.ceil(fixed * (1.0 / FIXED - 1.0))
+    steps = min(most, max(1, math.ceil(fixed), min(enough, paid)))
+    in_full = epochs_in_full(folds.estimator, 1)
+    return in_full // (in_full // steps)  # else a full training would lack some
 
 
 def advice_on_steps(
@@ -60,36 +60,33 @@ def advice_on_steps(
         most = epochs_in_full(configured(folds.estimator, params), DECISIONS)
     except Exception:  # advice must not end a search
         return ""
-    fixed = one / step - 1.0 if 0.0 < step < one else 0.0
-    n = min(_enough(fixed), most)
-    share, then = fixed / (fixed + 1.0), fixed / (fixed + n)
+    fixed = one / step - 1.0
+    n = min(math.ceil(fixed * (1.0 / FIXED - 1.0)), most)
+    share = fixed / (fixed + 1.0)
     if share <= FIXED or n < 2:
         return ""
     return (
         f"{share:.0%} of an epoch does not train (calls, binning, scores), and "
-        f"{then:.0%} with steps_per_epoch={n}: set it, with a budget and max_epochs "
-        "that are as much smaller, or give a time (timeout=600), which chooses it"
+        f"{fixed / (fixed + n):.0%} with steps_per_epoch={n}: set it, with a budget "
+        "and max_epochs as much smaller, or give a time, timeout=600, which does it"
     )
-
-
-def _enough(fixed: float) -> int:
-    """Return the steps of which the rest of an epoch is a small share."""
-    return max(1, math.ceil(fixed * (1.0 / FIXED - 1.0)))
 
 
 def _seconds(
     folds: Folds, params: Mapping[str, Any], longest: float
 ) -> tuple[float, float]:
-    """Return the seconds of an epoch of one step, and of each more; 0 if unmeasured."""
+    """Return the seconds of an epoch of one step, and of each more; inf if too long."""
     folds = replace(folds, steps_per_epoch=1)
     trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
     one = _timed(folds, trainer)
     if one > longest:
-        return one, 0.0
+        return one, math.inf
     more = max(2, min(50, int(MEASURED / one)))
+    one = min(one, _timed(folds, trainer))  # others' jobs only make it longer
     folds = replace(folds, steps_per_epoch=more)
-    return one, (_timed(folds, folds.start(params, seed=0)[0]) - one) / (more - 1)
+    step = (_timed(folds, folds.start(params, seed=0)[0]) - one) / (more - 1)
+    return one, min(one, max(step, one / 1000))  # too short or long to be measured
 
 
 def _timed(folds: Folds, trainer: Any) -> float:

@@ -7,7 +7,7 @@ libraries' estimators and a user's own work the same way.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -22,15 +22,12 @@ from risingsearch.errors import NotTrainableError
 Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
 HIST_GRADIENT_BOOSTING = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 PASSES = 100  # over the rows, of a full training
-
-
-class EpochMethod(NamedTuple):
-    """How an estimator trains by epochs."""
-
-    kind: Kind  # passes over the rows, trees, rounds, or what the last step has
-    parameter: str | None  # it would count the epochs; the search sets it
-
-
+# parameters that count trees or rounds; the search sets them
+COUNTERS: dict[Kind, str] = {
+    "n_estimators": "n_estimators",
+    "max_iter": "max_iter",
+    "boosting": "n_estimators",
+}
 # parameters by which an estimator would stop training by itself
 _STOPPING: dict[Kind, tuple[str, ...]] = {
     "partial_fit": ("early_stopping",),
@@ -72,39 +69,36 @@ _IDLE = {
 _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}
 
 
-def epoch_method(estimator: Any) -> EpochMethod:
+def epoch_method(estimator: Any) -> Kind:
     """Return how an estimator trains by epochs, or raise why it cannot."""
     params = params_of(estimator)
     if isinstance(estimator, Pipeline):
-        return _pipeline_method(estimator)
+        _check_pipeline(estimator)
+        return "pipeline"
+    kind: Kind
     if hasattr(estimator, "partial_fit"):
-        inner = params.get("estimator")
-        if hasattr(inner, "partial_fit"):
-            method = _prefixed("partial_fit", "estimator", inner)
-        else:
-            parameter = next(filter(_PASSES.fullmatch, params), None)
-            method = EpochMethod("partial_fit", parameter)
+        kind = "partial_fit"
+        if hasattr(params.get("estimator"), "partial_fit"):
+            epoch_method(params["estimator"])
     elif continuation(estimator):
-        method = EpochMethod("boosting", "n_estimators")
+        kind = "boosting"
     elif "warm_start" in params and "n_estimators" in params:
-        method = EpochMethod("n_estimators", "n_estimators")
+        kind = "n_estimators"
     elif isinstance(estimator, HIST_GRADIENT_BOOSTING):
-        method = EpochMethod("max_iter", "max_iter")
+        kind = "max_iter"
     else:
         raise _no_method(estimator, params)
-    for parameter, advice in _obstacles(estimator, method.kind, params):
+    for parameter, advice in _obstacles(estimator, kind, params):
         raise _not_trainable(estimator, advice, parameter)
-    return method
+    return kind
 
 
 def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     """Return the epochs of a full training: ``PASSES``, or all trees or rounds."""
     last = _innermost(estimator)[1]
-    kind, parameter = epoch_method(last)
+    counter = COUNTERS.get(epoch_method(last))
     # how many passes one makes at most says little: it stops by itself long before
-    steps = PASSES
-    if kind != "partial_fit" and parameter is not None:
-        steps = params_of(last)[parameter]
+    steps = PASSES if counter is None else params_of(last)[counter]
     if not isinstance(steps, Integral) or steps < 1:  # None: the library decides
         steps = PASSES
     return max(1, int(steps) // steps_per_epoch)
@@ -112,7 +106,7 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
 
 def trains_in_one_fit(estimator: Any) -> bool:
     """Return whether one ``fit`` trains as well as several epochs: trees, rounds."""
-    return epoch_method(_innermost(estimator)[1]).kind != "partial_fit"
+    return epoch_method(_innermost(estimator)[1]) != "partial_fit"
 
 
 def passes(estimator: Any) -> list[str]:
@@ -127,8 +121,8 @@ def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
     """Return parameters that count the epochs, and those that have no effect."""
     prefix, model = _innermost(estimator)
     params = params_of(model)
-    kind, parameter = epoch_method(model)
-    counters = {parameter}
+    kind = epoch_method(model)
+    counters = {COUNTERS.get(kind)}
     if kind == "partial_fit":
         counters = {name for name in params if _PASSES.fullmatch(name)}
     idle = _IDLE if kind != "partial_fit" or of_scikit_learn(model) else set()
@@ -180,9 +174,8 @@ def _bad_callback(callbacks: Any) -> str:
             (_CALLBACKS[b.__name__] for b in bases if b.__name__ in _CALLBACKS), ""
         )
         policy = getattr(callback, "policy", None)
-        if getattr(policy, "__name__", policy) == "ReduceLROnPlateau":
-            advice = _RESET
-        if getattr(callback, "step_every", None) == "batch":
+        waits = getattr(policy, "__name__", policy) == "ReduceLROnPlateau"
+        if waits or getattr(callback, "step_every", None) == "batch":
             advice = _RESET
         if any(isinstance(v, list) for v in getattr(callback, "kwargs", {}).values()):
             advice = "give a function of the round instead of a list"
@@ -211,12 +204,7 @@ def params_of(estimator: Any) -> dict[str, Any]:
     return {} if own is None else dict(own(deep=False))
 
 
-def _prefixed(kind: Kind, prefix: str, inner: Any) -> EpochMethod:
-    parameter = epoch_method(inner).parameter
-    return EpochMethod(kind, None if parameter is None else f"{prefix}__{parameter}")
-
-
-def _pipeline_method(pipeline: Any) -> EpochMethod:
+def _check_pipeline(pipeline: Any) -> None:
     *transformers, (last_name, last) = pipeline.steps
     if last is None or last == "passthrough":
         raise _not_trainable(pipeline, "its last step must be an estimator", last_name)
@@ -226,7 +214,7 @@ def _pipeline_method(pipeline: Any) -> EpochMethod:
     for name, step in transformers:
         if hasattr(step, "fit_resample"):
             raise _not_trainable(pipeline, "resample before the search", name)
-    return _prefixed("pipeline", last_name, last)
+    epoch_method(last)
 
 
 def continuation(estimator: Any) -> str:

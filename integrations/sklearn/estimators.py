@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from risingsearch.integrations.sklearn.boosting import Rounds, temporarily
 from risingsearch.integrations.sklearn.epoch_methods import (
+    COUNTERS,
     HIST_GRADIENT_BOOSTING,
     Kind,
     epoch_method,
@@ -46,7 +47,7 @@ class EpochTrainer:
         self.epochs = 0  # that it has been trained
         self.transformers = Transformers(estimator)
         model = self.transformers.model
-        self._stepper = _STEPPERS[epoch_method(model).kind](model, steps, classes)
+        self._stepper = _STEPPERS[epoch_method(model)](model, steps, classes)
 
     def train(
         self, X: Any, y: Any = None, cache: RowCache | None = None, /, **fit_params: Any
@@ -66,8 +67,7 @@ class _Stepper(ABC):
         self.estimator = estimator
         self.steps = steps
         self.classes = classes
-        self.trained = 0  # trees or boosting rounds
-        self.begun = False
+        self.trained = 0  # passes, trees or boosting rounds
 
     @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
@@ -77,19 +77,19 @@ class _Stepper(ABC):
 class _PartialFit(_Stepper):
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         # scikit-learn's remember the classes, and would compare them in each call
-        is_told = self.begun and of_scikit_learn(self.estimator)
+        is_told = self.trained and of_scikit_learn(self.estimator)
         if not is_told and _takes_classes(self.estimator):
             if self.classes is None:
                 self.classes = class_labels(self.estimator, y)
             params = {"classes": self.classes, **params}
         if hasattr(y, "toarray"):  # labels of each row, in a sparse matrix
             y = y.toarray()
-        if not self.begun and isinstance(self.estimator, OneVsRestClassifier):
+        if not self.trained and isinstance(self.estimator, OneVsRestClassifier):
             _begin_with_labels(self.estimator, y, self.classes)
         with temporarily(self.estimator, **dict.fromkeys(passes(self.estimator), 1)):
             for _ in range(self.steps):
                 self.estimator.partial_fit(*_data(X, y), **params)
-        self.begun = True
+        self.trained += self.steps
         if isinstance(self.estimator, MultiOutputClassifier):  # as its fit does
             of_outputs = self.estimator.estimators_
             self.estimator.classes_ = [output.classes_ for output in of_outputs]
@@ -106,8 +106,7 @@ def _begin_with_labels(estimator: Any, y: Any, classes: Any) -> None:
 class _WarmStart(_Stepper):
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         trained = self.trained + self.steps
-        counter = str(epoch_method(self.estimator).parameter)
-        self.estimator.set_params(**{counter: trained})
+        self.estimator.set_params(**{COUNTERS[epoch_method(self.estimator)]: trained})
         settings = {"warm_start": True}
         if isinstance(self.estimator, HIST_GRADIENT_BOOSTING):
             settings["early_stopping"] = False

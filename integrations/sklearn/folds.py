@@ -148,8 +148,9 @@ class Folds:
 
     def in_full(self, params: Mapping[str, Any]) -> int:
         """Return the epochs of a full training."""
-        estimator = configured(self.estimator, params)
-        return self.max_epochs or epochs_in_full(estimator, self.steps_per_epoch)
+        return self.max_epochs or epochs_in_full(
+            configured(self.estimator, params), self.steps_per_epoch
+        )
 
     def trained_in_epoch(self, params: Mapping[str, Any], seed: int, epoch: int) -> Any:
         """Return the estimator of an epoch by a resource, of the first split."""

@@ -27,8 +27,9 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     check_arguments,
     last_step,
     routing_callee,
+    trains_in_one_fit,
 )
-from risingsearch.integrations.sklearn.folds import Folds, frozen_splits
+from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
@@ -90,16 +91,19 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
         folds.steps_per_epoch = steps_within(folds, budget, cv.run_dir)
-    max_epochs = folds.max_epochs
+    all_trees = False
     if budget.epochs is None:
-        max_epochs = folds.in_full(candidates[0])
+        folds.max_epochs = folds.in_full(candidates[0])
+        one = configured(folds.estimator, candidates[0])
+        all_trees = folds.resource is None and trains_in_one_fit(one)
     return SearchRun(
         folds,
         candidates,
-        max_epochs=max_epochs,
+        max_epochs=folds.max_epochs,
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
         in_full=cv.refit == "full",
+        all_trees=all_trees,
         advises=chooses and budget.epochs is not None and cv.verbose > 0,
         error_score=_error_score(cv.error_score),
         seed=seed,
@@ -147,8 +151,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         raise InvalidParameterError(msg)
     resource = None
     if cv.resource is not None:
-        seed = int(random.randint(2**31 - 1))
-        limits = cv.resource, cv.max_epochs, seed
+        limits = cv.resource, cv.max_epochs, int(random.randint(2**31 - 1))
         resource = resource_of(*limits, cv.estimator, X, y, splits)
     folds = Folds(
         estimator=clone(cv.estimator),

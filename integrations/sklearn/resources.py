@@ -162,6 +162,5 @@ class Retrainer:
         """Train anew, with the parameters of the next epoch."""
         settings = self._settings[self.epochs]
         self.estimator = clone(self.estimator).set_params(**settings)
-        targets = () if y is None else (y,)
-        self.estimator.fit(X, *targets, **fit_params)
+        self.estimator.fit(X, *(() if y is None else (y,)), **fit_params)
         self.epochs += 1

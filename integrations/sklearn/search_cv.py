@@ -80,11 +80,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         out that share of the rows once, of each class in proportion if possible.
     refit : bool, "full", "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows, for as many epochs as
-        its best score took; ``"full"`` for ``max_epochs``, or those of a full training.
+        its best score took, or under a budget in time all trees of an ensemble, unless
+        it overfits; ``"full"`` for ``max_epochs``, or those of a full training.
         ``"best"`` hands over the model that had the best score, trained on the training
-        rows of a single split, at no cost. Another text names one of several metrics. A
-        callable maps ``cv_results_`` to the index to train afresh. ``False`` trains
-        nothing.
+        rows of a single split. Another text names one of several metrics. A callable
+        maps ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
         Processes that train at the same time, or threads under
         ``joblib.parallel_config("threading")``; -1 for all processors. With an
@@ -107,8 +107,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     steps_per_epoch : int or "auto", default="auto"
         Passes over the training rows, trees or boosting rounds in an epoch. ``"auto"``
         is 1; if the budget is a time, so many passes that all but training takes at
-        most a fifth of an epoch, as measured on the estimator as it is given, or as
-        many trees as leave the time 100 epochs and a full training 10.
+        most a fifth of an epoch, as measured on the estimator as it is given, or a
+        quarter of all trees, or fewer if the time would not last for 40 epochs.
     resource : "n_samples" or str, optional
         Amount that grows from epoch to epoch, for estimators that cannot resume
         training: training rows, or the value of an integer parameter, such as
@@ -428,8 +428,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         folds, seed = self._run.folds, self._search.seed_of(self.best_index_)
         winner = self.best_index_, self.best_epoch_
         if self._refits(folds):
-            full = self.refit == "full" and folds.in_full(self.best_params_)
-            return folds.refit(self.best_params_, seed, full or self.best_epoch_)
+            full = self.refit == "full" or self._run.all_trees(result, self.best_index_)
+            n_epochs = folds.in_full(self.best_params_) if full else self.best_epoch_
+            return folds.refit(self.best_params_, seed, n_epochs)
         if winner != (result.best_arm, result.best_epoch):
             return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)
         [trainer] = result.best_state()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _num_samples
@@ -26,6 +27,8 @@ from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
+NOISE = 2.0  # median falls from epoch to epoch, by which a score may end below its best
+
 
 class SearchRun:
     """The search behind a fitted ``RisingSearchCV``, with its models and workers."""
@@ -39,6 +42,7 @@ class SearchRun:
         executor: Any,
         refits: bool,
         in_full: bool,  # the refit
+        all_trees: bool,  # in the refit, unless they overfit
         seconds_before: float,
         advises: bool,  # on the length of an epoch
         policy: Any,
@@ -49,7 +53,8 @@ class SearchRun:
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
-        self._advises, self._in_full = advises and not executor, in_full
+        self._advises = advises and not executor
+        self._in_full, self._all_trees = in_full, all_trees
         if executor is None and count > 1:
             executor = _threads(count)
         if executor is None and count > 1:
@@ -102,6 +107,13 @@ class SearchRun:
         tasks.search_done()
         return result
 
+    def all_trees(self, result: SearchResult, arm: int) -> bool:
+        """Return whether the refit is a full training, as the arm does not overfit."""
+        curves = result.curves
+        falls = [-float(s) for c in curves.values() for s in np.diff(c) if s < 0.0]
+        lost = np.nanmax(curves[arm]) - curves[arm][-1]
+        return self._all_trees and bool(lost <= NOISE * np.median(falls or [0.0]))
+
     def _advise(self, report: Report) -> None:
         """Say once if the epochs of the search should be longer."""
         scheduler = self.search.scheduler
@@ -114,14 +126,14 @@ class SearchRun:
     def _refit_seconds(self) -> float:
         """Seconds of a refit after the next epoch, or after the jobs in training."""
         best, folds = self.search.scheduler, self.folds
-        seconds = self._fit_seconds.get(-1 if best.best_arm is None else best.best_arm)
-        if not seconds:  # known to an earlier process at most
-            return 0.0
+        arm = best.best_arm
+        if arm is None or not (seconds := self._fit_seconds.get(arm)):
+            return 0.0  # known to an earlier process at most
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         trained = float(len(seconds))
         to_train = float(max([best.best_epoch + 1, *ends]))
-        if self._in_full and best.best_arm is not None:
-            to_train = folds.in_full(self.search._log.candidates[best.best_arm])
+        if self._in_full or self._all_trees:
+            to_train = folds.in_full(self.search._log.candidates[arm])
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]

@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 from xgboost import XGBClassifier
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.epoch_methods import epoch_method
+from risingsearch.integrations.sklearn.epoch_methods import COUNTERS, epoch_method
 from risingsearch.integrations.sklearn.estimators import (
     EpochTrainer,
     class_labels,
@@ -179,7 +179,7 @@ ENSEMBLES = [
 class TestEnsembles:
     @pytest.mark.parametrize("estimator", ENSEMBLES)
     def test_epochs_equal_one_fit(self, estimator):
-        count = epoch_method(estimator).parameter
+        count = COUNTERS[epoch_method(estimator)]
         whole = clone(estimator).set_params(**{count: 6})
         whole.fit(X, Y)
         stepped = trained(estimator, steps_per_epoch=2)

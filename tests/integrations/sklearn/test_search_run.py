@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
@@ -151,32 +151,49 @@ class Cheap(Timed):
         (0.0055, {"timeout": 1}, 6),  # or half of each is training
         (1.0, {"timeout": 10}, 1),
         (0.002, {"budget": Budget(seconds=10)}, 8),
-        (0.002, {"budget": "0.1wall-h"}, 8),
         (0.002, {"budget": 20}, 1),
         (0.002, {"budget": 20, "timeout": 10}, 1),
         (0.002, {"timeout": 10, "steps_per_epoch": 3}, 3),
+        (0.002, {"timeout": 10, "step": 0.0}, 10),  # or too little to be measured
     ],
 )
 def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, steps):
     space = {"quality": [0.2, 0.4, 0.6, 0.8]}
     options = {"cv": 0.5, "random_state": 0, "refit": "best"} | options
-    search = RisingSearchCV(Cheap(fixed=fixed), space, **options).fit(X, Y)
+    model = Cheap(fixed=fixed, step=options.pop("step", 1e-3))
+    search = RisingSearchCV(model, space, **options).fit(X, Y)
     assert search.best_estimator_.epochs_ == steps * search.best_epoch_
     assert search.steps_per_epoch_ == steps
 
 
 @pytest.mark.parametrize(
-    ("estimator", "steps"),
+    ("estimator", "step", "steps"),
     [
-        (HistGradientBoostingClassifier(), 24),  # the time pays for 40 epochs
-        (HistGradientBoostingClassifier(max_iter=50), 12),  # a full training has four
-        (SGDClassifier(), 1),  # of which a fifth would train in any case
+        (HistGradientBoostingClassifier(), 0.0137, 20),  # the time pays for 40 epochs
+        (HistGradientBoostingClassifier(max_iter=50), 0.01, 12),  # all trees are four
+        (SGDClassifier(), 0.01, 1),  # of which a fifth would train in any case
     ],
 )
-def test_epochs_of_trees_are_long_where_there_is_time(monkeypatch, estimator, steps):
-    monkeypatch.setattr(epoch_length, "_seconds", lambda *given: (0.0105, 0.01))
+def test_epochs_of_trees_are_long_where_there_is_time(
+    monkeypatch, estimator, step, steps
+):
+    monkeypatch.setattr(epoch_length, "_seconds", lambda *given: (step, step))
     folds = SimpleNamespace(estimator=estimator, splits=[None])
     assert epoch_length.steps_within(folds, Budget(seconds=10), None) == steps
+
+
+@pytest.mark.parametrize(("best", "trees"), [(15, 20), (5, 5)])
+def test_a_timed_refit_has_all_trees_unless_the_winner_overfits(clock, best, trees):
+    def score(forest, X, y):
+        clock.now += 1.0
+        n = len(forest.estimators_)
+        return (min(n, best) - max(0, n - best)) / 20
+
+    options = {"timeout": 60, "scoring": score, "cv": 0.5, "random_state": 0}
+    forest = RandomForestClassifier(n_estimators=20)
+    search = RisingSearchCV(forest, {"max_depth": [1, 2]}, **options).fit(X, Y)
+    assert (search.steps_per_epoch_, 5 * search.best_epoch_) == (5, best)
+    assert len(search.best_estimator_.estimators_) == trees
 
 
 @pytest.mark.parametrize(
