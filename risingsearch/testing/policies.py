@@ -10,7 +10,6 @@ import random
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from types import FunctionType
@@ -32,6 +31,7 @@ from risingsearch.policies.base import (
 
 _HORIZON = 48
 _MAX_PULLS = 14
+_READING = ("select", "slice_length")
 _SUMS = ("sum", "mean", "prod", "cumsum", "dot", "std", "var")
 
 
@@ -193,25 +193,23 @@ class _Run:
 
     def select(self) -> int:
         """Ask for an arm."""
-        with self.unchanged("select"):
-            arm = _called(self.policy.select, self.t, self.rng)
+        arm = self.called("select", self.policy.select, self.t, self.rng)
+        available = self.choice()
         require(
-            isinstance(arm, Integral) and int(arm) in (WAIT, *self.choice()),
-            f"select returned {arm!r} at round {self.t}; available are {self.choice()}",
+            isinstance(arm, Integral) and int(arm) in (WAIT, *available),
+            f"select returned {arm!r} at round {self.t}; available are {available}",
         )
         return int(arm)
 
     def choice(self) -> list[int]:
         """Return the arms that are available."""
-        return [int(arm) for arm in np.flatnonzero(self.policy.available)]
+        return np.flatnonzero(self.policy.available).tolist()
 
     def start(self, arm: int) -> None:
         """Start the pulls that the policy wants, as far as arm and budget allow."""
-        with self.unchanged("slice_length"):
-            wanted = _called(slice_length, self.policy, arm)
+        wanted = self.called("slice_length", slice_length, self.policy, arm)
         require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
-        with self.unchanged("started", CALLER_ARRAYS):
-            _called(started, self.policy, self.t, arm)
+        self.called("started", started, self.policy, self.t, arm)
         left = min(int(self.policy.pulls_left[arm]), self.horizon - self.t + 1)
         pulls = _Pulls(self.t, arm, min(wanted, left))
         self.policy.available[arm] = False
@@ -219,20 +217,20 @@ class _Run:
         self.chosen.append(pulls)
         self.in_flight.append(pulls)
 
-    @contextmanager
-    def unchanged(self, method: str, names: Sequence[str] = ()) -> Iterator[None]:
-        """Raise if a method changes one of the arrays; by default any of them."""
-        arrays = {
-            name: (array, array.tobytes())
+    def called(self, method: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a method; raise if it changes an array that it may only read."""
+        arrays = [
+            (name, array, array.tobytes())
             for name, array in self.policy._asdict().items()
-            if isinstance(array, np.ndarray) and (not names or name in names)
-        }
-        yield
-        for name, (array, before) in arrays.items():
-            require(
-                array.tobytes() == before,
-                f"{method} changed array {name} at round {self.t}",
-            )
+            if isinstance(array, np.ndarray)
+            and (method in _READING or name in CALLER_ARRAYS)
+        ]
+        returned = _called(function, *args)
+        for name, array, before in arrays:
+            if array.tobytes() != before:
+                msg = f"{method} changed array {name} at round {self.t}"
+                raise AssertionError(msg)
+        return returned
 
     def bring_back(self, pulls: _Pulls) -> None:
         """Tell the rewards of pulls in flight, or of the rest of them."""
@@ -247,8 +245,7 @@ class _Run:
         for k in range(n):
             self.policy.pulls_left[arm] -= 1
             reward = float(self.curves[arm, self.taken[arm]])
-            with self.unchanged("update", CALLER_ARRAYS):
-                _called(self.policy.update, t + k, arm, reward, self.rng)
+            self.called("update", self.policy.update, t + k, arm, reward, self.rng)
             self.taken[arm] += 1
         self.policy.available[arm] = self.policy.pulls_left[arm] > 0
 

@@ -244,6 +244,7 @@ def told(folder):
     return epochs
 
 
+@pytest.mark.slow
 def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
     text = (Path(__file__).parents[3] / "docs" / "ray.md").read_text()
     first, second, restore, read = re.findall(

@@ -200,6 +200,7 @@ def test_interrupted_it_leaves_no_job_waiting(slurm_cluster, sweep):
     assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 20
 
 
+@pytest.mark.slow
 def test_a_search_moves_to_the_cluster_and_back(slurm_cluster, sweep):
     assert_done(sweep("local", "straight"), run_dir="straight")
     straight = history("straight")
@@ -219,6 +220,7 @@ def test_a_search_moves_to_the_cluster_and_back(slurm_cluster, sweep):
     assert sorted(history()) == sorted(straight)  # whichever job ended first
 
 
+@pytest.mark.slow
 def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, sweep):
     Path("hang").touch()
     process = sweep("{slurm: {requeue: true}}")
