@@ -208,6 +208,7 @@ class TestSimulateRecordedCurves:
         assert message in printed.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interpreted")
 def test_the_page_on_simulation_shows_what_the_commands_print(empty_folder, capsys):
     page = Path(__file__).parents[2].joinpath("docs", "simulation.md").read_text()

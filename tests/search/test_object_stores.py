@@ -123,7 +123,10 @@ class TestAnotherMachine:
 
 
 class TestKilled:
-    @pytest.mark.parametrize(("at", "when"), [(1, "half-way"), (6, "right after")])
+    @pytest.mark.parametrize(
+        ("at", "when"),
+        [(1, "half-way"), pytest.param(6, "right after", marks=pytest.mark.slow)],
+    )
     def test_in_an_upload(self, s3, folder, tmp_path, when, at):
         program = Path(__file__).with_name("object_search.py")
         child = subprocess.Popen(

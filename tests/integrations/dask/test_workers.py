@@ -193,6 +193,7 @@ class TestWorkersThatDie:
         assert extra[1, 3] == 1
         assert extra.total() <= 2  # that of the job beside it, if they shared a worker
 
+    @pytest.mark.slow
     def test_time_after_time_are_the_failure_of_an_arm(self, client, learners, learner):
         arms = learners.arms(3)
         arms[1] |= {"dies_at": 2, "always": True}
@@ -277,19 +278,6 @@ class TestFailures:
         assert str(report.failure) == "arm 2 diverged"
         assert result.arms[2].status == "failed"
         assert result.n_epochs == 12
-
-    def test_a_retry_goes_on_from_the_last_good_epoch(self, client, learners, learner):
-        [arm] = learners.arms(1)
-        result = RisingSearch(
-            learner,
-            [{**arm, "fails_at": 3}],
-            budget=10,
-            epochs_per_job=5,
-            max_failures=1,
-            executor=client,
-        ).run()
-        assert times_noted(learner, "begun") == {(0, 1): 1, (0, 2): 1, (0, 3): 2}
-        assert result.arms[0].failures == 2
 
     def test_a_setup_error_stops_the_search(self, client, learners, learner):
         arms = learners.arms(3, lacks_at=2)

@@ -168,7 +168,10 @@ def test_the_slices_of_a_killed_process_continue_from_their_checkpoints(start, s
 
 @pytest.mark.parametrize(
     ("place", "stop"),
-    [("journal", "in a slice"), ("postgres", "before one")],
+    [
+        pytest.param("journal", "in a slice", marks=pytest.mark.slow),
+        ("postgres", "before one"),
+    ],
     indirect=["place"],
 )
 def test_a_process_that_was_taken_for_dead_counts_for_nothing(start, study, stop):

@@ -14,9 +14,6 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from risingsearch import RisingSearchCV
 from risingsearch.errors import (
@@ -294,22 +291,6 @@ class TestRefit:
 
 
 class TestRandomState:
-    @pytest.mark.parametrize(
-        "estimator",
-        [SGDClassifier(), make_pipeline(StandardScaler(), MLPClassifier((3,)))],
-    )
-    def test_same_seed_same_run(self, estimator):
-        name = {SGDClassifier: "alpha"}.get(type(estimator), "mlpclassifier__alpha")
-        space = {name: loguniform(1e-5, 1)}
-        runs = [
-            rising(estimator, space, n_jobs=n_jobs, random_state=7).fit(X, Y)
-            for n_jobs in (None, 1)
-        ]
-        assert runs[0].cv_results_["params"] == runs[1].cv_results_["params"]
-        for column in ("arm", "score"):
-            assert runs[0].history_[column] == runs[1].history_[column]
-        np.testing.assert_array_equal(runs[0].predict(X), runs[1].predict(X))
-
     def test_a_random_state_goes_on_from_fit_to_fit(self):
         def twice(random_state):
             search = rising(SGDClassifier(), SPACE, random_state=random_state)
