@@ -107,7 +107,10 @@ def of_optuna(choice: Choice) -> Callable[[Training, int, int], None]:
         warnings.simplefilter("ignore")
         sampler, pruner = choice(seed)
         study = optuna.create_study(
-            direction="maximize", sampler=sampler, pruner=pruner
+            study_name="spaces",  # Hyperband draws brackets by it
+            direction="maximize",
+            sampler=sampler,
+            pruner=pruner,
         )
         running: list[tuple[optuna.Trial, int, list[float]]] = []
         while not training.is_over:
