@@ -1,4 +1,4 @@
-"""Three processes share one study."""
+"""Several processes share one study."""
 
 import itertools
 import os
@@ -146,7 +146,7 @@ def test_an_arm_whose_owner_is_silent_trains_on_before_all_others_have_ended(
 
 
 def test_processes_share_the_budget(start, study):
-    workers = [start(patience=3600.0) for _ in range(3)]
+    workers = [start(patience=3600.0) for _ in range(2)]
     for worker in workers:
         worker.finish()
     assert check(study, workers) == BUDGET

@@ -173,11 +173,11 @@ def test_scores_are_those_of_transforming_by_hand(kind):
     pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
     grid = ALPHAS | {f"first__{name}": values for name, values in choices.items()}
     search = rising(
-        pipeline, grid, budget=18, max_epochs=3, return_train_score=True
+        pipeline, grid, budget=8, max_epochs=2, return_train_score=True
     ).fit(rows, Y)
     params = search.cv_results_["params"]
     opened = {row["arm"] for row in search.history_}
-    scores = {arm: by_hand(pipeline, params[arm], rows, 3) for arm in opened}
+    scores = {arm: by_hand(pipeline, params[arm], rows, 2) for arm in opened}
     for row in search.history_:
         for fold, part in product(range(3), (0, 1)):
             name = f"split{fold}_{('test', 'train')[part]}_score"

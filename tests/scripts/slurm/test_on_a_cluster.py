@@ -237,6 +237,7 @@ def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, swee
     assert_done(process)
 
 
+@pytest.mark.slow
 def test_the_script_of_the_page_is_searched_over(slurm_cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
