@@ -1,4 +1,4 @@
-"""Continuous spaces: regret after 5 to 100 full trainings, beside Optuna's samplers.
+"""Continuous spaces: regret after 5 to 100 full trainings, beside other tools.
 
 Regret is how far the best found is from the best that is known, as a share of its
 distance from the median random configuration, from 0 to 1. The best found is the one
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shared import report
+from benchmarks.spaces import syne
 from benchmarks.spaces.methods import LISTED, METHODS, OPEN, search
 from benchmarks.spaces.problems import EPOCHS, Problem, problems
 from risingsearch.space import Space
@@ -33,6 +34,8 @@ Regrets = dict[tuple[int, str, str, int], list[float]]  # jobs, problem, method,
 def run(out: Path, *, scale: str, seed: int, data_dir: Path | None = None) -> None:
     """Search every problem by every method; write tables."""
     multiples, found = MULTIPLES[scale], []
+    if scale == "full":
+        METHODS.update(syne.installed(out / "environments"))
     chosen = list(islice(problems(data_dir), PROBLEMS[scale]))
     references = {problem.name: reference(problem) for problem in chosen}
     for problem in chosen:
