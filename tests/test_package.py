@@ -400,7 +400,6 @@ class TestContinuousIntegration:
     TESTED = (
         "python3 -m venv .venv",
         "pip install --upgrade pip",
-        "python3 -m venv .venv",
         "pip install -e .[test]",
         "pytest",
     )
