@@ -4,11 +4,8 @@ import csv
 
 import pytest
 
-from benchmarks.cost.scaling import suite
-from benchmarks.cost.scaling.cluster import (
-    free,
-    search,
-)
+from benchmarks.cost.scaling import runs, suite
+from benchmarks.cost.scaling.cluster import free, search
 
 
 @pytest.mark.parametrize("policy", ["auto", "asha"])
@@ -21,15 +18,15 @@ def test_the_budget_is_spent_exactly(policy):
 
 @pytest.mark.slow
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(suite, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
-    monkeypatch.setattr(suite, "ARMS", (100, 200))
-    monkeypatch.setattr(suite, "WORKERS", (1, 4))
-    monkeypatch.setattr(suite, "CLOCK_SECONDS", 10.0)
-    monkeypatch.setattr(suite, "FULL_TRAININGS", 2)
-    tiny = suite.Scale(
+    monkeypatch.setattr(runs, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
+    monkeypatch.setattr(runs, "ARMS", (100, 200))
+    monkeypatch.setattr(runs, "WORKERS", (1, 4))
+    monkeypatch.setattr(runs, "CLOCK_SECONDS", 10.0)
+    monkeypatch.setattr(runs, "FULL_TRAININGS", 2)
+    tiny = runs.Scale(
         0.05, budget=20, seeds=2, regret_arms=10, clock_workers=(2,), lines=3
     )
-    monkeypatch.setitem(suite.SCALES, "quick", tiny)
+    monkeypatch.setitem(runs.SCALES, "quick", tiny)
     suite.run(tmp_path, scale="quick", seed=0, jobs=1)
     with (tmp_path / "results.csv").open() as file:
         tables = {row["table"] for row in csv.DictReader(file)}
