@@ -117,7 +117,7 @@ class Rexp3(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm drawn by the weights, and sometimes any."""
         begins = t > self.batch_end[0]
-        floor, share = shares(self, begins)
+        floor, share = shares(self.available, self.weight, self.gamma, begins)
         left = rng.random()
         arm = WAIT
         for i in range(len(self.weight)):
@@ -137,7 +137,7 @@ class Rexp3(NamedTuple):
             for i in range(len(self.weight)):
                 self.log_weight[i] = 0.0
                 self.weight[i] = 1.0
-        floor, share = shares(self, False)
+        floor, share = shares(self.available, self.weight, self.gamma, begins=False)
         self.probability[arm] = floor + share * self.weight[arm]
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -153,16 +153,18 @@ class Rexp3(NamedTuple):
         return {"weight_share": self.weight[arm] / self.weight.sum()}
 
 
-def shares(policy: Rexp3, begins: bool) -> tuple[float, float]:
+def shares(
+    available: Bools, weight: Floats, gamma: float, begins: bool
+) -> tuple[float, float]:
     """Return the probability that each available arm has, and that per weight."""
     n_available = 0
     total = 0.0
-    for i in range(len(policy.weight)):
-        if policy.available[i]:
+    for i in range(len(weight)):
+        if available[i]:
             n_available += 1
-            total += 1.0 if begins else policy.weight[i]
+            total += 1.0 if begins else weight[i]
     if total > 0.0:
-        return policy.gamma / n_available, (1.0 - policy.gamma) / total
+        return gamma / n_available, (1.0 - gamma) / total
     return 1.0 / n_available, 0.0  # the weights are too small for numbers: all the same
 
 

@@ -76,7 +76,7 @@ class REdUCB(NamedTuple):
     pulls: Ints  # (n_arms,)
     eps: float
     sigma: float  # NaN: estimated
-    delta: float
+    confidence: float  # ln(1 / delta)
     alpha: float  # 0: delta is constant
     exploration: float  # A; NaN: delta decides, and projections end now
     initial_pulls: int
@@ -111,11 +111,12 @@ class REdUCB(NamedTuple):
         alpha : float, optional
             For ``delta_t = t ** -alpha``, above 0; in the paper above 2.
         """
+        delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             sigma=checked_sigma(sigma),
-            delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
+            confidence=math.log(1.0 / delta),
             alpha=0.0
             if alpha is None
             else checked_float("alpha", alpha, 0.0, open_low=True),
@@ -205,7 +206,7 @@ def r_ed_noise(policy: REdUCB, t: int) -> float:
     if math.isnan(level) and policy.alpha > 0.0:
         level = 10.0 * (policy.alpha * math.log(t))
     elif math.isnan(level):
-        level = 10.0 * math.log(1.0 / policy.delta)
+        level = 10.0 * policy.confidence
     return noise_scale(policy.sigma, policy.residual) * math.sqrt(level)
 
 

@@ -97,7 +97,7 @@ class RSR(NamedTuple):
                 self.value,
             )
             if arm != WAIT or not round_is_over(
-                self.available, self.pulls_left, self.alive, self.pulls, target
+                self.pulls_left, self.alive, self.pulls, target
             ):
                 return arm
         return next_in_turn(
@@ -106,14 +106,14 @@ class RSR(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """End a phase whose last result did not come."""
-        end_phases(self)
+        end_phases(self, arm)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
         self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
-        end_phases(self)
+        end_phases(self, arm)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the phase."""
@@ -140,15 +140,15 @@ def phase_targets(n_arms: int, horizon: int) -> Ints:
     return np.array(targets, dtype=np.int64)
 
 
-def end_phases(policy: RSR) -> None:
-    """End the phases whose results are in: the arm of the lowest average goes."""
-    # One that never paid anything goes first.
+def end_phases(policy: RSR, arm: int) -> None:
+    """End the phases whose results are in; ``arm`` is looked at first."""
+    # The arm of the lowest average goes; before it, one that never paid anything.
     while policy.phase[0] < len(policy.target) and round_is_over(
-        policy.available,
         policy.pulls_left,
         policy.alive,
         policy.pulls,
         policy.target[policy.phase[0]],
+        arm,
     ):
         worst, lowest = WAIT, math.inf
         for i in range(len(policy.pulls)):

@@ -39,6 +39,7 @@ class AdaptiveWindows(NamedTuple):
     residual: Floats  # (2,), sum of squared second differences, count
     kept: Ints  # (n_arms,), of FEWA room for the arms that pass; else zero
     tightest: Ints  # (n_arms,), of RAW-UCB: last window of the lowest bound
+    sought: Floats  # (n_arms,), confidence width at which it was
 
     @classmethod
     def empty(
@@ -67,6 +68,7 @@ class AdaptiveWindows(NamedTuple):
             residual=np.zeros(2),
             kept=np.zeros(n_arms, dtype=np.int64),
             tightest=np.zeros(n_arms, dtype=np.int64),
+            sought=np.zeros(n_arms),
         )
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -236,22 +238,27 @@ class RAWUCB(AdaptiveWindows):
         if arm != WAIT:
             return arm
         width = confidence_width(self, t)
-        promising = highest_bound(self, width)
+        promising, reached = WAIT, -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                bound = last_bound(self, i, width)
+                promising, reached = leader(promising, reached, i, bound, self.pulls)
         reached = lowest_bound(self, promising, width)
         best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                window = self.tightest[i]
-                bound = self.mean[i, window] + width * self.spread[window]
+                bound = last_bound(self, i, width)
                 if not (bound < best or bound < reached):
-                    index = lowest_bound(self, i, width)
+                    index = reached if i == promising else lowest_bound(self, i, width)
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to all windows of the arm, and seek the tightest bound."""
         extend_windows(self, arm, reward)
-        self.tightest[arm] = tightest_window(self, arm, confidence_width(self, t))
+        width = confidence_width(self, t + 1)
+        self.tightest[arm] = tightest_window(self, arm, width)
+        self.sought[arm] = width
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average and bonus of the tightest bound at the coming round."""
@@ -265,19 +272,16 @@ class RAWUCB(AdaptiveWindows):
         }
 
 
-def highest_bound(policy: RAWUCB, width: float) -> int:
-    """Return the available arm of the highest bound from its ``tightest`` window."""
-    arm, best = WAIT, -math.inf
-    for i in range(len(policy.pulls)):
-        if policy.available[i]:
-            window = policy.tightest[i]
-            bound = policy.mean[i, window] + width * policy.spread[window]
-            arm, best = leader(arm, best, i, bound, policy.pulls)
-    return arm
+def last_bound(policy: RAWUCB, arm: int, width: float) -> float:
+    """Return the bound from the window that was tightest last."""
+    window = policy.tightest[arm]
+    return float(policy.mean[arm, window] + width * policy.spread[window])
 
 
 def lowest_bound(policy: RAWUCB, arm: int, width: float) -> float:
     """Return the arm's index."""
+    if policy.sought[arm] == width:
+        return last_bound(policy, arm, width)
     window = tightest_window(policy, arm, width)
     return float(policy.mean[arm, window] + width * policy.spread[window])
 

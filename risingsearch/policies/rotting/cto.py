@@ -171,12 +171,14 @@ class DCTOUCB(NamedTuple):
         arm = least_pulled(self.available, self.pulls, self.explore_pulls)
         if arm != WAIT:
             return arm
-        width = self.sigma * math.sqrt(8.0 * math.log(t))
+        width = self.sigma * math.sqrt(8.0 * math.log(t)) if self.shifted else 0.0
         best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                bonus = width / math.sqrt(self.pulls[i])
-                index = self.offset[i] + self.forecast[i] + bonus
+                index = self.forecast[i]
+                if self.shifted:
+                    bonus = width / math.sqrt(self.pulls[i])
+                    index = self.offset[i] + index + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 

@@ -46,11 +46,13 @@ def next_below(
 
 
 def round_is_over(
-    available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
+    pulls_left: Ints, alive: Bools, pulls: Ints, target: int, first: int = 0
 ) -> bool:
     """Return whether every arm in the race has given its pulls of the round."""
-    arm, busy = next_below(available, pulls_left, alive, pulls, target)
-    return arm == WAIT and not busy
+    for i in range(first - len(pulls), first):  # the first ones counted from the end
+        if alive[i] and pulls_left[i] > 0 and pulls[i] < target:
+            return False
+    return True
 
 
 def next_in_round(

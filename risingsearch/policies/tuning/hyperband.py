@@ -121,13 +121,13 @@ class Hyperband(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""
-        climb(self)
+        climb(self, arm)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         self.pulls[arm] += 1
         self.rewards[arm, self.pulls[arm]] = reward
-        climb(self)
+        climb(self, arm)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
@@ -179,33 +179,20 @@ def promised(policy: Hyperband, level: int) -> int:
     return WAIT
 
 
-def climb(policy: Hyperband) -> None:
-    """Leave the rungs and brackets whose results are in."""
-    while policy.pulls_left.any():
-        level = policy.level[policy.bracket[0], policy.rung[0]]
-        if not round_is_over(
-            policy.available, policy.pulls_left, policy.member, policy.pulls, level
-        ):
-            return
-        leave_rung(policy, level)
-
-
-def leave_rung(policy: Hyperband, level: int) -> None:
-    """Leave a rung whose results are in: for the next rung, or the next bracket."""
+def climb(policy: Hyperband, arm: int) -> None:
+    """Leave the rungs and brackets whose results are in; ``arm`` is looked at first."""
+    pulls_left, member, pulls = policy.pulls_left, policy.member, policy.pulls
     bracket, rung = policy.bracket, policy.rung
-    n_rungs = len(policy.size) - bracket[0]
-    if rung[0] + 1 < n_rungs:
-        for i in range(len(policy.pulls)):
-            policy.score[i] = policy.rewards[i, min(level, policy.pulls[i])]
-        rung[0] += 1
-        keep_best(
-            policy.member,
-            policy.pulls_left,
-            policy.score,
-            policy.heap,
-            policy.size[bracket[0], rung[0]],
-        )
-    else:
-        bracket[0] = (bracket[0] + 1) % len(policy.size)
-        rung[0] = 0
-        start_bracket(policy)
+    level = policy.level[bracket[0], rung[0]]
+    while round_is_over(pulls_left, member, pulls, level, arm) and pulls_left.any():
+        if rung[0] + 1 < len(policy.size) - bracket[0]:
+            for i in range(len(pulls)):
+                policy.score[i] = policy.rewards[i, min(level, pulls[i])]
+            rung[0] += 1
+            size = policy.size[bracket[0], rung[0]]
+            keep_best(member, pulls_left, policy.score, policy.heap, size)
+        else:
+            bracket[0] = (bracket[0] + 1) % len(policy.size)
+            rung[0] = 0
+            start_bracket(policy)
+        level = policy.level[bracket[0], rung[0]]

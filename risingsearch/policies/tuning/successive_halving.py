@@ -108,13 +108,13 @@ class SuccessiveHalving(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""
-        climb(self)
+        climb(self, arm)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         self.pulls[arm] += 1
         self.score[arm] = reward
-        climb(self)
+        climb(self, arm)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
@@ -139,14 +139,14 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
     return sizes
 
 
-def climb(policy: SuccessiveHalving) -> None:
-    """Leave the rungs whose results are in: the better arms continue."""
+def climb(policy: SuccessiveHalving, arm: int) -> None:
+    """Leave the rungs whose results are in; ``arm`` is looked at first."""
     while policy.rung[0] < len(policy.target) and round_is_over(
-        policy.available,
         policy.pulls_left,
         policy.member,
         policy.pulls,
         policy.target[policy.rung[0]],
+        arm,
     ):
         keep_best(
             policy.member,
