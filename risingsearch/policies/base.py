@@ -317,8 +317,9 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             float(value) if isinstance(value, str) else value
             for value in state[name]["values"]
         ]
+        indices = state[name]["indices"]
         array.fill(0)
-        np.put(array, state[name]["indices"], values)
+        np.put(array, range(array.size) if indices is None else indices, values)
 
 
 def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
@@ -338,8 +339,8 @@ def _is_constant(value: Any) -> bool:
 
 
 def _encoded(array: NDArray[Any]) -> dict[str, Any]:
-    # Sparse: the history arrays of a young search are nearly all zero. Infinities
-    # are written as words, because JSON has none.
+    # Sparse: the history arrays of a young search are nearly all zero; an array without
+    # zeros has no indices. Infinities are written as words, because JSON has none.
     flat = array.reshape(-1)
     negative = np.signbit(flat) if array.dtype.kind == "f" else False  # -0.0 too
     (indices,) = np.nonzero((flat != 0) | negative)
@@ -347,4 +348,5 @@ def _encoded(array: NDArray[Any]) -> dict[str, Any]:
         value if math.isfinite(value) else repr(value)
         for value in flat[indices].tolist()
     ]
-    return {"shape": list(array.shape), "indices": indices.tolist(), "values": values}
+    places = indices.tolist() if len(indices) < array.size else None
+    return {"shape": list(array.shape), "indices": places, "values": values}
