@@ -29,6 +29,7 @@ _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
 _DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
+_PLAIN = (*_DATA, FunctionType, type, type(None))
 
 
 def described(value: Any) -> Any:
@@ -147,11 +148,23 @@ def digest(value: Any) -> str:
     return _Digester().of(value).hex()[:32]
 
 
-class _Digester:
-    """Digests values; of one that contains itself, the depth counts."""
+def code_digest(trainable: Any) -> str:
+    """Return a digest of a trainable's functions, with the plain values they use."""
+    own = getattr(trainable, "__dict__", {}).values()
+    functions = [one for one in own if isinstance(one, FunctionType)]
+    code = [type(trainable), trainable.start, trainable.train, *functions]
+    return _Digester((*_PLAIN, list, dict, MethodType, CodeType)).of(code).hex()[:32]
 
-    def __init__(self) -> None:
+
+class _Digester:
+    """Digests values; of one that contains itself, the depth counts.
+
+    Of values of other ``kinds`` the kind alone counts.
+    """
+
+    def __init__(self, kinds: tuple[type, ...] = (object,)) -> None:
         self._depths: dict[int, int] = {}  # of the values that are being digested
+        self._kinds = kinds
 
     def of(self, value: Any) -> bytes:
         """Return the digest of a value."""
@@ -169,6 +182,8 @@ class _Digester:
         """Yield the kind of a value, and digests or bytes of its parts."""
         kind = type(value)
         yield kind.__name__
+        if not isinstance(value, self._kinds):
+            return
         if value is None or kind in (bool, int, float, complex):
             yield (hex(value) if kind is int else repr(value)).encode()
         elif kind in (str, bytes):
@@ -189,7 +204,10 @@ class _Digester:
             yield _name_of(value).encode()
         elif isinstance(value, FunctionType):
             yield from self._code(value.__code__, value.__doc__)
-            inside = [value.__defaults__, value.__kwdefaults__, _inside_of(value)]
+            inside = _inside_of(value)
+            if self._kinds != (object,):  # a list, say, may grow in a search
+                inside[0] = [v for v in inside[0] if isinstance(v, _PLAIN)]
+            inside += [value.__defaults__, value.__kwdefaults__]
             yield from map(self.of, inside)
         elif isinstance(value, CodeType):
             yield from self._code(value)
@@ -253,8 +271,7 @@ def _inside_of(function: FunctionType) -> list[Any]:
             found.append(None if name in changed else cell.cell_contents)
     names = _names(code, "LOAD_GLOBAL") - changed
     values = {name: function.__globals__.get(name) for name in names}
-    kinds = (*_DATA, FunctionType, type)
-    return [found, {k: one for k, one in values.items() if isinstance(one, kinds)}]
+    return [found, {k: one for k, one in values.items() if isinstance(one, _PLAIN)}]
 
 
 def _names(code: CodeType, operation: str) -> set[Any]:

@@ -4,6 +4,7 @@ import contextlib
 import math
 import re
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -87,6 +88,13 @@ class RunLog:
         self.directory = directory
         if run is not None:
             _check_same(directory.path, run.header["settings"], header["settings"])
+            if run.header.get("code", header["code"]) != header["code"]:
+                msg = (
+                    f"the trainable's code, or a value that it uses, is not that with "
+                    f"which {directory.path} was begun: its scores so far are kept; "
+                    "for a search without them give another run_dir"
+                )
+                warnings.warn(msg, RuntimeWarning, stacklevel=5)
         with directory.held(), gc_paused():
             if run is None and holds_search(directory.path):
                 msg = (
@@ -468,9 +476,29 @@ def _numeric(reports: Iterable[Report]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def check_kind(
+    path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]
+) -> None:
+    """Raise an error if a directory holds a search of another interface."""
+    was, now = map(_interface, (saved, settings))
+    if was != now:
+        msg = (
+            f"{path} holds a search of {was}, and it was opened by {now}: continue it "
+            "as it was begun, or give another run_dir"
+        )
+        raise RunDirError(msg)
+
+
+def _interface(settings: Mapping[str, Any]) -> str:
+    parts = settings.get("fingerprint") or {}
+    known = {"sweep": "risingsearch run", "estimator": "RisingSearchCV"}
+    return next((known[key] for key in known if key in parts), "RisingSearch")
+
+
 def _check_same(
     path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> None:
+    check_kind(path, saved, settings)
     differs = first_difference(saved, settings)
     if differs is not None:
         name, was, now = differs

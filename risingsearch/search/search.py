@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from risingsearch.arms import ArmList, EpochFacts, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_seed
+from risingsearch.contents import code_digest
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
@@ -23,7 +24,7 @@ from risingsearch.search.callbacks import Callback, CallbackList, checked_callba
 from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
-from risingsearch.search.run_log import RunLog
+from risingsearch.search.run_log import RunLog, check_kind
 from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
@@ -251,6 +252,7 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
+            header["code"] = code_digest(self.trainable)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
             check_owner(directory.path)
@@ -337,6 +339,7 @@ class RisingSearch:
         path = checked_path("run_dir", run_dir)
         check_owner(path)
         run = Run.open(path)
+        check_kind(path, run.header["settings"], {})
         objects = {"policy": policy, "proposer": proposer}
         with damage_as_error(path):
             arguments = run.arguments(_saved_names(), objects, unpickle=True)

@@ -1,12 +1,14 @@
 """Arguments go to disk and come back, or can at least be told apart."""
 
 import json
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from risingsearch import Functions, RisingSearch, RunDirError
 from risingsearch.budget import Budget
 from risingsearch.contents import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
@@ -106,3 +108,46 @@ class TestFirstDifference:
         other = given["policy"] | {"$object": "risingsearch.elsewhere.Uniform"}
         assert first_difference(given | {"policy": same}, given) is None
         assert first_difference(given | {"policy": other}, given) is not None
+
+
+def counting(top, also=0):
+    trained = []
+
+    def train(state):
+        trained.append(state)
+        return top * len(trained)
+
+    def train_more(state):
+        trained.append(state)
+        return top * len(trained) + also
+
+    return Functions(lambda params, seed: {}, train_more if also else train)
+
+
+def search_in(folder, trainable, **options):
+    return RisingSearch(trainable, [{}], budget=3, seed=0, run_dir=folder, **options)
+
+
+@pytest.mark.parametrize("other", [counting(2.0), counting(1.0, 1)])
+def test_other_code_of_the_trainable_is_said_and_keeps_the_scores(tmp_path, other):
+    result = search_in(tmp_path / "run", counting(1.0)).run()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search_in(tmp_path / "run", counting(1.0))
+        RisingSearch.resume(tmp_path / "run", counting(1.0))
+    with pytest.warns(RuntimeWarning, match="the trainable's code, or a value"):
+        again = RisingSearch.resume(tmp_path / "run", other)
+    assert again.run().history == result.history
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "whose"),
+    [({"sweep": {}}, "risingsearch run"), ({"estimator": {}}, "RisingSearchCV")],
+)
+def test_a_search_of_another_interface_is_refused(tmp_path, fingerprint, whose):
+    search_in(tmp_path / "run", counting(1.0), fingerprint=fingerprint)
+    refused = pytest.raises(RunDirError, match=f"holds a search of {whose}, and it was")
+    with refused:
+        RisingSearch.resume(tmp_path / "run", counting(1.0))
+    with refused:
+        search_in(tmp_path / "run", counting(1.0))

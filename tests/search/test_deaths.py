@@ -20,7 +20,10 @@ from risingsearch.search.gpus import GpuPool
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes fork"),
+    pytest.mark.filterwarnings("ignore:the trainable's code"),
+]
 
 
 def deadly_search(trainable, **options):
