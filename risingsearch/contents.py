@@ -150,10 +150,12 @@ def digest(value: Any) -> str:
 
 def code_digest(trainable: Any) -> str:
     """Return a digest of a trainable's functions, with the plain values they use."""
-    own = getattr(trainable, "__dict__", {}).values()
+    kind = type(trainable)
+    inside = getattr(trainable, "__dict__", {}).values()
+    own = (trainable.start, trainable.train, *inside)
     functions = [one for one in own if isinstance(one, FunctionType)]
-    code = [type(trainable), trainable.start, trainable.train, *functions]
-    return _Digester((*_PLAIN, list, dict, MethodType, CodeType)).of(code).hex()[:32]
+    code = [None if _is_installed(kind.__module__) else kind, *functions]
+    return _Digester((*_PLAIN, list, dict, CodeType)).of(code).hex()[:32]
 
 
 class _Digester:

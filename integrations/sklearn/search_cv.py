@@ -319,6 +319,13 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         check_is_fitted(self)
         return self.scheduler_.explain()
 
+    def result(self) -> SearchResult:
+        """Return the result as ``RisingSearch`` has it, for reports and importances."""
+        if not hasattr(self, "_search"):
+            msg = "result needs the search, which copies lack: call fit first"
+            raise NotFittedError(msg)
+        return self._search.result()
+
     def _validate_params(self) -> None:
         try:
             super()._validate_params()

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import sign_of
+from risingsearch.checks import shown
+from risingsearch.errors import InvalidParameterError
 from risingsearch.plotting.words import as_text, plain
 
 FEWEST_ARMS = 20  # with fewer, hardly anything can be told from chance
@@ -52,6 +54,9 @@ class Importances(NamedTuple):
 
 def parameter_importance(result: Any) -> Importances:
     """Return how much each parameter matters in the result of a search so far."""
+    if not hasattr(result, "curves"):
+        msg = f"give the result of a search, as search.result(); got {shown(result)}"
+        raise InvalidParameterError(msg)
     curves = result.curves
     arms = sorted(curves)
     if len(arms) > MOST_ARMS:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from risingsearch import InvalidParameterError
 from risingsearch.plotting.importance import (
     FEWEST_ARMS,
     MOST_ARMS,
@@ -107,6 +108,11 @@ def test_a_parameter_that_some_arms_lack_is_judged_by_that_too():
         if not params.pop("flag"):
             params["extra"] = 1.0
     assert by_name(result)["extra"].low > 0.2
+
+
+def test_what_is_no_result_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"as search.result\(\); got "):
+        parameter_importance(object())
 
 
 def test_few_arms_say_nothing():

@@ -136,9 +136,11 @@ class TestCopies:
         assert len(pickle.dumps(copy)) < X.nbytes / 4
 
     @pytest.mark.parametrize("copied", [clone, lambda s: pickle.loads(pickle.dumps(s))])
-    def test_a_copy_cannot_continue(self, fitted, copied):
-        with pytest.raises(NotFittedError, match="which copies lack: call fit first"):
-            copied(fitted).continue_search(3)
+    def test_a_copy_cannot_continue_and_has_no_result(self, fitted, copied):
+        assert fitted.result().history == fitted.history_
+        for call in (lambda: copied(fitted).continue_search(3), copied(fitted).result):
+            with pytest.raises(NotFittedError, match="copies lack: call fit first"):
+                call()
 
     def test_clones_share_the_executor(self, data):
         with ThreadPoolExecutor(1) as executor:
