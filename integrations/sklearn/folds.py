@@ -16,7 +16,6 @@ import numpy as np
 from joblib import wrap_non_picklable_objects
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
-from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
@@ -34,7 +33,12 @@ from risingsearch.integrations.sklearn.resources import (
     Retrainer,
     nested_order,
 )
-from risingsearch.integrations.sklearn.scoring import FIRST, scored
+from risingsearch.integrations.sklearn.scoring import (
+    FIRST,
+    is_of_sklearn,
+    refit_of_one,
+    scored,
+)
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 
 
@@ -233,8 +237,7 @@ class Folds:
         if not isinstance(scores, dict):
             scores = {"score": scores}
             if self.metric is not None and self.metric != FIRST:
-                msg = f"scoring gives one number; refit={self.metric!r} names a metric"
-                raise InvalidParameterError(msg)
+                raise InvalidParameterError(refit_of_one(self.metric))
         elif self.metric not in scores and self.metric != FIRST:
             got = "none of these" if self.metric is None else repr(self.metric)
             msg = (
@@ -263,10 +266,9 @@ class Folds:
     def _scores_predictions(self) -> bool:
         """Whether the scorer can be given the last step and rows made for it."""
         scorers = getattr(self.scorer, "_scorers", {"score": self.scorer}).values()
-        own = (_BaseScorer, _PassthroughScorer)
         # a callable of the user may look into the pipeline; so may routed metadata
         routed = self.score_params and self.config["enable_metadata_routing"]
-        return not routed and all(isinstance(scorer, own) for scorer in scorers)
+        return not routed and all(map(is_of_sklearn, scorers))
 
     def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
         """Return the rows to train on in an epoch, and those to test on."""

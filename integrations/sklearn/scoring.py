@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import get_scorer
-from sklearn.metrics._scorer import _PassthroughScorer
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import last_step
@@ -33,7 +32,7 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
     """Return between which ends the score that schedules lies; None if unknown."""
     if metric not in (None, FIRST):
         scorer = getattr(scorer, "_scorers", {}).get(metric)
-    if hasattr(scorer, "_estimator"):  # what check_scoring makes of scoring=None
+    if _asks_score(scorer):
         score = getattr(type(last_step(estimator)), "score", None)
         return RANGES["accuracy_score"] if score is ClassifierMixin.score else None
     function: Any = getattr(scorer, "_score_func", None)
@@ -44,10 +43,20 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
     return RANGES.get(function.__name__)
 
 
+def is_of_sklearn(scorer: Any) -> bool:
+    """Whether a scorer is one of scikit-learn's, which asks for predictions alone."""
+    return type(scorer).__module__.startswith("sklearn.metrics.")
+
+
+def _asks_score(scorer: Any) -> bool:
+    """Whether a scorer is the one that ``check_scoring`` makes of ``scoring=None``."""
+    return is_of_sklearn(scorer) and hasattr(scorer, "_estimator")
+
+
 def scored(scorer: Any, estimator: Any, X: Any, y: Any, params: Any) -> Any:
     """Return the scores by a scorer, accuracy without its checks in each epoch."""
     is_asked = type(scorer) is type(_ACCURACY) and vars(scorer) == vars(_ACCURACY)
-    if isinstance(scorer, _PassthroughScorer):
+    if _asks_score(scorer):
         is_asked = getattr(type(estimator), "score", None) is ClassifierMixin.score
     if is_asked and not params and type(y) is np.ndarray and y.dtype.kind in "biuU":
         labels = estimator.predict(X)
@@ -75,8 +84,13 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
         return None
     if callable(scoring):
         return refit
-    msg = f"refit={refit!r} names a metric, but there is only one: use True, say"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(refit_of_one(refit))
+
+
+def refit_of_one(refit: Any) -> str:
+    """Message on a ``refit`` that names a metric where there is only one."""
+    allowed = "True, False, 'full', 'best' or a callable"
+    return f"with a single metric refit must be {allowed}; got {refit!r}"
 
 
 def metric_name(scoring: Any) -> str:

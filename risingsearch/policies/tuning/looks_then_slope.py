@@ -99,7 +99,7 @@ class LooksThenSlope(NamedTuple):
         kept_share : float, default 1/3
             Share of the arms on a rung that climb to the next, from 0 to 1.
         later_share : float, default 0.2
-            Share of what follows the first looks for later ones, from 0 to 1.
+            Share of the budget after the first looks for later ones, from 0 to 1.
         shortest_look : int, default 1
             In pulls, at least 1; a search takes its ``min_epochs``.
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sklearn
@@ -20,6 +22,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import risingsearch.integrations.sklearn
 from risingsearch import RisingSearch, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.scoring import metric_name
@@ -100,17 +103,20 @@ class TestSingleMetric:
         assert search.best_score_ < 0
         assert search.best_score_ == max(search.history_["score"])
 
-    @pytest.mark.parametrize("scoring", [None, "accuracy"])
-    def test_refit_cannot_name_a_metric(self, scoring):
-        with pytest.raises(InvalidParameterError, match="there is only one"):
-            rising(SGDClassifier(), scoring=scoring, refit="accuracy").fit(X, Y)
-
-    def test_nor_where_a_callable_gives_one(self, seen):
-        scoring = Recorder.score
-        search = rising(Recorder(), scoring=scoring, refit="accuracy")
-        with pytest.raises(InvalidParameterError, match="scoring gives one number"):
+    @pytest.mark.parametrize("refit", ["accuracy", "ful", "Best"])
+    @pytest.mark.parametrize("scoring", [None, "accuracy", Recorder.score])
+    def test_refit_cannot_name_a_metric(self, seen, scoring, refit):
+        search = rising(Recorder(), scoring=scoring, refit=refit)
+        allowed = "True, False, 'full', 'best' or a callable; got " + repr(refit)
+        with pytest.raises(InvalidParameterError, match=allowed):
             search.fit(ROWS, Y)
-        assert len(seen) == 2  # the search stops at once
+        assert len(seen) == 2 * callable(scoring)  # whose scores are known by then
+
+    def test_no_private_module_of_scorers_is_imported(self):
+        sources = Path(risingsearch.integrations.sklearn.__file__).parent.glob("*.py")
+        text = "".join(path.read_text() for path in sources)
+        assert "sklearn.metrics import" in text
+        assert "sklearn.metrics._" not in text
 
 
 class TestSeveralMetrics:
