@@ -285,10 +285,10 @@ class ArmTable:
         unknown = self.error_score is None and math.isinf(self.worst_reward)
         return unknown and bool(self.history)
 
-    def rewards(self) -> list[tuple[int, int, float]]:
-        """Return (round, arm, reward) of all epochs, by the worst score of today."""
+    def rewards(self) -> list[tuple[int, int, int, float]]:
+        """Return (job, round, arm, reward) of all epochs, by today's worst score."""
         return [
-            (row["round"], row["arm"], self._reward(row["score"]))
+            (row["job"], row["round"], row["arm"], self._reward(row["score"]))
             for row in self.history
         ]
 

@@ -372,11 +372,17 @@ class Decider:
             raise error
 
     def _replan(self) -> None:
-        """Build the policy anew and tell it all rewards so far."""
+        """Build the policy anew and tell it all starts and rewards so far."""
         self.policy.build()
         self.policy.refresh()
-        for n_before, epoch in enumerate(self.arms.rewards()):
-            self.policy.update(*epoch, self._draws.of(UPDATE, n_before))
+        before = None
+        for n_before, (job, round_, arm, reward) in enumerate(self.arms.rewards()):
+            if job != before:
+                self.policy.started(round_, arm)
+            before, rng = job, self._draws.of(UPDATE, n_before)
+            self.policy.update(round_, arm, reward, rng)
+        for decision in self.arms.decisions.values():
+            self.policy.started(decision.round, decision.job.arm)
 
     def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget; a policy that plans the whole horizon plans anew."""

@@ -130,7 +130,12 @@ class PolicyAdapter:
 
     def started(self, t: int, arm: int) -> None:
         """Tell that an arm is pulled next, as was decided at round ``t``."""
-        self._record(base.started, self.policy, t, int(self._place_of[arm]))
+        place, available = int(self._place_of[arm]), self.policy.available
+        is_available, available[place] = available[place], True  # as it was then
+        try:
+            self._record(base.started, self.policy, t, place)
+        finally:
+            available[place] = is_available
 
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""

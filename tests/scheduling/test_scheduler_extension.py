@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from scheduler_runs import (
     ask,
@@ -47,14 +49,27 @@ def test_an_extended_search_equals_one_with_the_larger_budget(
     ]
 
 
-def test_a_search_can_be_extended_while_jobs_are_in_flight() -> None:
-    scheduler = Scheduler("cure-ucb", 3, budget=6)
-    jobs = [ask(scheduler) for _ in range(3)]
-    scheduler.extend(4)
-    for job in jobs:
-        scheduler.tell(job, scores_of(job))
+@pytest.mark.parametrize(("n_arms", "budget"), [(10, 30), (20, 60)])
+def test_the_default_gives_more_budget_to_no_look_that_was_had(
+    n_arms: int, budget: int
+) -> None:
+    scheduler = Scheduler("auto", n_arms, budget, seed=0)
     finish(scheduler)
-    assert scheduler.spent == 10
+    scheduler.extend(budget // 3)
+    assert len({job.arm for job in finish(scheduler)}) < 4
+    assert scheduler.spent == budget + budget // 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_the_default_opens_no_arm_again_when_the_first_ones_fail(n_jobs: int) -> None:
+    scheduler = Scheduler("auto", 12, 60, 10, seed=0, n_jobs=n_jobs, max_failures=1)
+    opened: list[int] = []
+    while len(opened) < 12:
+        while (job := scheduler.ask()) is not None:
+            opened.append(job.arm)
+        job = scheduler.in_flight[0]
+        scheduler.tell(job, [math.nan] if job.id < 3 else scores_of(job))
+    assert sorted(opened[:12]) == list(range(12))
 
 
 def test_a_search_by_cost_is_extended_by_cost() -> None:

@@ -19,14 +19,6 @@ from risingsearch.policies import WAIT
 from risingsearch.scheduling.scheduler import Scheduler
 
 
-def test_arms_in_flight_are_not_given_out_again() -> None:
-    scheduler = Scheduler("cure-ucb", n_arms=3, budget=50)
-    assert {ask(scheduler).arm for _ in range(3)} == {0, 1, 2}
-    assert scheduler.ask() is None
-    assert scheduler.statuses() == ["running"] * 3
-    assert [arm.reason for arm in scheduler.explain()] == ["in training"] * 3
-
-
 def test_n_jobs_limits_the_jobs_in_flight() -> None:
     scheduler = Scheduler(
         "round-robin", n_arms=9, budget=50, n_jobs=2, deterministic=False

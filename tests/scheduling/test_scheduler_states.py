@@ -127,38 +127,6 @@ def test_a_state_shows_no_trace_of_a_look() -> None:
     assert saved(looked) == saved(plain)
 
 
-def test_numpy_numbers_are_saved_as_json() -> None:
-    def build() -> Scheduler:
-        return Scheduler(
-            "looks-then-slope",
-            np.int64(3),  # type: ignore[arg-type]
-            np.int64(20),  # type: ignore[arg-type]
-            np.int64(9),  # type: ignore[arg-type]
-            epochs_per_job=np.int64(2),  # type: ignore[arg-type]
-            n_jobs=np.int64(2),  # type: ignore[arg-type]
-            max_failures=np.int64(1),  # type: ignore[arg-type]
-            error_score=np.float32(0.5),  # type: ignore[arg-type]
-            policy_params={"kept_share": np.float64(0.5)},
-            opening_order=np.array([2, 0, 1]),
-        )
-
-    scheduler, restored = build(), build()
-    job = ask(scheduler)
-    scheduler.tell(job, np.array([0.5, np.nan], dtype=np.float32))
-    restored.load_state_dict(saved(scheduler))
-    assert finish(restored) == finish(scheduler)
-
-
-def test_a_state_of_an_extended_search_brings_its_budget() -> None:
-    extended = Scheduler("cure-ucb", 3, 10)
-    finish(extended)
-    extended.extend(10)
-    restored = Scheduler("cure-ucb", 3, 10)
-    restored.load_state_dict(saved(extended))
-    assert restored.budget == 20
-    assert finish(restored) == finish(extended)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
