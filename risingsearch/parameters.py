@@ -34,12 +34,14 @@ def is_number(value: Any) -> bool:
 
 
 def key_of(value: Any) -> Any:
-    """Return the value if it is hashable, else its digest."""
-    try:
-        hash(value)
-    except TypeError:
-        return digest(value)
-    return value
+    """Return a hashable that is equal for values of the same content, as all NaN."""
+    value = plain(value)
+    if isinstance(value, tuple):
+        return tuple(map(key_of, value))
+    if type(value) is object:  # a mark, as of what is absent
+        return value
+    is_own = value is None or (isinstance(value, (str, int, float)) and value == value)
+    return value if is_own else digest(value)
 
 
 def key_of_all(params: Mapping[str, Any]) -> Hashable:
@@ -51,7 +53,14 @@ def is_between(value: Any, low: float, high: float) -> bool:
     """Return whether a value is a number between two ends, except for rounding."""
     if not is_number(value):
         return False
-    return low <= value <= high or math.isclose(min(max(value, low), high), value)
+    rounding = 0.0 if isinstance(value, Integral) else _rounding_of(value)
+    return bool(low - rounding <= value <= high + rounding)
+
+
+def _rounding_of(value: Any) -> float:
+    """Return how far a number may be from the one it stands for, 32 bits at best."""
+    eps = float(np.finfo(value).eps) if isinstance(value, np.floating) else 0.0
+    return max(eps, 2.0**-23) * abs(float(value))
 
 
 class Kind(ABC):
@@ -65,9 +74,9 @@ class Kind(ABC):
         """All values; None if there is no end of them."""
         return None
 
-    @abstractmethod
     def value(self, place: float) -> Any:
-        """Return the value at a place."""
+        """Return the value at a place; define this or ``values_at``."""
+        return self.values_at(np.array([place]))[0]
 
     def values_at(self, places: Places) -> list[Any]:
         """Return the values at some places."""
@@ -130,14 +139,12 @@ class Interval(Kind):
 
     @property
     def listed(self) -> Sequence[Any] | None:
-        """The numbers at the steps, or the whole ones."""
         if self.whole:
             return range(int(self.low), int(self.high) + 1, int(self.step or 1))
         n_steps = self._n_steps
         return None if n_steps is None else [self._at(k) for k in range(n_steps)]
 
     def value(self, place: float) -> float | int:
-        """Return the number at a place."""
         low, high = self._ends()
         if n_steps := self._n_steps:
             return self._at(min(int(place * n_steps), n_steps - 1))
@@ -147,7 +154,6 @@ class Interval(Kind):
         return round(found) if self.whole else float(found)
 
     def place(self, value: Any) -> float:
-        """Return where a number lies, not beyond the ends."""
         low, high = self._ends()
         number = min(max(value, self.low), self.high)
         if n_steps := self._n_steps:
@@ -157,17 +163,16 @@ class Interval(Kind):
         return float((number - low) / (high - low)) if high > low else 0.5
 
     def has(self, value: Any) -> bool:
-        """Return whether a number is within the ends, and at one of the steps."""
         if not is_between(value, self.low, self.high):
             return False
         if self.whole:
             return isinstance(value, Integral) and value in (self.listed or ())
-        return self._n_steps is None or math.isclose(
-            self.value(self.place(value)), value, abs_tol=1e-6 * (self.step or 1)
-        )
+        step = self.step or 1
+        most = max(1e-6 * step, min(_rounding_of(value), step / 4))
+        is_at_step = abs(self.value(self.place(value)) - float(value)) <= most
+        return self._n_steps is None or is_at_step
 
     def snapped(self, places: Places) -> Places:
-        """Return the places of the numbers at these places."""
         if self.low == self.high:
             return np.full_like(places, 0.5)
         if n_steps := self._n_steps:
@@ -180,8 +185,38 @@ class Interval(Kind):
         return (found - low) / (high - low)
 
     def described(self) -> Any:
-        """Return ends, scale and steps."""
         return {name: value for name, value in vars(self).items() if value}
+
+
+@dataclass(frozen=True)
+class Uneven(Interval):
+    """Numbers between two ends with a distribution: ConfigSpace's normal or beta."""
+
+    within: Any = None  # of scipy, from 0 to 1
+    text: str = ""
+
+    def _ends(self) -> tuple[float, float]:
+        ends = np.array([self.low, self.high])
+        low, high = (np.log(ends) if self.log else ends).tolist()
+        return low, high
+
+    def value(self, place: float) -> float | int:
+        return self.values_at(np.array([place]))[0]
+
+    def values_at(self, places: Places) -> list[float | int]:
+        return [super(Uneven, self).value(at) for at in self.within.ppf(places)]
+
+    def place(self, value: Any) -> float:
+        return float(self.within.cdf(super().place(value)))
+
+    def snapped(self, places: Places) -> Places:
+        if not self.whole:
+            return places
+        inside = super().snapped(self.within.ppf(places))
+        return np.asarray(self.within.cdf(inside), dtype=float)
+
+    def described(self) -> Any:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -194,12 +229,7 @@ class Quantiles(Kind):
     def _is_discrete(self) -> bool:
         return hasattr(self.distribution, "pmf")
 
-    def value(self, place: float) -> float | int:
-        """Return the quantile of a place."""
-        return self.values_at(np.array([place]))[0]
-
     def values_at(self, places: Places) -> list[float | int]:
-        """Return the quantiles of some places, for scipy all at once."""
         own, inside = self.distribution, np.clip(places, 1e-12, 1.0 - 1e-12)
         if not hasattr(own, "ppf"):
             return [own.inv_cdf(place) for place in inside.tolist()]
@@ -207,7 +237,6 @@ class Quantiles(Kind):
         return list(map(int, found)) if self._is_discrete else found
 
     def place(self, value: Any) -> float:
-        """Return how much of the distribution lies below a number."""
         return float(self._places(value))
 
     def _places(self, values: Any) -> Any:
@@ -216,21 +245,18 @@ class Quantiles(Kind):
         return below - half
 
     def has(self, value: Any) -> bool:
-        """Return whether a number is within the support, and whole if it has to be."""
         own: Any = self.distribution
         ends = own.support() if hasattr(own, "support") else (-math.inf, math.inf)
         is_whole = isinstance(value, Integral) or not self._is_discrete
         return is_whole and is_between(value, *ends)
 
     def snapped(self, places: Places) -> Places:
-        """Return the places of the quantiles of these places."""
         if not self._is_discrete:
             return places
         inside = np.clip(places, 1e-12, 1.0 - 1e-12)
         return np.asarray(self._places(self.distribution.ppf(inside)), dtype=float)
 
     def described(self) -> Any:
-        """Return name and arguments of the distribution, or its digest."""
         own: Any = self.distribution
         name = getattr(getattr(own, "dist", None), "name", None)  # of scipy
         if name is None:
@@ -270,18 +296,21 @@ class Choices(Kind):
 
     @staticmethod
     def _key(value: Any) -> Any:
-        value = plain(value)
-        return type(value).__name__, key_of(value)  # 1 is not True
+        return type(plain(value)).__name__, key_of(value)  # 1 is not True
+
+    def _code_of(self, value: Any) -> int | None:
+        code = self._codes.get(self._key(value))
+        same = (code for code, one in enumerate(self.values) if one is value)
+        return next(same, None) if code is None else code
 
     @property
     def listed(self) -> Sequence[Any]:
-        """The values, each once."""
         return self.values
 
     def has(self, value: Any) -> bool:
-        """Return whether this is one of the values; of numbers, 1 is 1.0."""
-        equal = self._is_numeric and is_number(value) and value in self.values
-        return equal or self._key(value) in self._codes
+        # Of numbers, 1 is 1.0.
+        is_near = self._is_numeric and any(is_between(value, v, v) for v in self.values)
+        return is_near or self._code_of(value) is not None
 
     def codes(self, places: Places) -> NDArray[np.int64]:
         """Return the numbers of the values at these places; -1 for none of them."""
@@ -289,16 +318,10 @@ class Choices(Kind):
         return np.where(np.isnan(places), -1, np.minimum(codes, len(self.values) - 1))
 
     def values_at(self, places: Places) -> list[Any]:
-        """Return the values at some places."""
         return [self.values[code] for code in self.codes(places).tolist()]
 
-    def value(self, place: float) -> Any:
-        """Return the value at a place."""
-        return self.values_at(np.array([place]))[0]
-
     def place(self, value: Any) -> float:
-        """Return the place of a value; NaN for a category that is none of them."""
-        code = self._codes.get(self._key(value))
+        code = self._code_of(value)
         if code is None and is_number(value) and self._is_numeric:
             numbers = np.array([float(one) for one in self.values])
             code = int(np.argmin(np.abs(numbers - float(value))))
@@ -307,11 +330,9 @@ class Choices(Kind):
         return float(self._middles[code])
 
     def snapped(self, places: Places) -> Places:
-        """Return the places of the values at these places."""
         return np.where(np.isnan(places), math.nan, self._middles[self.codes(places)])
 
     def columns(self, places: Places) -> list[Places]:
-        """Return ranks of ordered values, else a column per value."""
         codes, n = self.codes(places), len(self.values)
         if n == 1:
             return []
@@ -320,7 +341,6 @@ class Choices(Kind):
         return [ROOT * (codes == code) for code in range(n)]
 
     def described(self) -> Any:
-        """Return the values with their places."""
         return {
             "values": [described(value) for value in self.values],
             "ends": self._ends.tolist(),
@@ -334,16 +354,13 @@ class Drawn(Kind):
     distribution: Any
 
     def value(self, place: float) -> Any:
-        """Return the value that is drawn with the place as seed."""
         random = np.random.RandomState(int(place * 2**32))
         return plain(self.distribution.rvs(random_state=random))
 
     def place(self, value: Any) -> float:
-        """Return the middle, as nothing is known of it."""
         return 0.5
 
     def described(self) -> Any:
-        """Return its digest."""
         return described(self.distribution)
 
 
@@ -368,8 +385,13 @@ def kind_of(name: str, value: Any) -> Kind:
         return Choices(value.sequence, ordered=True)
     low: Any = getattr(value, "low", None)  # of Optuna
     high: Any = getattr(value, "high", None)
-    if not is_number(low) and not hasattr(value, "sigma") and hasattr(value, "lower"):
-        low, high = plain(value.lower), plain(value.upper)  # of ConfigSpace
+    if not is_number(low) and hasattr(value, "lower"):  # of ConfigSpace
+        low, high = plain(value.lower), plain(value.upper)
+        if hasattr(value, "sigma") or hasattr(value, "alpha"):
+            if not hasattr(getattr(value, "_vector_dist", None), "rv"):
+                return Drawn(value)
+            log, rv = bool(value.log), value._vector_dist.rv
+            return Uneven(low, high, log, None, type(low) is int, rv, str(value))
     if is_number(low) and is_number(high) and hasattr(value, "log"):
         step, whole = getattr(value, "step", None), isinstance(low, int)
         return Interval(low, high, bool(value.log), None if value.log else step, whole)

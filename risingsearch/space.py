@@ -57,28 +57,7 @@ class Coordinate:
 
 
 class Space:
-    """The configurations of a search, each a point of a cube.
-
-    A coordinate from 0 to 1 is as likely as any other. Parameters may apply only where
-    others have some values, and whole configurations may be forbidden.
-
-    Parameters
-    ----------
-    coordinates : iterable of Coordinate
-        The parameters, each after those that it needs.
-    forbidden : iterable of clauses
-        As ConfigSpace has them, with ``is_forbidden_value(params)``.
-
-    Examples
-    --------
-    >>> space = Space.of({"depth": range(1, 5), "loss": ["hinge", "log"]})
-    >>> space.from_unit([0.6, 0.2])
-    {'depth': 3, 'loss': 'hinge'}
-    >>> space.to_unit({"depth": 3, "loss": "hinge"}).tolist()
-    [0.625, 0.25]
-    >>> space.is_open
-    False
-    """
+    """The configurations of a search, as points of a cube that are equally likely."""
 
     def __init__(
         self,

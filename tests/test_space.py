@@ -1,5 +1,7 @@
 """A space: configurations as points of a cube, whoever declared it."""
 
+import itertools
+import math
 import pickle
 
 import ConfigSpace
@@ -13,6 +15,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 from scipy import stats
+from sklearn.linear_model import SGDClassifier
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.space import Space
@@ -25,6 +28,11 @@ CONTINUOUS = {
     "optuna": (FloatDistribution(-1, 3), -1, 3),
     "optuna's log": (FloatDistribution(1e-5, 10, log=True), 1e-5, 10),
     "ConfigSpace": (ConfigSpace.Float("rate", (1e-3, 1), log=True), 1e-3, 1),
+    "its log": (
+        ConfigSpace.NormalFloatHyperparameter("a", 1, 2, 0.1, 9, log=True),
+        *(0.1, 9),
+    ),
+    "its beta": (ConfigSpace.BetaFloatHyperparameter("a", 2, 3, 1, 4), 1, 4),
 }
 DISCRETE = {
     "randint": (stats.randint(1, 5), [1, 2, 3, 4]),
@@ -40,6 +48,14 @@ DISCRETE = {
     "ordinal": (ConfigSpace.OrdinalHyperparameter("o", ["lo", "hi"]), ["lo", "hi"]),
     "constant": (ConfigSpace.Constant("c", "only"), ["only"]),
     "integer": (ConfigSpace.Integer("i", (2, 4)), [2, 3, 4]),
+    "its integers": (
+        ConfigSpace.NormalIntegerHyperparameter("i", 3, 1, 2, 4),
+        [2, 3, 4],
+    ),
+    "its log integers": (
+        ConfigSpace.BetaIntegerHyperparameter("i", 2, 2, 1, 3, log=True),
+        [1, 2, 3],
+    ),
 }
 
 
@@ -102,6 +118,45 @@ def test_values_are_as_likely_as_their_distribution_says(name):
     logs = np.diff(np.log([0.5, 1.5, 2.5, 3.5, 4.5])) / np.log(9)
     expected = logs if "log" in name else np.full(len(shares), 1 / len(shares))
     np.testing.assert_allclose(shares, expected, atol=0.06)
+
+
+@pytest.mark.parametrize("name", ["its log", "its beta", "its integers"])
+def test_numbers_are_as_likely_as_configspace_draws_them(name):
+    given = (CONTINUOUS | DISCRETE)[name][0]
+    own = ConfigSpace.ConfigurationSpace({"a": given}, seed=0)
+    expected = [one[given.name] for one in own.sample_configuration(2_000)]
+    drawn = Space.of({"a": given}).from_units(points(Space.of({"a": given}), 2_000))
+    found = [one["a"] for one in drawn]
+    assert np.mean(found) == pytest.approx(np.mean(expected), rel=0.05)
+    assert np.std(found) == pytest.approx(np.std(expected), rel=0.1)
+
+
+NAN = math.nan
+CATEGORIES = [[NAN, 1, 2], [None, NAN], [np.float32(NAN), "a"], [(1, NAN), (2, 3)]]
+CATEGORIES += [[((NAN,), "a"), "b"], [{"a": NAN}, {"a": 1}], [frozenset([NAN]), 1j]]
+CATEGORIES += [[SGDClassifier(), SGDClassifier(alpha=0.5)]]
+
+
+@pytest.mark.parametrize("values", CATEGORIES)
+def test_a_pickled_space_has_the_same_values(values):
+    space = Space.of({"a": values})
+    again = pickle.loads(pickle.dumps(space))
+    for unit in ([0.1], [0.9]):
+        for one, other in itertools.product([space, again], repeat=2):
+            params = one.from_unit(unit)
+            assert other.problem_of(params) is None
+            assert other.to_unit(params) == space.to_unit(space.from_unit(unit))
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, "at steps", "list", "array"])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_a_number_of_fewer_bits_is_within_the_ends(name, kind):
+    space = Space.of({"a": (CONTINUOUS | DISCRETE)[name][0]})
+    for unit in ([1e-3], [0.0], [1.0], [0.3]):
+        value = kind(space.from_unit(unit)["a"])
+        assert space.problem_of({"a": value}) is None
+        if kind is not np.float16:  # as a tensor's item()
+            assert space.problem_of({"a": float(value)}) is None
 
 
 def test_a_value_that_is_listed_twice_is_twice_as_likely():

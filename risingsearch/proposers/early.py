@@ -84,11 +84,8 @@ class EarlyModel(NamedTuple):
 class EarlyProposer(Proposer):
     """Proposes by the learning rate while first looks say next to nothing.
 
-    A Gaussian process models the normal scores of the expected ends; its mean is a hump
-    about the centre of the learning rate, whose height is found out with the rest. So a
-    centre that is wrong is soon worth nothing: two in three of the first 30 arms are
-    proposed, and later one in three; the others are as they were drawn, and show it.
-    Lengths are fixed, short along the learning rate alone.
+    Its mean is a hump about the centre of the learning rate, whose height is fitted:
+    a centre that is wrong is soon worth nothing, as arms left as drawn show.
 
     Provenance: own rule. That a belief gives way to the scores is in the spirit of
     PriorBand (Mallik et al. 2023).

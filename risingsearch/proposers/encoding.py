@@ -46,7 +46,6 @@ def _columns(values: Sequence[Any]) -> list[NDArray[np.float64]]:
     kinds = dict.fromkeys(key for key in keys if key is not ABSENT)
     if len(kinds) > min(len(known) / 2, MOST_CATEGORIES):  # hardly any repeat
         return presence
-    equal = [kind for kind in kinds if kind == kind]  # NaN is not even like itself
-    number_of = {kind: number for number, kind in enumerate(equal)}
+    number_of = {kind: number for number, kind in enumerate(kinds)}
     numbers = np.array([number_of.get(key, -1) for key in keys])
-    return [*(_ROOT * (numbers == k) for k in range(len(equal))), *presence]
+    return [*(_ROOT * (numbers == k) for k in range(len(kinds))), *presence]

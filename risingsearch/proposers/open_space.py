@@ -69,14 +69,7 @@ class ArmPoints:
 
 
 class OpenSpaceProposer(Proposer):
-    """Proposes configurations of a space that will end high.
-
-    A Gaussian process models the scores over configuration and epoch; see ``Process``.
-    Its rows are the recent averages of up to 100 arms after their first epoch, a fifth
-    of all epochs, and their last. To 200 random configurations and 400 near the ten
-    best arms, the neighbours of the most promising are added, three times; then the one
-    with the highest mean plus half a standard deviation after all epochs is proposed.
-    Arms in training without a score count as mean ones.
+    """Proposes configurations of a space that will end high; see ``modelled``.
 
     ``candidates`` are those of the search, in which a proposal has taken its
     place; ``draw(space, n)`` draws more where there are ``n``, and None has no more. A
