@@ -44,11 +44,9 @@ class DaskWorkers(Workers):
     ------
     InvalidParameterError
         If the executor is another object, or the client cannot be used.
-
-    Notes
-    -----
-    Everything but ``train`` and ``n_workers`` happens in the client's event loop.
     """
+
+    # Everything but ``train`` and ``n_workers`` happens in the client's event loop.
 
     def __init__(self, executor: Any) -> None:
         super().__init__(is_elastic=True)
@@ -124,7 +122,7 @@ class DaskWorkers(Workers):
             if not done:
                 logger.warning("the Dask cluster has no workers: the search waits")
             await asked
-        except CancelledError as error:
+        except (CancelledError, KilledWorker) as error:
             if not await self._is_connected():
                 raise self._lost() from error
         finally:

@@ -42,10 +42,11 @@ def cluster(learners):
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as client:
-        while len(client.scheduler_info()["workers"]) < 2:
+        for _ in range(5):
             cluster.scale(2)  # of one that a test has killed, the nanny may be gone too
             with suppress(TimeoutError):
                 client.wait_for_workers(2, timeout=20)
+        assert len(client.scheduler_info()["workers"]) >= 2
         yield client
 
 
