@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -12,11 +13,14 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from risingsearch.integrations.optuna.prior import OpenedArms, searched
+from risingsearch.integrations.optuna.trials import ARM
 from risingsearch.parameters import key_of, kind_of
 from risingsearch.proposers.base import Proposal
 from risingsearch.proposers.encoding import ABSENT
 from risingsearch.proposers.open_space import OpenSpaceProposer
 from risingsearch.space import Coordinate, Space
+
+REDRAWN = 50  # configurations at most, before all are looked through
 
 
 class ModelSampler(RandomSampler):
@@ -30,6 +34,7 @@ class ModelSampler(RandomSampler):
         self._seed: Any = np.random.SeedSequence(seed).entropy
         self._model: OpenSpaceProposer | None = None
         self._candidates: Any = {}  # by arm
+        self._proposed: Any = {}  # by trial, of this process
 
     def sample_independent(
         self,
@@ -46,12 +51,38 @@ class ModelSampler(RandomSampler):
         return np.random.default_rng([self._seed, number, crc32(name.encode())])
 
     def propose(self, number: int, opened: OpenedArms) -> Proposal | None:
-        """Return a configuration for the arm that a trial opens, None for a draw."""
+        """Return a configuration for the arm that a trial opens, None for a draw.
+
+        Of a finite space no arm has had it, while there is such a configuration.
+        """
         space = inferred(opened)
+        names = space.names
+        found = self._by_model(number, opened, space) if opened.known.wanted else None
+        if not names or not all(one.kind.listed for one in space.coordinates):
+            return found
+        # A trial has no parameters before its objective asks for them.
+        arms = opened.trials.values()
+        given = [arm.params or self._proposed.get(arm.number) for arm in arms]
+        tried = {space.to_unit(params).tobytes() for params in given if params}
+        drawn = self._draws(number).random((REDRAWN, len(names)))
+        drawn[0] = [self._draws(number, name).random() for name in names]
+        own, *others = space.from_units(drawn)  # its own draws first
+        first = [own] if found is None else [found.params, own]
+        for params in chain(first, others, space.every()):
+            if space.to_unit(params).tobytes() not in tried:
+                self._proposed[number] = params
+                if params is own:
+                    return None
+                return found if params is first[0] else Proposal(params)
+        return None
+
+    def _by_model(self, number: int, opened: OpenedArms, space: Space) -> Any:
+        """Return the most promising configuration, None with too few arms."""
         if self._model is None or self._model.space.description != space.description:
             self._model = OpenSpaceProposer(space, self._candidates)
         self._candidates |= {arm: one.params for arm, one in opened.trials.items()}
-        waiting = [arm for arm in opened.known.without_score if self._candidates[arm]]
+        trials = opened.trials  # with all parameters once the objective has asked
+        waiting = [i for i in opened.known.without_score if ARM in trials[i].user_attrs]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         return self._model.propose(known, known.arms[:0], self._draws(number))
 

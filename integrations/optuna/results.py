@@ -179,9 +179,11 @@ def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
     """Return the trials that have trained, or do now, by the arm."""
     found: dict[int, list[FrozenTrial]] = {}
     for trial in study.get_trials(deepcopy=False):
-        if trial.state != TrialState.WAITING and trial.user_attrs.get(N_EPOCHS):
-            found.setdefault(trial.user_attrs.get(ARM, trial.number), []).append(trial)
-    return found
+        attrs = trial.user_attrs
+        has_begun = trial.state != TrialState.WAITING and attrs.get(N_EPOCHS)
+        if has_begun and (ARM in attrs or GIVEN_UP not in attrs):
+            found.setdefault(attrs.get(ARM, trial.number), []).append(trial)
+    return dict(sorted(found.items()))
 
 
 def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:

@@ -33,7 +33,6 @@ from risingsearch.integrations.optuna.trials import (
     ARM,
     BY_PRIOR,
     FIXED,
-    GIVEN_UP,
     LAST,
     LIKE,
     N_EPOCHS,
@@ -44,7 +43,7 @@ from risingsearch.integrations.optuna.trials import (
     check_objective,
     complete_curve,
     fix_enqueued,
-    n_kept,
+    give_up,
     pauses,
     set_n_epochs,
 )
@@ -332,7 +331,8 @@ class RisingSampler(BaseSampler):
             if values and reports and values[0] not in reports:
                 warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
             silent = replica.silent(self.give_up_after, self._here.mine)
-            if self._give_up(study, silent):
+            give_up(study, silent)
+            if silent:
                 replica.sync(all_trials(study))
             if not replica.opens_next:
                 self._prepare_next(study, replica)
@@ -369,22 +369,12 @@ class RisingSampler(BaseSampler):
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
                 silent = replica.silent(self.give_up_after, self._here.mine)
-                self._give_up(study, silent)
+                give_up(study, silent)
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
             if not study._thread_local.in_optimize_loop:
                 return
             time.sleep(pause)
-
-    def _give_up(self, study: Study, trials: Sequence[FrozenTrial]) -> int:
-        """Let the arms of trials continue elsewhere; return how many these are."""
-        for trial in trials:
-            with suppress(UpdateFinishedTrialError):
-                # Not ended: should it be alive, Optuna would raise when it is told.
-                study._storage.set_trial_user_attr(
-                    trial._trial_id, GIVEN_UP, n_kept(trial)
-                )
-        return len(trials)
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
         """Queue the next job, or stop if none will follow; return if either."""
@@ -408,13 +398,14 @@ class RisingSampler(BaseSampler):
             opened = replica.opened()
             params = self._prior.suggest(number, opened) if self._prior else None
             reason: tuple[str, Any] = BY_PRIOR, True
-            if params is None and model and opened.known.wanted:
+            if params is None and model:
                 proposal = model.propose(number, opened)
                 if proposal is not None:
                     params = dict(proposal.params)
                     reason = LIKE, [replica.arm_of(arm) for arm in proposal.like]
         if params is not None:
-            study._storage.set_trial_user_attr(trial._trial_id, *reason)
+            if reason[1]:
+                study._storage.set_trial_user_attr(trial._trial_id, *reason)
             space = {name: opened.distributions[name] for name in params}
             self._here.suggested[number] = params, space
 
@@ -472,7 +463,7 @@ class RisingSampler(BaseSampler):
                 running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 begun = self._here.begun
                 dead = [one for one in running if (one.datetime_start or begun) < begun]
-                self._give_up(study, dead)
+                give_up(study, dead)
             replica = StudyReplica(
                 partial(self._scheduler, study.direction.name.lower()),
                 self._n_arms,

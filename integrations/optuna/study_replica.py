@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +14,14 @@ from risingsearch.arms import Job
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trials import (
+    AGAIN,
     ARM,
     FIXED,
     FROM_EPOCH,
     GIVEN_UP,
     LAST,
     N_EPOCHS,
+    SHORTEST,
     TrialSlice,
     arm_trial,
     curve,
@@ -97,6 +100,7 @@ class StudyReplica:
         self._arm: dict[int, int] = {}  # the other way round
         self._unplaced: set[int] = set()  # opened elsewhere: the scheduler is too small
         self._holder: dict[int, int] = {}  # number of the trial that trains an arm
+        self._n_given_up: Counter[tuple[int, int]] = Counter()  # by arm and epoch
         self._told: set[int] = set()  # trials told before the storage knows their end
 
     def sync(self, trials: Sequence[FrozenTrial]) -> None:
@@ -138,7 +142,8 @@ class StudyReplica:
             if opened.job is None:
                 return
         arm, is_lost = opened.slice.arm, GIVEN_UP in trial.user_attrs
-        resumes = trial.params and (opened.slice.asked or self.asks)
+        asks = self.asks and FIXED not in trial.system_attrs  # which is given out again
+        resumes = trial.params and (opened.slice.asked or asks)
         if is_lost and arm == trial.number and not resumes:
             self._open[trial.number] = opened
             self._release(trial.number)  # the arm is proposed anew
@@ -149,6 +154,7 @@ class StudyReplica:
             self.newest[arm] = trial
         scores = list(curve(trial).values())[opened.slice.from_epoch :]
         if is_lost:  # it continues from its checkpoint
+            self._n_given_up[arm, opened.slice.from_epoch] += 1
             self.scheduler.tell(opened.job, scores, ended=False)
             return
         seconds = None
@@ -162,12 +168,16 @@ class StudyReplica:
     def silent(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
         """Return running trials of other processes without a report for too long."""
         usual = self._seconds / max(1, self._n_epochs)
-        since = time.monotonic() - max(seconds, SILENT_EPOCHS * usual)
+        seconds = max(seconds, SILENT_EPOCHS * usual, SHORTEST)
+        now = time.monotonic()
         return [
             opened.trial
             for number, opened in self._open.items()
             if opened.trial.state == TrialState.RUNNING and number not in mine
-            if opened.reserved and opened.reported_at < since
+            # Twice as long each time, as those before may have been slow, not dead.
+            if opened.reserved
+            and now - opened.reported_at
+            > seconds * 2 ** self._n_given_up[opened.slice[:2]]
         ]
 
     def _follow(self, trial: FrozenTrial) -> None:
@@ -382,6 +392,10 @@ class StudyReplica:
 
     def _grant_new_arm(self, number: int, most: int, *, enqueued: bool) -> int:
         self._release(number)
+        attrs = [trial.system_attrs for trial in self._trials[: number + 1]]
+        again = attrs.pop().get(AGAIN)
+        if again is not None and again in (one.get(AGAIN) for one in attrs):
+            return 0  # two processes have given the same trial up
         decided = self.scheduler.peek()
         if decided is not None and decided.arm not in self._arm:
             index = decided.arm

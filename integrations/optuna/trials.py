@@ -7,14 +7,17 @@ import math
 import random
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch.arms import sign_of as direction_sign
 from risingsearch.errors import InvalidParameterError, SetupError
+from risingsearch.parameters import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.
@@ -27,6 +30,7 @@ LAST = "rising:last"  # the sampler that proposes arms has said that there are n
 BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
 LIKE = "rising:like"  # the arms that one opened for the model resembles
 FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
+AGAIN = "rising:again"  # system attribute: the dead trial whose FIXED it has
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
 SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
@@ -70,6 +74,18 @@ def n_kept(trial: FrozenTrial) -> int:
     saved = [int(epoch) for epoch, _ in trial.user_attrs.get(CHECKPOINT, [])]
     reported = [epoch for epoch in saved if epoch <= len(trial.intermediate_values)]
     return max([slice_.from_epoch, *reported])
+
+
+def give_up(study: Study, trials: Sequence[FrozenTrial]) -> None:
+    """Let arms continue elsewhere, and enqueued ones be opened, unless they ended."""
+    for trial in trials:
+        with suppress(UpdateFinishedTrialError):
+            # Not ended: should it be alive, Optuna would raise when it is told.
+            study._storage.set_trial_user_attr(trial._trial_id, GIVEN_UP, n_kept(trial))
+            if FIXED in trial.system_attrs and ARM not in trial.user_attrs:
+                attrs = {FIXED: trial.system_attrs[FIXED], AGAIN: trial.number}
+                again = create_trial(state=TrialState.WAITING, system_attrs=attrs)
+                study.add_trial(again)
 
 
 def is_given_up(study: Study, trial_id: int) -> bool:
@@ -158,8 +174,9 @@ def fix_enqueued(
     """Fix the parameters of a new trial, if some are enqueued that none has."""
     if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:
         return
-    opened = [other.system_attrs.get(FIXED) for other in all_trials(study)]
-    due = next((params for params in enqueued if params not in opened), None)
+    attrs = (other.system_attrs for other in all_trials(study))
+    opened = {key_of_all(one[FIXED]) for one in attrs if FIXED in one}
+    due = next((one for one in enqueued if key_of_all(one) not in opened), None)
     if due is not None:
         study._storage.set_trial_system_attr(trial._trial_id, FIXED, due)
         trial.system_attrs = trial.system_attrs | {FIXED: due}

@@ -110,6 +110,41 @@ def check(study, workers):
     return begun.total()
 
 
+@pytest.mark.parametrize("give_up_after", [1.0, 5.0, 30.0])
+def test_processes_that_take_each_other_for_dead_come_to_an_end(
+    monkeypatch, make_study, quiet_optuna, give_up_after
+):
+    now = [0.0]
+    clock = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(study_replica, "time", clock)
+    options = {"n_candidates": 1, "epochs_per_job": 4, "give_up_after": give_up_after}
+    storage = optuna.storages.InMemoryStorage()
+    study = {"storage": storage, "study_name": "slow", "load_if_exists": True}
+    studies = [make_study(4, 4, study=study, **options) for _ in range(2)]
+    open_trials = [None, None]  # and when their next epochs end
+    told = 0
+    while told < 4 and now[0] < 600:
+        now[0] += 1.0
+        for process, study in enumerate(studies):
+            if open_trials[process] is None:
+                trial = study.ask()
+                if trial.user_attrs["rising:n_epochs"]:
+                    trial.suggest_float("x", 0.0, 1.0)
+                    open_trials[process] = trial, rising.arm(trial), now[0] + 20.0
+                else:
+                    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                continue
+            trial, arm, end = open_trials[process]
+            if now[0] >= end:
+                trial.report(0.5, len(trial._cached_frozen_trial.intermediate_values))
+                open_trials[process] = trial, arm, now[0] + 20.0
+                if trial.should_prune():
+                    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                    open_trials[process] = None
+        told = sum(result.epochs for result in rising.arm_results(studies[0]))
+    assert told == 4
+
+
 def test_an_arm_whose_owner_is_silent_trains_on_before_all_others_have_ended(
     tmp_path, monkeypatch
 ):

@@ -30,12 +30,17 @@ def test_arms_are_proposed_near_the_best(objective, make_study, direction):
         assert set(trial.user_attrs["rising:like"]) <= set(range(trial.number))
 
 
-def test_a_study_that_is_taken_up_again_proposes_the_same(objective, make_study):
-    whole = make_study(budget=80, **PROPOSES)
+@pytest.mark.parametrize(("finite", "budget"), [(False, 80), (True, 40)])
+def test_a_study_that_is_taken_up_again_proposes_the_same(
+    objective, make_study, finite, budget
+):
+    if finite:
+        objective.suggest = lambda trial: 1 / trial.suggest_int("n", 1, 14)
+    whole = make_study(budget=budget, **PROPOSES)
     whole.optimize(objective)
-    study = make_study(budget=80, **PROPOSES)
+    study = make_study(budget=budget, **PROPOSES)
     while len(study.trials) < len(whole.trials):
-        study.sampler = make_study(budget=80, **PROPOSES).sampler
+        study.sampler = make_study(budget=budget, **PROPOSES).sampler
         study.optimize(objective, n_trials=7)
     assert [t.params for t in study.trials] == [t.params for t in whole.trials]
     assert proposed(study)
@@ -107,6 +112,37 @@ def test_what_no_other_parameter_explains_applies_always():
         ("x", ()),
         ("y", ()),
     ]
+
+
+def mixed(trial):
+    kind = trial.suggest_categorical("kind", [None, True])
+    step = trial.suggest_float("step", 0.1, 0.3, step=0.1)
+    return (kind is None) + step + trial.suggest_int("n", 2, 5, step=3)
+
+
+def branches(trial):
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    return (kind == "a") + trial.suggest_int(f"n of {kind}", 1, 6)
+
+
+def whole(trial):
+    return trial.suggest_int("n", 1, 12, log=True)
+
+
+@pytest.mark.parametrize("suggest", [mixed, branches, whole])
+@pytest.mark.parametrize(("policy", "n_jobs"), [("auto", 1), ("auto", 3), ("asha", 1)])
+def test_no_configuration_of_a_finite_space_is_repeated_while_one_is_untried(
+    objective, make_study, suggest, policy, n_jobs
+):
+    objective.suggest = suggest
+    objective.n_epochs = 4
+    study = make_study(budget=32, n_candidates=20, policy=policy, max_epochs=4)
+    study.optimize(objective, n_jobs=n_jobs)
+    opened = [result.params for result in rising.arm_results(study)]
+    different = [params for i, params in enumerate(opened) if params not in opened[:i]]
+    n_unknown = n_jobs - 1  # opened before any parameter is known
+    assert len(different) >= min(len(opened), 12) - n_unknown
+    assert len(opened) > 8
 
 
 def test_an_objective_without_anything_to_choose_has_its_budget(objective, make_study):

@@ -5,13 +5,11 @@ import threading
 
 import optuna
 import pytest
-import sklearn.datasets
-import sklearn.linear_model
-import sklearn.model_selection
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.optuna.trials import give_up
 
 N_EPOCHS = "rising:n_epochs"
 
@@ -376,6 +374,52 @@ def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study
     assert objective.trained.total() == 60
 
 
+@pytest.mark.parametrize("n_before", [0, 12])
+@pytest.mark.parametrize("by", ["study", "sampler"])
+@pytest.mark.parametrize("suggested", [None, [], ["x"], ["x", "y"]])
+def test_what_was_enqueued_is_opened_though_its_process_died(
+    objective, make_study, suggested, by, n_before
+):
+    objective.suggest = lambda trial: sum(
+        trial.suggest_float(name, 0.0, 1.0) for name in "xy"
+    )
+    options = {"budget": 60, "give_up_after": 0.05}
+    study = make_study(**options)
+    study.optimize(objective, n_trials=n_before)
+    enqueued = [{"x": 0.25, "y": 0.5}, {"x": 0.75, "y": 0.5}]
+    own = enqueued if by == "sampler" else []
+    for params in enqueued if by == "study" else []:
+        study.enqueue_trial(params)
+    study.sampler = make_study(**options, enqueue=own).sampler
+    if suggested is None:  # it died before its epochs were decided
+        if study._pop_waiting_trial_id() is None:
+            study._storage.create_new_trial(study._study_id)
+    else:
+        dead = study.ask()
+        for name in suggested:
+            dead.suggest_float(name, 0.0, 1.0)
+    for _ in range(2):  # processes
+        study.sampler = make_study(**options, enqueue=own).sampler
+        study.optimize(objective, n_trials=4)
+    study.optimize(objective)
+    opened = [result.params for result in rising.arm_results(study)]
+    assert [opened.count(params) for params in enqueued] == [1, 1]
+    assert objective.trained.total() == 60
+
+
+def test_what_two_processes_give_up_at_once_is_opened_once(objective, make_study):
+    study = make_study(budget=40, n_candidates=2)
+    study.enqueue_trial({"x": 0.25})
+    dead = study.trials[study.ask().number]
+    for _ in range(2):
+        give_up(study, [dead])
+    study.optimize(objective)
+    opened = [result.params["x"] for result in rising.arm_results(study)]
+    assert len(opened) == 2
+    assert opened.count(0.25) == 1
+    assert objective.trained.total() == 40
+
+
 def test_a_process_that_was_only_slow_ends_its_trial_and_counts_for_nothing(
     objective, make_study, tmp_path
 ):
@@ -454,32 +498,3 @@ def test_another_pruner_is_warned_of(objective, make_study):
 def test_what_is_wrong_is_said_at_once(given, message):
     with pytest.raises(InvalidParameterError, match=message):
         rising.RisingSampler(**{"budget": 10, "max_epochs": 5} | given)
-
-
-def test_optunas_tutorial_runs_with_sampler_and_pruner_changed():
-    # https://optuna.readthedocs.io: "Efficient Optimization Algorithms", unmodified.
-    iris = sklearn.datasets.load_iris()
-    classes = list(set(iris.target))
-    train_x, valid_x, train_y, valid_y = sklearn.model_selection.train_test_split(
-        iris.data, iris.target, test_size=0.25, random_state=0
-    )
-
-    def objective(trial):
-        alpha = trial.suggest_float("alpha", 1e-5, 1e-1, log=True)
-        clf = sklearn.linear_model.SGDClassifier(alpha=alpha, random_state=0)
-        for step in range(100):
-            clf.partial_fit(train_x, train_y, classes=classes)
-            intermediate_value = 1.0 - clf.score(valid_x, valid_y)
-            trial.report(intermediate_value, step)
-            if trial.should_prune():
-                raise optuna.TrialPruned()
-        return 1.0 - clf.score(valid_x, valid_y)
-
-    study = optuna.create_study(
-        sampler=rising.RisingSampler(budget=300, max_epochs=100, seed=0),
-        pruner=rising.RisingPruner(),
-    )
-    with pytest.warns(UserWarning, match="did not ask for its arm"):
-        study.optimize(objective)
-    assert sum(len(trial.intermediate_values) for trial in study.trials) == 300
-    assert study.best_value < 0.2
