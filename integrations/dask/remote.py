@@ -59,16 +59,7 @@ class SharedTrainable:
 
 
 class WorkerData:
-    """Trainable and live states of paused arms that one worker holds.
-
-    The most recently used states are kept, within a share of the worker's memory. A
-    state is removed before it is trained, and comes back under a new token every time,
-    so a token gives the state that was reported with it, or none.
-
-    Dask drops copies of data that no task needs at the moment, but not the only one.
-    This cannot be moved: if Dask moves or spills it, it arrives empty, and the driver
-    sends the data again if they are needed.
-    """
+    """Trainable and live states of paused arms that one worker holds."""
 
     def __init__(
         self, shared: SharedTrainable | None = None, most_bytes: float | None = None

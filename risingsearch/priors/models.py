@@ -67,15 +67,7 @@ class _Model(NamedTuple):
 
 
 class Learnt:
-    """Models of earlier searches, for candidates and for others like them.
-
-    A Gaussian process per search models the ranks of its runs over the parameters that
-    it shares with the candidates. The ``agreement`` of a search, from 0 to 1, is what
-    is expected with the new one: the mean correlation of its model's predictions for
-    the runs of the others with their scores, and 0 where that is below; of a search
-    alone, ``ALONE`` times the correlation of its runs with the predictions from its
-    other runs.
-    """
+    """Models of earlier searches, for candidates and for others like them."""
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
         searches = told_apart(searches)

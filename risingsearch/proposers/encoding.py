@@ -15,14 +15,7 @@ _ROOT = math.sqrt(0.5)
 
 
 def encode(candidates: Sequence[Mapping[str, Any]]) -> NDArray[np.float64] | None:
-    """Return a row of features per configuration, 0 to 1 in each column.
-
-    A number becomes its rank among the configurations. Anything else is a category,
-    with a column of 0 and the root of 1/2 per value, so that two are as far apart as
-    the ends of a number; one of over 100 values, or of hardly any twice, is left out. A
-    parameter that some lack gets a column more, and one half as its number. None comes
-    back if nothing tells the configurations apart.
-    """
+    """Return a row of features per configuration, 0 to 1 in each column."""
     names = dict.fromkeys(name for params in candidates for name in params)
     columns = [
         column

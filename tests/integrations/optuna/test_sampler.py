@@ -67,14 +67,6 @@ def test_the_seed_decides(make_study, objective):
     assert found(1) != found(2)
 
 
-@pytest.mark.parametrize("policy", ["asha", "cure-ucb"])
-def test_any_policy_decides(objective, make_study, policy):
-    study = make_study(budget=60, policy=policy)
-    study.optimize(objective)
-    assert 0 < objective.trained.total() <= 60
-    assert set(objective.trained.values()) == {1}
-
-
 @pytest.mark.parametrize("n_arms", [1, 5, 1000])
 def test_no_more_arms_are_opened_than_asked_for(objective, make_study, n_arms):
     study = make_study(budget=150, n_candidates=n_arms)
