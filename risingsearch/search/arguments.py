@@ -28,6 +28,8 @@ from risingsearch.scheduling.policy_choice import (
 from risingsearch.search.trainable import Seeds
 from risingsearch.space import PART, Configurations, Space
 
+RATE_TRAININGS = 5  # that a budget pays, at most, in which the learning rate proposes
+
 
 def proposer_of(
     given: Mapping[str, Any], candidates: list[dict[str, Any]], seeds: Seeds
@@ -57,7 +59,8 @@ def _auto_proposer(
             return own
         enqueued = (candidates[arm] for arm in given["enqueue"])
         rate = LearningRate.of(given["space"], given["learning_rate"], enqueued)
-        if rate is None:
+        is_long = Budget.of(given["budget"]).epochs and horizon > RATE_TRAININGS * limit
+        if rate is None or is_long:
             return own
         return EarlyProposer(candidates, given["space"], rate, own)
     names = "min_epochs", "epochs_per_job"

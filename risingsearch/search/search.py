@@ -119,10 +119,10 @@ class RisingSearch:
         Earlier searches that say which candidates are opened first; see
         ``risingsearch.priors.earlier_searches``. Not read again by a resumed search.
     learning_rate : str, dict or False, optional
-        Which parameter of a space is the learning rate, by which the first arms are
-        proposed: its name, or a dict of it and a good value. By default it is known by
-        a name such as ``lr`` or ``eta0``, and the first of ``enqueue`` or the middle of
-        the range is the good value. False is for none.
+        Which parameter of a space is the learning rate, by which the first arms of
+        at most five full trainings are proposed: its name, or a dict of it and a good
+        value. By default it is known by a name such as ``lr`` or ``eta0``, and the
+        first of ``enqueue`` or the middle of the range is good. False is for none.
     patience : int, optional
         Epochs of the whole search without a new best score after which it ends.
     target_score : float, optional

@@ -52,6 +52,8 @@ def test_the_first_arm_is_at_the_best_that_is_known(options, centre):
 
 def test_none_or_other_names_leave_the_arms_as_they_are_drawn():
     assert not first_rate(learning_rate=False)[1]
+    assert first_rate(budget=100)[1]
+    assert not first_rate(budget=101)[1]  # of more than five full trainings
     assert not first_rate(policy="asha")[1]
     assert not first_rate(proposer=None)[1]
     space = SPACE | {"pace": SPACE["lr"]}
