@@ -28,7 +28,7 @@ FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
 DRAWN = 100  # configurations of a list
 MOST_ALIKE = 3
-FEWEST_TRAININGS = 5  # that the budget pays
+LARGE = 5  # full trainings; the learning rate proposes in no larger budget
 SAME = 1e-9  # difference of features within which configurations are the same
 
 
@@ -85,7 +85,7 @@ class OpenSpaceProposer(Proposer):
     ) -> None:
         self.space = space
         self.candidates: list[dict[str, Any]] = candidates
-        self._is_short = n_trainings < FEWEST_TRAININGS
+        self._is_short = n_trainings < LARGE
         self._draw = draw
         self._points = ArmPoints(space, candidates)
 

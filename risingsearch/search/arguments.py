@@ -19,7 +19,7 @@ from risingsearch.proposers.base import Proposer, checked_proposer
 from risingsearch.proposers.early import EarlyProposer
 from risingsearch.proposers.encoding import encode
 from risingsearch.proposers.learning_rate import LearningRate
-from risingsearch.proposers.open_space import ListProposer, OpenSpaceProposer
+from risingsearch.proposers.open_space import LARGE, ListProposer, OpenSpaceProposer
 from risingsearch.scheduling.policy_choice import (
     choose_policy,
     horizon_and_limit,
@@ -27,8 +27,6 @@ from risingsearch.scheduling.policy_choice import (
 )
 from risingsearch.search.trainable import Seeds
 from risingsearch.space import PART, Configurations, Space
-
-RATE_TRAININGS = 5  # that a budget pays, at most, in which the learning rate proposes
 
 
 def proposer_of(
@@ -59,7 +57,7 @@ def _auto_proposer(
             return own
         enqueued = (candidates[arm] for arm in given["enqueue"])
         rate = LearningRate.of(given["space"], given["learning_rate"], enqueued)
-        is_long = Budget.of(given["budget"]).epochs and horizon > RATE_TRAININGS * limit
+        is_long = Budget.of(given["budget"]).epochs and horizon > LARGE * limit
         if rate is None or is_long:
             return own
         return EarlyProposer(candidates, given["space"], rate, own)
