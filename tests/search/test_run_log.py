@@ -23,6 +23,7 @@ from risingsearch.errors import (
 from risingsearch.search.search import RisingSearch
 
 
+@pytest.mark.filterwarnings("ignore:the trainable's code")
 class TestInterruptions:
     def in_training(self, at, times=1):
         class Interrupted(Rising):
