@@ -64,12 +64,7 @@ if TYPE_CHECKING:
         SetupError,
     )
     from risingsearch.integrations.sklearn import RisingSearchCV
-    from risingsearch.policies import (
-        POLICIES,
-        PolicyInfo,
-        list_policies,
-        make_policy,
-    )
+    from risingsearch.policies import POLICIES, PolicyInfo, list_policies, make_policy
     from risingsearch.scheduling.scheduler import Scheduler
     from risingsearch.scripts.report import report
     from risingsearch.search.callbacks import Callback
@@ -77,12 +72,7 @@ if TYPE_CHECKING:
     from risingsearch.search.results import SearchResult
     from risingsearch.search.search import RisingSearch
     from risingsearch.search.trainable import Functions
-    from risingsearch.simulation import (
-        Comparison,
-        SimulationResult,
-        compare,
-        simulate,
-    )
+    from risingsearch.simulation import Comparison, SimulationResult, compare, simulate
 
 _MODULES = {
     "POLICIES": "risingsearch.policies",

@@ -184,7 +184,7 @@ class _Digester:
         """Yield the kind of a value, and digests or bytes of its parts."""
         kind = type(value)
         yield kind.__name__
-        if not isinstance(value, self._kinds):
+        if not issubclass(kind, self._kinds):
             return
         if value is None or kind in (bool, int, float, complex):
             yield (hex(value) if kind is int else repr(value)).encode()

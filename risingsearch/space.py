@@ -57,7 +57,19 @@ class Coordinate:
 
 
 class Space:
-    """The configurations of a search, as points of a cube that are equally likely."""
+    """The configurations of a search, as points of a cube that are equally likely.
+
+    Parameters may apply only where others have some values, and whole configurations
+    may be forbidden, by clauses as ConfigSpace has them.
+
+    Examples
+    --------
+    >>> space = Space.of({"depth": range(1, 5), "loss": ["hinge", "log"]})
+    >>> space.from_unit([0.6, 0.2])
+    {'depth': 3, 'loss': 'hinge'}
+    >>> space.to_unit({"depth": 3, "loss": "hinge"}).tolist()
+    [0.625, 0.25]
+    """
 
     def __init__(
         self,

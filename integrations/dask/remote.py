@@ -59,7 +59,12 @@ class SharedTrainable:
 
 
 class WorkerData:
-    """Trainable and live states of paused arms that one worker holds."""
+    """Trainable and live states of paused arms that one worker holds.
+
+    The most recently used states are kept, within a share of the worker's memory. A
+    state is removed before it is trained, and comes back under a new token every time,
+    so a token gives the state that was reported with it, or none.
+    """
 
     def __init__(
         self, shared: SharedTrainable | None = None, most_bytes: float | None = None

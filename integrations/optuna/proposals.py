@@ -100,7 +100,11 @@ class _Unless:
 
 
 def inferred(opened: OpenedArms) -> Space:
-    """Return the space of all parameters of arms, and when they seem to apply."""
+    """Return the space of all parameters of arms, and when they seem to apply.
+
+    A parameter that only some have is taken to depend on another, a category or a whole
+    number, if one tells these arms from the others; else it is taken to apply always.
+    """
     arms = [trial.params for trial in opened.trials.values() if trial.params]
     space = searched(opened.distributions)
     found: list[Coordinate] = []

@@ -14,11 +14,7 @@ from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-    SearchFailedError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
 from risingsearch.integrations.ray.journal import (
     NONE,

@@ -43,7 +43,14 @@ class Parameter(NamedTuple):
 
 
 class Matching:
-    """The parameters that candidates have, and how earlier runs compare with them."""
+    """The parameters that candidates have, and how earlier runs compare with them.
+
+    A number becomes its place among the candidates' own numbers, from 0 to 1, which
+    needs no scale; a value outside is put beyond the ends, by how far it is outside,
+    in logarithms where the candidates span a factor of 100 or more. Everything else is
+    a category, with a column of 0 and the root of 1/2 for each. A parameter that
+    some configurations do not have gets a column more for that.
+    """
 
     def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
         everybody = [*candidates, *(params for runs in searches for params in runs)]

@@ -67,7 +67,12 @@ class _Model(NamedTuple):
 
 
 class Learnt:
-    """Models of earlier searches, for candidates and for others like them."""
+    """Models of earlier searches, for candidates and for others like them.
+
+    A Gaussian process per search models the ranks of its runs over the parameters that
+    it shares with the candidates. The ``agreement`` of a search, from 0 to 1, is the
+    expected correlation of its predictions with the new scores.
+    """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
         searches = told_apart(searches)

@@ -21,7 +21,15 @@ _FACTS = ("total", "lost", "now", "n_workers")
 
 
 class Ledger:
-    """Account of a budget: reserves jobs when they start, charges them at their end."""
+    """Account of a budget: reserves jobs when they start, charges them at their end.
+
+    A budget in epochs is exact: an epoch costs one, or its share in ``epoch_costs``. In
+    another unit an epoch is expected to cost the average of the arm's epochs, or of all
+    arms while it has none, times its share. A job starts only while that fits, so the
+    budget is overrun by no more than the error of the expectation, which failures, paid
+    too, do not change. Wall-clock time stands where the last job came back; nothing of
+    it is reserved, and no job starts that is expected to end too late.
+    """
 
     def __init__(
         self,

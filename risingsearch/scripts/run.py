@@ -15,11 +15,7 @@ from typing import Any
 
 from risingsearch.arms import Report
 from risingsearch.budget import Budget
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-    SearchFailedError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import identity

@@ -14,13 +14,7 @@ from risingsearch.scripts.readers import SCORE, has_alternatives, pattern_of
 from risingsearch.search.callbacks import Callback
 
 try:
-    from pydantic import (
-        BaseModel,
-        BeforeValidator,
-        ConfigDict,
-        Field,
-        field_validator,
-    )
+    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 except ModuleNotFoundError as error:
     raise missing("pydantic", "cli") from error
 

@@ -10,11 +10,7 @@ import pytest
 import risingsearch
 from risingsearch.cli.main import main
 from risingsearch.curves import ENVIRONMENTS, list_environments
-from risingsearch.errors import (
-    InvalidParameterError,
-    SearchFailedError,
-    missing,
-)
+from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 from risingsearch.policies import list_policies
 
 

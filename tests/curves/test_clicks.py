@@ -5,12 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from risingsearch.curves.clicks import (
-    ClickLog,
-    click_log,
-    click_rates,
-    make_click_log,
-)
+from risingsearch.curves.clicks import ClickLog, click_log, click_rates, make_click_log
 from risingsearch.errors import InvalidParameterError
 
 ENTRIES = ([5.0, 1.0, 3.0, 4.0], ["b", "a", "b", "c"], [1, 0, 0, 1])

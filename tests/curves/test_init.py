@@ -5,11 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from risingsearch.curves import (
-    ENVIRONMENTS,
-    list_environments,
-    make_environment,
-)
+from risingsearch.curves import ENVIRONMENTS, list_environments, make_environment
 from risingsearch.errors import InvalidParameterError
 
 INFOS = {info.name: info for info in list_environments()}

@@ -5,12 +5,7 @@ import pytest
 
 from risingsearch.parameters import Choices, Interval
 from risingsearch.proposers.base import Opened
-from risingsearch.proposers.gaussian_process import (
-    Process,
-    Told,
-    _Fit,
-    standardised,
-)
+from risingsearch.proposers.gaussian_process import Process, Told, _Fit, standardised
 from risingsearch.proposers.open_space import FEWEST, ListProposer, OpenSpaceProposer
 from risingsearch.space import Coordinate, Space
 

@@ -4,10 +4,7 @@ import pytest
 
 from risingsearch import Budget, list_policies
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.policy_choice import (
-    choose_policy,
-    recommended_candidates,
-)
+from risingsearch.scheduling.policy_choice import choose_policy, recommended_candidates
 
 DEFAULT = "looks-then-slope"
 

@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scheduler_runs import (
-    INFOS,
-    Scripted,
-    ask,
-    finish,
-    pulls,
-    scripted,
-)
+from scheduler_runs import INFOS, Scripted, ask, finish, pulls, scripted
 
 from risingsearch.arms import Job
 from risingsearch.budget import Budget

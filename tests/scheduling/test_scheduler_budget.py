@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scheduler_runs import (
-    INFOS,
-    Scripted,
-    ask,
-    finish,
-    pulls,
-    run_by_cost,
-    scripted,
-)
+from scheduler_runs import INFOS, Scripted, ask, finish, pulls, run_by_cost, scripted
 
 from risingsearch.arms import Job
 from risingsearch.budget import Budget

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from scheduler_runs import (
-    ask,
-    finish,
-    rising,
-    scores_of,
-    scripted,
-)
+from scheduler_runs import ask, finish, rising, scores_of, scripted
 
 from risingsearch.scheduling.scheduler import Scheduler
 

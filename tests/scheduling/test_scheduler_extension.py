@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from scheduler_runs import (
-    ask,
-    finish,
-    pulls,
-    run_by_cost,
-    scores_of,
-)
+from scheduler_runs import ask, finish, pulls, run_by_cost, scores_of
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scheduler_runs import (
-    ask,
-    finish,
-    pulls,
-    saved,
-    scripted,
-)
+from scheduler_runs import ask, finish, pulls, saved, scripted
 
 from risingsearch.arms import Job
 from risingsearch.budget import Budget

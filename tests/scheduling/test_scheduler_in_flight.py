@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scheduler_runs import (
-    ask,
-    run_shuffled,
-    saved,
-    scores_of,
-    scripted,
-)
+from scheduler_runs import ask, run_shuffled, saved, scores_of, scripted
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError

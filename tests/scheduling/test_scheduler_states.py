@@ -10,20 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from scheduler_runs import (
-    INFOS,
-    Gambler,
-    ask,
-    finish,
-    saved,
-    scores_of,
-)
+from scheduler_runs import INFOS, Gambler, ask, finish, saved, scores_of
 
 from risingsearch.budget import Budget
-from risingsearch.errors import (
-    PolicyError,
-    RunDirError,
-)
+from risingsearch.errors import PolicyError, RunDirError
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.scheduler import Scheduler

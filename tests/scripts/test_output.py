@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 
 from risingsearch.errors import ScriptError
 from risingsearch.scripts import output
-from risingsearch.scripts.output import (
-    Lines,
-    Pace,
-    ReportFile,
-    reports,
-)
+from risingsearch.scripts.output import Lines, Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import JsonLines
 

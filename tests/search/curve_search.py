@@ -5,10 +5,7 @@ import pickle
 import threading
 import weakref
 from collections import Counter
-from concurrent.futures import (
-    Executor,
-    Future,
-)
+from concurrent.futures import Executor, Future
 
 from risingsearch.search.search import RisingSearch
 

@@ -12,10 +12,7 @@ from risingsearch import Functions, RisingSearch, RunDirError
 from risingsearch.budget import Budget
 from risingsearch.contents import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
-from risingsearch.search.arguments import (
-    pickled_candidates,
-    settings_of,
-)
+from risingsearch.search.arguments import pickled_candidates, settings_of
 from risingsearch.search.run import Run
 from risingsearch.storage.journal import Recorded
 from risingsearch.storage.run_directory import Saved

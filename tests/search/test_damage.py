@@ -23,9 +23,7 @@ from kept_search import (
     whole,
 )
 
-from risingsearch.errors import (
-    RunDirError,
-)
+from risingsearch.errors import RunDirError
 from risingsearch.search import run_log
 from risingsearch.search.search import RisingSearch
 

@@ -2,11 +2,7 @@
 
 import itertools
 import math
-from concurrent.futures import (
-    BrokenExecutor,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -25,11 +21,7 @@ from curve_search import (
     make_nothing,
 )
 
-from risingsearch.errors import (
-    InvalidParameterError,
-    PolicyError,
-    SearchFailedError,
-)
+from risingsearch.errors import InvalidParameterError, PolicyError, SearchFailedError
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions

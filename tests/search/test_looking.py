@@ -13,21 +13,14 @@ import pytest
 from kept_search import Rising, a_search, crashed
 
 from risingsearch.cli.main import main
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.policies import UCB1
 from risingsearch.proposers import Proposer
 from risingsearch.search.run import PER_PROCESS
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.checkpoints import Folder, Key, Store
 from risingsearch.storage.journal import Journal, create, read
-from risingsearch.storage.run_directory import (
-    CHECKPOINTS,
-    JOURNAL,
-    STATE,
-)
+from risingsearch.storage.run_directory import CHECKPOINTS, JOURNAL, STATE
 
 SHAPES = [np.zeros((2, n)) for n in range(3)]
 

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from curve_search import FLAT, PEAKED, RISING, Interrupted, Recorded, a_search, facts
 
-from risingsearch.errors import (
-    SearchFailedError,
-)
+from risingsearch.errors import SearchFailedError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 

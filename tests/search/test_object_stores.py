@@ -14,11 +14,7 @@ from kept_search import CrashError, Rising, crashing, facts, n_told
 from object_search import CANDIDATES, Large, object_search
 from s3_server import S3Server
 
-from risingsearch.errors import (
-    InvalidParameterError,
-    SearchFailedError,
-    SetupError,
-)
+from risingsearch.errors import InvalidParameterError, SearchFailedError, SetupError
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
 from risingsearch.storage.object_store import ObjectStore

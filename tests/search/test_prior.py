@@ -8,10 +8,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from risingsearch import RisingSearch, Scheduler
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.priors import EarlierSearch, PriorProposer
 from risingsearch.search.trainable import Functions
 from risingsearch.space import Space

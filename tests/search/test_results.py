@@ -7,15 +7,7 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-from curve_search import (
-    FLAT,
-    PEAKED,
-    RISING,
-    Flaky,
-    Hooks,
-    Recorded,
-    a_search,
-)
+from curve_search import FLAT, PEAKED, RISING, Flaky, Hooks, Recorded, a_search
 
 from risingsearch import Budget, RisingSearch
 from risingsearch.errors import (

@@ -25,11 +25,7 @@ from kept_search import (
     whole,
 )
 
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-    SetupError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError, SetupError
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search import run_log

@@ -5,12 +5,7 @@ import random
 from collections.abc import Set
 
 import pytest
-from curve_search import (
-    FLAT,
-    RISING,
-    Recorded,
-    a_search,
-)
+from curve_search import FLAT, RISING, Recorded, a_search
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import RunDirError

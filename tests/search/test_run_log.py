@@ -17,9 +17,7 @@ from kept_search import (
     whole,
 )
 
-from risingsearch.errors import (
-    RunDirError,
-)
+from risingsearch.errors import RunDirError
 from risingsearch.search.search import RisingSearch
 
 

@@ -8,15 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from curve_search import (
-    FLAT,
-    PEAKED,
-    RISING,
-    Recorded,
-    State,
-    a_search,
-    facts,
-)
+from curve_search import FLAT, PEAKED, RISING, Recorded, State, a_search, facts
 
 from risingsearch.budget import Budget
 from risingsearch.errors import (

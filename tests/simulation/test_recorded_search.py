@@ -4,10 +4,7 @@ import pytest
 from risingsearch import Scheduler
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import list_policies, recommended_arms
-from risingsearch.simulation.recorded_search import (
-    RecordedSearch,
-    search_recorded,
-)
+from risingsearch.simulation.recorded_search import RecordedSearch, search_recorded
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,7 @@ from functools import partial
 
 import pytest
 
-from risingsearch.errors import (
-    RunDirError,
-    SetupError,
-)
+from risingsearch.errors import RunDirError, SetupError
 from risingsearch.storage.checkpoints import Key
 from risingsearch.storage.run_directory import (
     CHECKPOINTS,

@@ -9,12 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import (
-    WAIT,
-    arm_arrays,
-    best_available,
-    least_pulled,
-)
+from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
 N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64

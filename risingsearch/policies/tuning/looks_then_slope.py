@@ -13,13 +13,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import (
-    NO_LIMIT,
-    WAIT,
-    arm_arrays,
-    leader,
-    least_pulled,
-)
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import (
     append_reward,
     damped_gain,

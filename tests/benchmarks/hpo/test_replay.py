@@ -6,12 +6,7 @@ import pytest
 from benchmarks.hpo import replay
 from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import BASELINES, ORACLE, Method, everyone, shipped
-from benchmarks.hpo.replay import (
-    Setting,
-    judge,
-    search,
-    spent_in_vain,
-)
+from benchmarks.hpo.replay import Setting, judge, search, spent_in_vain
 from benchmarks.hpo.tasks import make_task
 from risingsearch.simulation import simulate
 

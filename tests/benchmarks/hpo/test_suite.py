@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.hpo import (
-    bars,
-    methods,
-    parts,
-    reference,
-    replay,
-    suite,
-)
+from benchmarks.hpo import bars, methods, parts, reference, replay, suite
 from benchmarks.hpo.methods import Method
 from benchmarks.hpo.parts import MULTIPLES, Part, Played
 from benchmarks.hpo.replay import Outcome, Setting

@@ -5,11 +5,7 @@ import pytest
 
 from benchmarks.hpo.tasks import make_task
 from benchmarks.transfer import suite
-from benchmarks.transfer.tasks import (
-    NEGATED,
-    TransferTask,
-    earlier_searches,
-)
+from benchmarks.transfer.tasks import NEGATED, TransferTask, earlier_searches
 
 
 def made_up(family, peak, seed):

@@ -17,11 +17,7 @@ from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 from ray.tune.search.searcher import Searcher
 
 from risingsearch import Callback, Scheduler
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-    SearchFailedError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.integrations.ray import RisingScheduler, results
 from risingsearch.integrations.ray.experiment import lift_limit
 

@@ -21,10 +21,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.linear_model import (
-    SGDClassifier,
-    SGDRegressor,
-)
+from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -35,10 +32,7 @@ from xgboost import XGBClassifier
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import COUNTERS, epoch_method
-from risingsearch.integrations.sklearn.estimators import (
-    EpochTrainer,
-    class_labels,
-)
+from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.transformers import RowCache
 
 X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)

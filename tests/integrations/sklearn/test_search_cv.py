@@ -10,16 +10,11 @@ from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import (
-    SGDClassifier,
-)
+from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from risingsearch import RisingSearchCV
-from risingsearch.errors import (
-    InvalidParameterError,
-    SearchFailedError,
-)
+from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 SPACE = {"alpha": [1e-6, 1e-4, 1e-2, 1.0]}
 X, Y = make_classification(120, 8, n_informative=5, random_state=0)

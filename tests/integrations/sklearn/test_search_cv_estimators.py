@@ -29,10 +29,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from xgboost import XGBRegressor
 
 from risingsearch import RisingSearchCV
-from risingsearch.errors import (
-    InvalidParameterError,
-    NotTrainableError,
-)
+from risingsearch.errors import InvalidParameterError, NotTrainableError
 
 SPACE = {"alpha": [1e-6, 1e-4, 1e-2, 1.0]}
 X, Y = make_classification(120, 8, n_informative=5, random_state=0)

@@ -13,10 +13,7 @@ from transformers import (
 )
 
 from risingsearch import RisingSearch
-from risingsearch.errors import (
-    NotTrainableError,
-    SetupError,
-)
+from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.huggingface import HuggingFaceTrainable, unpacked
 
 pytestmark = [

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.policies.shared.rewards import (
-    damped_gain,
-    highest_end,
-    record_slope,
-)
+from risingsearch.policies.shared.rewards import damped_gain, highest_end, record_slope
 
 
 def measured(scores):

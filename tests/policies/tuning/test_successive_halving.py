@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from risingsearch.policies import WAIT
-from risingsearch.policies.tuning.successive_halving import (
-    SuccessiveHalving,
-)
+from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
 
 
 def pulls_of(arms, n_arms):

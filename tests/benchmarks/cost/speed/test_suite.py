@@ -4,12 +4,7 @@ import pytest
 
 from benchmarks.cost.speed import suite, transcription
 from benchmarks.cost.speed.processes import CACHED, GROWTH, MACHINE, THREADS, Measured
-from benchmarks.cost.speed.stepping import (
-    HORIZON,
-    AbsentToolError,
-    Run,
-    own,
-)
+from benchmarks.cost.speed.stepping import HORIZON, AbsentToolError, Run, own
 from benchmarks.cost.speed.suite import OURS, SMPYBANDITS, C
 from risingsearch.policies import policy_info
 

@@ -2,9 +2,7 @@ from functools import partial
 
 import pytest
 
-from benchmarks.papers.raven import (
-    trials,
-)
+from benchmarks.papers.raven import trials
 from benchmarks.papers.raven.logistics import TABLE_4
 from benchmarks.papers.raven.trials import DYNAMIC, REWARD, STATIC, SUBOPTIMAL
 from risingsearch.curves import make_environment

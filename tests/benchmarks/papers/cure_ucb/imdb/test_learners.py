@@ -3,11 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb.imdb.arms import (
-    ARMS,
-    PUBLISHED,
-    TORCH,
-)
+from benchmarks.papers.cure_ucb.imdb.arms import ARMS, PUBLISHED, TORCH
 from benchmarks.papers.cure_ucb.imdb.learners import make_learner
 
 N_WORDS = 30
