@@ -30,6 +30,7 @@ _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
 _DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
 _PLAIN = (*_DATA, FunctionType, type, type(None))
+_MOST_BYTES = 2**26  # of an array that code uses, and that is compared by its values
 
 
 def described(value: Any) -> Any:
@@ -198,8 +199,10 @@ class _Digester:
             yield from sorted(self.of(key) + self.of(value[key]) for key in value)
         elif isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
             yield f"{value.dtype} {value.shape}".encode()
-            is_plain = not value.dtype.hasobject
-            yield value.tobytes() if is_plain else self.of(value.tolist())
+            if value.dtype.hasobject:
+                yield self.of(value.tolist())
+            elif self._kinds == (object,) or value.nbytes <= _MOST_BYTES:
+                yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         elif isinstance(value, ModuleType):
             yield value.__name__.encode()
         elif isinstance(value, FunctionType | type) and _is_installed(value.__module__):
@@ -235,7 +238,8 @@ def _hashed(*parts: Any) -> bytes:
     content = hashlib.sha256()
     for part in parts:
         one = part.encode() if isinstance(part, str) else part
-        content.update(len(one).to_bytes(8, "big") + one)
+        content.update(len(one).to_bytes(8, "big"))
+        content.update(one)
     return content.digest()
 
 
