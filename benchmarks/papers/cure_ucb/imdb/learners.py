@@ -7,12 +7,12 @@ The update rules and settings are those of the published experiment (Metelli et 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.cure_ucb.imdb.arms import ARMS, BOUND, SCIKIT_LEARN, TORCH, Arm
+from benchmarks.papers.cure_ucb.imdb.arms import ARMS, BOUND, SCIKIT_LEARN, TORCH
 
 LIMIT = math.log((1 - 1e-4) / 1e-4)
 """Where the published code caps the logit: probabilities from 0.0001 to 0.9999."""
@@ -44,10 +44,10 @@ def make_learner(library: str, code: str, n_words: int, seed: int) -> Learner:
         from benchmarks.papers.cure_ucb.imdb.torch_learners import make_torch_learner
 
         return make_torch_learner(arm, n_words, seed)
-    if arm.rule == "network":
-        return EstimatorLearner(_network(arm, seed))
-    if library == SCIKIT_LEARN and arm.rule in RATES:
-        return EstimatorLearner(_linear(arm))
+    if arm.rule == "network" or (library == SCIKIT_LEARN and arm.rule != "adagrad"):
+        from benchmarks.papers.cure_ucb.imdb import sklearn_learners
+
+        return sklearn_learners.make_estimator_learner(arm, seed)
     return RULES[arm.rule](n_words, arm.step)
 
 
@@ -102,46 +102,3 @@ RULES = {
     "gradient": OnlineGradientDescent,
     "adagrad": Adagrad,
 }
-RATES = {"logistic": "constant", "gradient": "invscaling"}
-
-
-class EstimatorLearner:
-    """An estimator of scikit-learn; before its first review it predicts negative."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-
-    def predict(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        if not hasattr(self.estimator, "classes_"):
-            return np.zeros(len(counts), dtype=bool)
-        positive: NDArray[np.bool_] = self.estimator.predict_proba(counts)[:, 1] > 0.5
-        return positive
-
-    def learn(self, counts: NDArray[np.float64], labels: NDArray[np.uint8]) -> None:
-        self.estimator.partial_fit(counts, labels, classes=[0, 1])
-
-
-def _network(arm: Arm, seed: int) -> Any:
-    from sklearn.neural_network import MLPClassifier
-
-    return MLPClassifier(
-        arm.hidden,
-        learning_rate_init=arm.step,
-        batch_size=1,
-        shuffle=False,
-        random_state=seed,
-    )
-
-
-def _linear(arm: Arm) -> Any:
-    from sklearn.linear_model import SGDClassifier
-
-    return SGDClassifier(
-        loss="log_loss",
-        penalty=None,
-        fit_intercept=False,
-        shuffle=False,
-        learning_rate=RATES[arm.rule],
-        eta0=arm.step,
-        power_t=0.5,
-    )

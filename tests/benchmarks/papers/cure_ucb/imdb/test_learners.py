@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.neural_network import MLPClassifier
 
 from benchmarks.papers.cure_ucb.imdb.arms import ARMS, PUBLISHED, TORCH
 from benchmarks.papers.cure_ucb.imdb.learners import make_learner
@@ -51,3 +52,15 @@ def test_torch_follows_them(code, reviews):
     learner.learn(*reviews)
     weights = learner.model.weight.detach().numpy()[0]
     np.testing.assert_allclose(weights, by_the_formula(code, *reviews), atol=1e-3)
+
+
+def test_networks_learn_what_scikit_learn_teaches_them_review_by_review(reviews):
+    counts, labels = reviews
+    learner = make_learner(PUBLISHED, "nn7", N_WORDS, 0)
+    checked = MLPClassifier(**learner.estimator.get_params())
+    for row, label in zip(counts[:50], labels[:50], strict=True):
+        learner.learn(row[None], label[None])
+        checked.partial_fit(row[None], label[None], classes=[0, 1])
+    for ours, theirs in zip(learner.estimator.coefs_, checked.coefs_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(learner.predict(counts), checked.predict(counts))
