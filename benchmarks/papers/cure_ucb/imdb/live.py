@@ -140,8 +140,8 @@ def setting(data_dir: Path | None, searched: Collection[Game]) -> str:
     return (
         f"The {HORIZON:,} labelled reviews as raw counts of {words}. A pull predicts "
         "the next reviews of the arm's own random order, then learns them one by one; "
-        "its reward is the share of right predictions. `RisingSearch` with "
-        "decides which arm is next, with the settings of the replay; "
+        "its reward is the share of right predictions. `RisingSearch` decides which "
+        "arm is next, with the settings of the replay; "
         "`auto` is the product's default. Regret: what the best learner gets right "
         "alone, on the same reviews, less what the search got right.\n\n"
         f"{listed}\n\n"
