@@ -59,6 +59,9 @@ class Network(MLPClassifier):
     def _forward_pass_fast(self, counts: Any, check_input: bool = True) -> Any:
         return super()._forward_pass_fast(counts, check_input=False)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
+
 
 def make_estimator_learner(arm: Arm, seed: int) -> EstimatorLearner:
     """Return the estimator of an arm, with its settings: all but Adagrad."""
@@ -73,7 +76,8 @@ def _network(arm: Arm, seed: int) -> Network:
         learning_rate_init=arm.step,
         batch_size=1,
         shuffle=False,
-        random_state=seed,
+        # A number would seed a generator for every review, and only the first draws.
+        random_state=np.random.RandomState(seed),
     )
 
 
