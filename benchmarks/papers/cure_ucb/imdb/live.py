@@ -148,7 +148,7 @@ def setting(data_dir: Path | None, searched: Collection[Game]) -> str:
         '"As published": logistic regression (step 0.003), gradient descent (0.1) and '
         "Adagrad (0.05) in numpy, networks by scikit-learn. The libraries' own models "
         "have the same settings. To predict and learn one review alone costs a network "
-        f"of scikit-learn half a millisecond, among {BATCH} reviews a third of that: "
+        f"of scikit-learn 0.3 milliseconds, among {BATCH} reviews half of that: "
         f"hence the pulls of {BATCH}, which change when a learner predicts, not what "
         "it learns."
     )

@@ -1,7 +1,7 @@
 """The online learners of the IMDB experiment as estimators of scikit-learn.
 
 The counts are finite and the labels 0 or 1, so scikit-learn need not check them for
-every review: that takes three times as long as to predict and to learn it.
+every review: that takes several times as long as to predict and to learn it.
 """
 
 from __future__ import annotations
