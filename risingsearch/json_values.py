@@ -83,6 +83,5 @@ _READERS |= {
 
 def _checked_key(key: Any) -> str:
     if not isinstance(key, str):
-        msg = f"the keys of JSON objects are text; got {key!r}"
-        raise TypeError(msg)
+        raise TypeError(f"the keys of JSON objects are text; got {key!r}")
     return key

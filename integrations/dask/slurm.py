@@ -86,6 +86,5 @@ async def _listed() -> set[str]:
     )
     printed, complained = await process.communicate()
     if process.returncode != 0:
-        msg = f"squeue has failed: {complained.decode().strip()}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"squeue has failed: {complained.decode().strip()}")
     return set(printed.decode().split())

@@ -153,8 +153,7 @@ class DaskWorkers(Workers):
                 await asyncio.wait({reply}, timeout=REFRESH_SECONDS)
                 await self._refresh()
                 if assignment.address not in self._addresses and not reply.done():
-                    msg = f"{assignment.address} has left the cluster"
-                    raise ConnectionError(msg)
+                    raise ConnectionError(f"{assignment.address} has left the cluster")
             return await reply
         finally:
             reply.cancel()

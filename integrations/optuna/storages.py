@@ -71,8 +71,7 @@ def checkpoints_in(
 ) -> Checkpoints | None:
     """Return where arms are saved, None where nowhere; raise where there are two."""
     if checkpoint_dir is not None and artifact_store is not None:
-        msg = "give checkpoint_dir or artifact_store, not both"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError("give checkpoint_dir or artifact_store, not both")
     if checkpoint_dir is not None:
         folder = checked_path("checkpoint_dir", checkpoint_dir).absolute()
         folder.mkdir(parents=True, exist_ok=True)

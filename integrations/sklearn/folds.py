@@ -54,8 +54,7 @@ def frozen_splits(
         return [_held_out(float(cv), classifier, X, y, random.randint(2**31 - 1))]
     splits = list(check_cv(cv, y, classifier=classifier).split(X, y, **params))
     if not splits:
-        msg = f"cv={cv!r} gives no split: use at least one"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"cv={cv!r} gives no split: use at least one")
     return splits
 
 

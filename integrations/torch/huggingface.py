@@ -160,8 +160,7 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
 def unpacked(run: PausedRun, folder: str) -> str:
     """Write a run's checkpoint into a folder; return its path, for Hugging Face."""
     if run.checkpoint is None:
-        msg = "this run has no checkpoint yet: train it first"
-        raise NotTrainableError(msg)
+        raise NotTrainableError("this run has no checkpoint yet: train it first")
     with tarfile.open(fileobj=io.BytesIO(run.checkpoint)) as archive:
         archive.extractall(folder, filter="data")
         [name] = {Path(member).parts[0] for member in archive.getnames()}

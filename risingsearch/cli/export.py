@@ -87,8 +87,7 @@ def _export(arguments: argparse.Namespace) -> None:
         raise InvalidParameterError(msg)
     if kind == "parquet":
         if out is None:
-            msg = "parquet is no text: name a file with --out"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError("parquet is no text: name a file with --out")
         with writing(out):
             _write_parquet(rows, out)
     elif out is None:

@@ -89,8 +89,7 @@ def distance(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0.0 <= float(text) < math.inf:
             return float(text)
-    msg = f"must be a number of at least 0; got {text!r}"
-    raise argparse.ArgumentTypeError(msg)
+    raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {text!r}")
 
 
 def amount(text: str, sign: str = "") -> float | Budget:
@@ -105,8 +104,7 @@ def amount(text: str, sign: str = "") -> float | Budget:
         with contextlib.suppress(ValueError):
             return Budget.of(number)
     forms = ", ".join(f"{sign}{form}" for form in ("100", "8h", "8wall-h", "20gpu-h"))
-    msg = f"must be an amount such as {forms}; got {text!r}"
-    raise argparse.ArgumentTypeError(msg)
+    raise argparse.ArgumentTypeError(f"must be an amount such as {forms}; got {text!r}")
 
 
 class Increase(NamedTuple):

@@ -194,8 +194,7 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
         names = [str(run_dir) for run_dir in run_dirs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        msg = f"{twice} is named twice: compare different runs"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"{twice} is named twice: compare different runs")
     return dict(zip(names, run_dirs, strict=True))
 
 

@@ -114,8 +114,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
         msg = f"{path}: {error}"
         raise type(error)(msg) from error
     except (OSError, ValueError, TypeError, zipfile.BadZipFile) as error:
-        msg = f"cannot read {path}: {error}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(f"cannot read {path}: {error}") from error
     return curves
 
 
@@ -188,8 +187,7 @@ def _table(path: Path) -> LoadedCurves:
         form = BY_EPOCH
         frame = (frame.set_index(epoch) if epoch else frame).T
     if frame.columns.hasnans or frame.columns.has_duplicates:
-        msg = "every epoch needs its own number"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError("every epoch needs its own number")
     return _loaded(frame.sort_index(axis=1), form)
 
 
@@ -246,8 +244,7 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
     twice = frame.duplicated([arm, epoch])
     if twice.any():
         name, at = frame.loc[twice, [arm, epoch]].iloc[0]
-        msg = f"arm {str(name)!r} has two scores at epoch {at}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"arm {str(name)!r} has two scores at epoch {at}")
     wide = frame.pivot(index=arm, columns=epoch, values=score)
     loaded = _loaded(wide.reindex(arms), LONG)
     directions = {*frame.get("direction", ())}

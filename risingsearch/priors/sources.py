@@ -188,8 +188,7 @@ def _searches(source: Any) -> list[EarlierSearch]:
     if type(source).__name__ == "RisingSearchCV":
         msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
         raise InvalidParameterError(msg)
-    msg = f"an earlier search is {_ALLOWED}; got {shown(source)}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(f"an earlier search is {_ALLOWED}; got {shown(source)}")
 
 
 def _as_asked(search: EarlierSearch, asked: Source) -> EarlierSearch:

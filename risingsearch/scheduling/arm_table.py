@@ -59,8 +59,7 @@ class Decision(NamedTuple):
         known &= isinstance(taken["params"], Mapping | None)
         known &= all(map(is_number, taken["parts"].values()))
         if not known or not isinstance(taken["reason"], str):
-            msg = f"the start of {taken['job']} is none"
-            raise ValueError(msg)
+            raise ValueError(f"the start of {taken['job']} is none")
         return cls(**taken)
 
 

@@ -88,8 +88,7 @@ def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
 def _apply_result(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
-        msg = f"{job} has a result in the journal, and no start before it"
-        raise RunDirError(msg)
+        raise RunDirError(f"{job} has a result in the journal, and no start before it")
     cost, now = event.get("cost", event.get("elapsed")), event.get("now")
     if "failure" in event:
         attempts = event.get("attempts", 1)

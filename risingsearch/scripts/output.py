@@ -123,8 +123,7 @@ def reports(
     if script.returncode != 0:
         line = last[False] or last[True]
         how = _ending(script.returncode)
-        msg = f"the script ended with {how}; its last line: {line!r}"
-        raise ScriptError(msg)
+        raise ScriptError(f"the script ended with {how}; its last line: {line!r}")
     yield from filter(None, map(reader.read, cut))
 
 

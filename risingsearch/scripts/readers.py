@@ -85,8 +85,7 @@ def _records(text: str) -> Iterator[dict[str, Any]]:
         record, end = decoder.raw_decode(text, found.start())
         yield record
     if end and end < len(text):
-        msg = "text stands behind it"
-        raise ValueError(msg)
+        raise ValueError("text stands behind it")
 
 
 class PlainLines:

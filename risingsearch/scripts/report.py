@@ -31,8 +31,7 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     {"epoch": 3, "score": 0.91, "loss": 0.25}
     """
     if isinstance(score, bool) or not isinstance(score, Real):
-        msg = f"score must be a number; got {score!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"score must be a number; got {score!r}")
     if isinstance(epoch, bool) or not isinstance(epoch, Integral) or epoch < 1:
         msg = f"epoch must be a whole number of at least 1; got {epoch!r}"
         raise InvalidParameterError(msg)
@@ -44,8 +43,7 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
 def _plain(name: str, value: Any) -> int | float | None:
     """Return a number as JSON knows it; NaN and infinities are null."""
     if not isinstance(value, Real):
-        msg = f"{name} must be a number; got {value!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"{name} must be a number; got {value!r}")
     if isinstance(value, Integral):
         return int(value)
     return float(value) if math.isfinite(value) else None

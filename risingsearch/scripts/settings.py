@@ -164,8 +164,7 @@ _GPUS = re.compile(r"(?:[^\s:,=]+:)?([1-9]\d*)", re.ASCII)
 def _as_text(value: Any) -> Any:
     if type(value) in (int, str):
         return str(value)
-    msg = "it is text, or a whole number"
-    raise ValueError(msg)
+    raise ValueError("it is text, or a whole number")
 
 
 Text = Annotated[Name, BeforeValidator(_as_text)]
@@ -188,8 +187,7 @@ class SlurmSetting(Strict):
     @classmethod
     def _are_gpus(cls, value: str | None) -> str | None:
         if value is not None and not _GPUS.fullmatch(value):
-            msg = "it is a whole number above 0, or text such as 'a100:1'"
-            raise ValueError(msg)
+            raise ValueError("it is a whole number above 0, or text such as 'a100:1'")
         return value
 
     @field_validator("options")

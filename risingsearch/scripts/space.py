@@ -31,8 +31,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
-        msg = "a number must be finite"
-        raise ValueError(msg)
+        raise ValueError("a number must be finite")
     if value is not None and not isinstance(value, bool | int | float | str):
         msg = "a value is a number, text, true, false, null or a list of these"
         raise ValueError(msg)
@@ -119,11 +118,9 @@ class Integer(_Range):
     @model_validator(mode="after")
     def _on_its_scale(self) -> Integer:
         if self.log and self.low < 1:
-            msg = f"with log, low must be at least 1; got {self.low}"
-            raise ValueError(msg)
+            raise ValueError(f"with log, low must be at least 1; got {self.low}")
         if self.log and self.step > 1:
-            msg = "a step and log exclude each other: leave out one of them"
-            raise ValueError(msg)
+            raise ValueError("a step and log exclude each other: leave out one of them")
         return self
 
 

@@ -323,8 +323,7 @@ class CommandTrainable:
         """Yield the running command; nothing of it runs after the block."""
         with self._lock:
             if self._has_ended:
-                msg = "the sweep has ended before the script began"
-                raise SetupError(msg)
+                raise SetupError("the sweep has ended before the script began")
             try:
                 script = Script(command, self._markers or home, variables, self.cwd)
             except OSError as error:
@@ -383,8 +382,7 @@ def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
         )
         raise ScriptError(msg)
     if due > last:
-        msg = f"the script reports {epoch}, and was asked to end at {last}"
-        raise ScriptError(msg)
+        raise ScriptError(f"the script reports {epoch}, and was asked to end at {last}")
     if reported == due:
         return
     hint = ""

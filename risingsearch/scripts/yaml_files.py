@@ -30,8 +30,7 @@ def read_yaml(path: Path) -> Any:
         text = path.read_bytes()
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
-        msg = f"{path} cannot be read ({problem})"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(f"{path} cannot be read ({problem})") from error
     try:
         return load_yaml(text.decode())
     except (YAMLError, ValueError, RecursionError) as error:

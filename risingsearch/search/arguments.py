@@ -166,8 +166,7 @@ def with_enqueued(
             first.append(int(one))
             continue
         if problem := configurations_of(candidates, space, enqueued=True)(one):
-            msg = f"enqueue has {shown(one)}: {problem}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(f"enqueue has {shown(one)}: {problem}")
         same = (arm for arm, each in enumerate(everyone) if _is_same(one, each))
         arm = next(same, len(everyone))
         if arm in first:
@@ -245,8 +244,7 @@ def slots_in(arguments: Mapping[str, Any], rng: np.random.Generator) -> Configur
     """Return the configurations that are drawn from a space for a search."""
     space, n = Space.of(arguments["candidates"]), arguments["n_candidates"]
     if not space.coordinates:
-        msg = "the space is empty: give at least one parameter"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError("the space is empty: give at least one parameter")
     return space.draw(recommended_candidates(**arguments) if n is None else n, rng)
 
 

@@ -79,8 +79,7 @@ class Run(NamedTuple):
             run = cls(path, saved_search(path))
             for name in ("metric", "begun"):
                 if not isinstance(run.header.get(name), str | None):
-                    msg = f"{name} is no text"
-                    raise TypeError(msg)
+                    raise TypeError(f"{name} is no text")
             return run
 
     def grown(self) -> Run:

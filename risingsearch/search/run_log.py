@@ -446,8 +446,7 @@ def outcome_of(event: Event) -> Outcome:
     numbers = (*seconds, event["elapsed"], event["calls"], event.get("best", 0))
     are_valid = all(map(is_number, numbers)) and {dict} >= set(map(type, metrics))
     if not are_valid or not len(scores) == len(seconds) == len(metrics):
-        msg = f"the result of job {event['job']} is none"
-        raise ValueError(msg)
+        raise ValueError(f"the result of job {event['job']} is none")
     report = Report(
         Job(*event["job"]),
         scores,

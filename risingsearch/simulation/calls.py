@@ -23,8 +23,7 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
             msg = f"must be NAME or NAME(parameter=value, ...); got {part!r}"
             raise InvalidParameterError(msg)
         if part in calls:
-            msg = f"each can be named once; got {part!r} twice"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(f"each can be named once; got {part!r} twice")
         name, inside = match.groups()
         parts = _parts(inside) if inside and inside.strip() else []
         calls[part] = name, read_parameters(parts)
@@ -37,8 +36,7 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         match = PARAMETER.fullmatch(text.strip())
         if match is None:
-            msg = f"must be parameter=value; got {text!r}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(f"must be parameter=value; got {text!r}")
         name, value = match.groups()
         if name in values:
             msg = f"a parameter can be given once; got {name} twice"
@@ -73,8 +71,7 @@ def _parts(text: str) -> list[str]:
         else:
             parts[-1] += character
     if depth != 0:
-        msg = f"every bracket must be closed; got {text!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"every bracket must be closed; got {text!r}")
     stripped = [part.strip() for part in parts]
     if not all(stripped):
         msg = f"must be a list with commas, and nothing empty in it; got {text!r}"

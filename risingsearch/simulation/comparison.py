@@ -184,8 +184,7 @@ def _named(kind: str, items: Any) -> dict[str, tuple[Any, Any]]:
     if isinstance(items, str):
         items = [items]
     if len(items) == 0:
-        msg = f"{kind} must be at least one; got {items!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"{kind} must be at least one; got {items!r}")
     if not isinstance(items, Mapping):
         named = {name_of(_pair(item)[0]): item for item in items}
         if len(named) < len(items):

@@ -220,8 +220,7 @@ def _ready(policy: Any, environment: Any) -> Callable[..., None]:
     """Return the compiled loop, once it has played no round with these two."""
     for owner in (policy, environment):
         if not (isinstance(owner, tuple) and hasattr(owner, "_fields")):
-            msg = f"{type(owner).__name__} is not a NamedTuple"
-            raise PolicyError(msg)
+            raise PolicyError(f"{type(owner).__name__} is not a NamedTuple")
     classes: Any = (type(policy), type(environment))
     loop: Callable[..., None] = _compiled(*classes)
     record = new_record(np.zeros(0, dtype=np.int64), n_arms=0)

@@ -77,8 +77,7 @@ def undigested(content: bytes) -> bytes:
     """Content without its digest line; a ValueError if the digest does not fit."""
     head, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
     if head != digest_line(body):
-        msg = "its digest does not fit"
-        raise ValueError(msg)
+        raise ValueError("its digest does not fit")
     return body
 
 

@@ -92,8 +92,7 @@ def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:
         file.seek(start)
         content = file.readline() if header_only else file.read()
     if n_bytes < start:
-        msg = f"{path} is shorter than it was: {start} bytes were known"
-        raise RunDirError(msg)
+        raise RunDirError(f"{path} is shorter than it was: {start} bytes were known")
     return content
 
 

@@ -44,8 +44,7 @@ class ObjectStore:
             try:
                 content: bytes = self._files.cat_file(f"{self._root}/{name}")
             except FileNotFoundError:
-                msg = f"{self.url}/{name} is missing"
-                raise RunDirError(msg) from None
+                raise RunDirError(f"{self.url}/{name} is missing") from None
         return content
 
     def remove(self, names: Iterable[str]) -> None:

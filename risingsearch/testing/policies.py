@@ -228,8 +228,7 @@ class _Run:
         returned = _called(function, *args)
         for name, array, before in arrays:
             if array.tobytes() != before:
-                msg = f"{method} changed array {name} at round {self.t}"
-                raise AssertionError(msg)
+                raise AssertionError(f"{method} changed array {name} at round {self.t}")
         return returned
 
     def bring_back(self, pulls: _Pulls) -> None:
