@@ -68,23 +68,12 @@ STATES = {
 
 
 def arm_results(study: Study) -> list[ArmResult]:
-    """Return the result of each arm, in the order in which they were opened.
-
-    Parameters
-    ----------
-    study : Study
-        A study that was optimized with a ``RisingSampler``.
-    """
+    """Return the results of the arms of a ``RisingSampler``, in their opening order."""
     return [_result(study, trials) for trials in _by_arm(study).values()]
 
 
 def best_arm(study: Study) -> ArmResult:
-    """Return the arm with the best score at any of its epochs.
-
-    Parameters
-    ----------
-    study : Study
-        A study that was optimized with a ``RisingSampler``.
+    """Return the arm of a ``RisingSampler`` with the best score at any of its epochs.
 
     Raises
     ------
@@ -100,12 +89,7 @@ def best_arm(study: Study) -> ArmResult:
 
 
 def arms(study: Study) -> Any:
-    """Return a pandas DataFrame with one row per arm.
-
-    Parameters
-    ----------
-    study : Study
-        A study that was optimized with a ``RisingSampler``.
+    """Return a pandas DataFrame with one row per arm of a ``RisingSampler``.
 
     Returns
     -------
@@ -135,12 +119,7 @@ def finalize(study: Study) -> None:
 
     Its value is the arm's best score, its reports are the whole curve. An arm whose own
     last trial has completed with that score needs none, nor does one without a finite
-    score. A further call adds the new arms.
-
-    Parameters
-    ----------
-    study : Study
-        A study that was optimized with a ``RisingSampler``.
+    score. A further call adds the new arms. The study is one of a ``RisingSampler``.
     """
     trials = study.get_trials(deepcopy=False)
     shown = {

@@ -243,10 +243,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             Metadata for the estimator, the scorer and the splitter: ``groups``,
             ``sample_weight``, ... Those with an entry per row are sliced by fold.
 
-        Returns
-        -------
-        RisingSearchCV
-
         Raises
         ------
         InvalidParameterError
@@ -286,10 +282,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             First try every failed configuration once more; its failures stay charged.
         timeout : float, optional
             Wall-clock seconds to add instead, to a budget of such.
-
-        Returns
-        -------
-        RisingSearchCV
 
         Raises
         ------

@@ -25,7 +25,7 @@ def write_comparison(
     title: str = "Comparison of searches",
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
-    """Write one HTML file about several searches, side by side.
+    """Write one HTML file about several searches, side by side; return its path.
 
     ``docs/results.md`` lists its parts.
 
@@ -39,11 +39,6 @@ def write_comparison(
         The page's heading.
     settings : dict of str to dict, optional
         Other rows of the table about a search, such as ``policy`` and ``seed``.
-
-    Returns
-    -------
-    Path
-        The file.
 
     Raises
     ------

@@ -55,10 +55,6 @@ def plot_allocation(
     metric : str, default "score"
         The name of the score, shortened as well.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     InvalidParameterError
@@ -125,10 +121,6 @@ def plot_curves(
     ----------
     history, ax, direction, labels, metric
         As in ``plot_allocation``; a new figure has a fixed size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

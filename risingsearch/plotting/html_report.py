@@ -47,15 +47,8 @@ from risingsearch.plotting.words import (
 from risingsearch.storage.files import atomic_write
 
 PROGRAM = (
-    "dom.js",
-    "progress.js",
-    "data.js",
-    "figures.js",
-    "strip.js",
-    "curves.js",
-    "parallel.js",
-    "table.js",
-    "page.js",
+    *("dom.js", "progress.js", "data.js", "figures.js", "strip.js", "curves.js"),
+    *("parallel.js", "table.js", "page.js"),
 )
 MOST_FAILURES = 500  # of which the page holds the texts
 
@@ -71,7 +64,7 @@ def write_report(
     settings: Mapping[str, Any] | None = None,
     space: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write one HTML file about a search: its epochs, curves, arms and costs.
+    """Write one HTML file about a search, its arms and costs, and return its path.
 
     ``docs/results.md`` lists its parts. It can be mailed and opened anywhere. The
     same result gives the same bytes.
@@ -92,11 +85,6 @@ def write_report(
     space : dict of str to str, optional
         The text of the space, by parameter; by default the values that the
         candidates have.
-
-    Returns
-    -------
-    Path
-        The file.
 
     Raises
     ------

@@ -237,10 +237,7 @@ def started(policy: Policy, t: int, arm: int) -> None:
 
 
 def play_alone(
-    policy: Policy,
-    reward: Callable[[int, int, int], float],
-    rounds: int,
-    seed: int = 0,
+    policy: Policy, reward: Callable[[int, int, int], float], rounds: int, seed: int = 0
 ) -> list[int]:
     """Return the arms pulled; ``reward(arm, n, t)`` pays an arm's ``n``-th pull."""
     rng = np.random.default_rng(seed)

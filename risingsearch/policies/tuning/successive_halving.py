@@ -98,12 +98,7 @@ class SuccessiveHalving(NamedTuple):
         if self.rung[0] < len(self.target):
             target = self.target[self.rung[0]]
         return next_in_round(
-            self.available,
-            self.pulls_left,
-            self.member,
-            self.pulls,
-            target,
-            self.score,
+            self.available, self.pulls_left, self.member, self.pulls, target, self.score
         )
 
     def started(self, t: int, arm: int) -> None:
