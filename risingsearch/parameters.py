@@ -406,6 +406,18 @@ def kind_of(name: str, value: Any) -> Kind:
             f"distribution, with rvs or of Optuna; got {shown(value)}"
         )
         raise InvalidParameterError(msg)
+    if isinstance(value, tuple) and len(value) == 2 and all(map(is_number, value)):
+        low, high = sorted(map(plain, value))
+        such_as = f"uniform({low}, {high - low:g})"
+        if isinstance(low, int) and isinstance(high, int):
+            such_as = f"randint({low}, {high + 1})"
+        elif low > 0:
+            such_as = f"loguniform({low}, {high})"
+        msg = (
+            f"{name!r} has {value}, which may be a choice or a range: write "
+            f"[{low}, {high}] for a choice, scipy.stats.{such_as} for a range"
+        )
+        raise InvalidParameterError(msg)
     return Choices(value)
 
 

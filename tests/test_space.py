@@ -255,10 +255,7 @@ def test_features_say_whether_a_parameter_applies():
     units += [space.to_unit({"solver": "lbfgs"})]
     np.testing.assert_allclose(
         space.features(units),
-        [
-            [ROOT, 0, 0, 1 / 16, ROOT, 0.25, ROOT],
-            [0, 0, ROOT, 0.5, 0, 0.5, 0],
-        ],
+        [[ROOT, 0, 0, 1 / 16, ROOT, 0.25, ROOT], [0, 0, ROOT, 0.5, 0, 0.5, 0]],
     )
     forbidden = {"solver": "adam", "batch": 8}
     assert not space.permits(forbidden)
@@ -336,6 +333,20 @@ def test_the_description_tells_spaces_apart_and_nothing_else():
     again = pickle.loads(pickle.dumps(conditional))
     assert again.description == conditional.description
     assert again.from_unit([0.4, 0.1, 0.2]) == conditional.from_unit([0.4, 0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("pair", "such_as"),
+    [
+        ((1e-5, 0.1), r"\[1e-05, 0.1\] for a choice, .*loguniform\(1e-05, 0.1\) for"),
+        ((64, 8), r"randint\(8, 65\)"),
+        ((-1.5, 2), r"uniform\(-1.5, 3.5\)"),
+    ],
+)
+def test_a_tuple_that_may_be_a_range_is_refused(pair, such_as):
+    with pytest.raises(InvalidParameterError, match=such_as):
+        Space.of({"a": pair})
+    assert Space.of({"a": (*pair, 0)}).coordinates[0].kind.listed == sorted((*pair, 0))
 
 
 @pytest.mark.parametrize("wrong", ["text", [], 3, None])

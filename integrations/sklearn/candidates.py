@@ -72,6 +72,8 @@ def _parts(space: Spaces) -> tuple[list[Mapping[str, Any]], list[Mapping[str, An
             f"configurations, and not empty; got {space!r}"
         )
         raise InvalidParameterError(msg)
+    if isinstance(space, dict):  # a tuple is a choice, as for RandomizedSearchCV
+        space = {k: [*v] if isinstance(v, tuple) else v for k, v in space.items()}
     if isinstance(space, Mapping):
         return [space], []
     for one in space:

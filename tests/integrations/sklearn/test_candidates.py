@@ -22,6 +22,9 @@ class TestSpace:
         candidates = drawn({"a": loguniform(1e-3, 1), "b": range(3)}, n_candidates=20)
         assert all(1e-3 <= c["a"] <= 1 and c["b"] in range(3) for c in candidates)
 
+    def test_a_tuple_is_a_choice_as_for_scikit_learn(self):
+        assert [one["a"] for one in drawn({"a": (1e-5, 0.1)})] == [1e-5, 0.1]
+
     def test_only_a_space_alone_is_open(self):
         space = {"a": loguniform(1e-3, 1)}
         assert drawn(space, 5).space.names == ["a"]
@@ -98,12 +101,7 @@ class TestList:
 class TestNumber:
     @pytest.mark.parametrize(
         ("n_candidates", "recommended", "n_epochs", "n"),
-        [
-            ("auto", 4, None, 4),
-            ("auto", 9, None, 6),
-            ("auto", 4, 3, 3),
-            (2, 4, 9, 2),
-        ],
+        [("auto", 4, None, 4), ("auto", 9, None, 6), ("auto", 4, 3, 3), (2, 4, 9, 2)],
     )
     def test_of_a_grid(self, n_candidates, recommended, n_epochs, n):
         assert len(drawn(GRID, n_candidates, recommended, n_epochs)) == n
