@@ -102,7 +102,10 @@ def checked_seed(value: object) -> int | None:
 def checked_float(
     name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
 ) -> float:
-    """Return ``value`` as a finite float between ``low`` and ``high``, or raise."""
+    """Return ``value`` as a finite float between ``low`` and ``high``, or raise.
+
+    ``low`` itself is refused if ``open_low``, and allowed if not; ``high`` is allowed.
+    """
     number = as_float(value)
     if number is not None and math.isfinite(number):
         in_range = number > low or (number == low and not open_low)
@@ -197,6 +200,18 @@ def checked_generator(seed: Any) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(checked_seed(seed))
+
+
+def call_problem(call: Callable[..., Any], takes: str, /, **given: Any) -> str | None:
+    """Return why a function does not take these arguments; None if it does."""
+    try:
+        # of a decorated one, what the decorator takes
+        inspect.signature(call, follow_wrapped=False).bind(*takes.split(", "), **given)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # of a builtin, which has no signature
+        pass
+    return None
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import call_problem
 from risingsearch.contents import named
 from risingsearch.errors import InvalidParameterError
 
@@ -122,7 +123,8 @@ def checked_proposer(given: Any) -> Proposer:
             f"of a search, 'auto'; got {given!r}"
         )
         raise InvalidParameterError(msg)
-    if type(given).propose is Proposer.propose and given.own is None:
+    lacks = type(given).propose is Proposer.propose and given.own is None
+    if lacks or call_problem(given.propose, "opened, unopened, rng"):
         msg = (
             f"{type(given).__name__} proposes nothing: define its method "
             "propose(self, opened, unopened, rng), or give proposer=None"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from risingsearch.arms import COLUMNS
-from risingsearch.checks import shown
+from risingsearch.checks import call_problem, shown
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import (
     WAIT,
@@ -24,6 +24,8 @@ from risingsearch.scheduling.arm_table import EVERY_ARM, ArmTable
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions
 from risingsearch.scheduling.policy_choice import registered_name
+
+SIZES = "n_arms, horizon, max_pulls"
 
 
 class PolicyAdapter:
@@ -55,6 +57,10 @@ class PolicyAdapter:
             self._check_named(policy_info(self._registered))
         elif not callable(self._create):
             msg = f"policy must be a registered name or a factory; got {shown(policy)}"
+            raise InvalidParameterError(msg)
+        elif why := call_problem(self._create, SIZES, **params):
+            name = getattr(self._create, "__qualname__", shown(policy))
+            msg = f"{name} must take ({SIZES}) and policy_params {params}: {why}"
             raise InvalidParameterError(msg)
         self.policy: Any = None
         self._error: PolicyError | None = None  # after which it is asked nothing

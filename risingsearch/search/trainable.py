@@ -9,9 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from risingsearch.checks import checked_float
+from risingsearch.checks import call_problem, checked_float
 from risingsearch.errors import NotTrainableError
 from risingsearch.space import Configurations, Space
+
+TAKES = {"start": "params, seed", "train": "state"}
+MAY_TAKE = {"save": "state, path", "load": "path"}
 
 
 class Trainable(Protocol):
@@ -20,8 +23,9 @@ class Trainable(Protocol):
     ``start(params, seed) -> state`` builds a model that has seen nothing.
     ``train(state) -> score`` trains it one epoch more, in place, and returns its
     validation score: a number, or a mapping with a ``"score"`` and other metrics.
-    Raising ``StopIteration`` says that there is nothing more to train. Under a budget
-    in cost the mapping has a ``"cost"`` too, that of the epoch.
+    Raising ``StopIteration`` says that there is nothing more to train, with the reason
+    as text if there is one. Under a budget in cost the mapping has a ``"cost"`` too,
+    that of the epoch.
 
     ``train_epochs(state, n_epochs) -> list`` is optional, for training several
     epochs in one call: it returns the results of ``train`` for each, or fewer at the
@@ -80,12 +84,17 @@ def checked_trainable(trainable: Any) -> Trainable:
     if isinstance(trainable, type):
         msg = f"{trainable.__name__} is a class: give an instance of it"
         raise NotTrainableError(msg)
-    for name in ("start", "train"):
+    for name in TAKES:
         if not callable(getattr(trainable, name, None)):
             msg = (
                 f"{trainable!r} has no {name}: a trainable has start(params, seed) and "
                 "train(state); wrap plain functions in Functions(start, train)"
             )
+            raise NotTrainableError(msg)
+    for name, takes in (TAKES | MAY_TAKE).items():
+        method = getattr(trainable, name, None)
+        if callable(method) and (why := call_problem(method, takes)):
+            msg = f"{name} of {type(trainable).__name__} must take ({takes}): {why}"
             raise NotTrainableError(msg)
     if has_method(trainable, "save") != has_method(trainable, "load"):
         msg = f"{trainable!r} has one of save and load: give both or neither"

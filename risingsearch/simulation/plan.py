@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import reprlib
 import time
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import LARGEST_SEED, checked_flag, checked_int
+from risingsearch.checks import LARGEST_SEED, call_problem, checked_flag, checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError, missing
@@ -251,13 +250,9 @@ def _with_params(
             f"one{also}; got {reprlib.repr(make)}"
         )
         raise InvalidParameterError(msg)
-    try:
-        inspect.signature(make).bind(*takes.split(", "), **params)
-    except TypeError as error:
-        msg = f"{name_of(make)} must take ({takes}) and {kind}_params {params}: {error}"
-        raise InvalidParameterError(msg) from error
-    except ValueError:  # of a builtin, which has no signature
-        pass
+    if why := call_problem(make, takes, **params):
+        msg = f"{name_of(make)} must take ({takes}) and {kind}_params {params}: {why}"
+        raise InvalidParameterError(msg)
     return partial(make, **params)
 
 

@@ -64,9 +64,10 @@ class TestProposals:
         with pytest.raises(InvalidParameterError, match="proposer must be an instance"):
             Scheduler("round-robin", 3, 3, proposer=lambda *_: 2)
 
-        wrong = type("Misspelt", (Proposer,), {"suggest": lambda *_: 2})()
-        with pytest.raises(InvalidParameterError, match="Misspelt proposes nothing"):
-            Scheduler("round-robin", 3, 3, proposer=wrong)
+        for name, method in (("suggest", lambda *_: 2), ("propose", lambda self: 2)):
+            wrong = type("Wrong", (Proposer,), {name: method})()
+            with pytest.raises(InvalidParameterError, match="Wrong proposes nothing"):
+                Scheduler("round-robin", 3, 3, proposer=wrong)
 
     def test_auto_asks_for_every_later_look(self):
         proposer = Last()
@@ -107,13 +108,7 @@ class TestProposals:
 
         def best(proposer):
             scheduler = Scheduler(
-                "looks-then-slope",
-                400,
-                200,
-                20,
-                None,
-                seed=0,
-                proposer=proposer,
+                "looks-then-slope", 400, 200, 20, None, seed=0, proposer=proposer
             )
             while (job := scheduler.ask()) is not None:
                 epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)

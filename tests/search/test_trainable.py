@@ -78,6 +78,8 @@ class TestChecked:
             (Functions("start", train), "has no start"),
             (Functions(start, train, save=save), "one of save and load"),
             (Functions(start, train, load=load), "one of save and load"),
+            (Functions(lambda: 0, train), r"start of Functions must take \(params, se"),
+            (Functions(start, train, train, load), r"save .* must take \(state, pa"),
         ],
     )
     def test_what_is_missing_is_named(self, trainable, message):
