@@ -119,8 +119,12 @@ def _plan(arguments: argparse.Namespace) -> None:
         full = facts["epochs_to_train_all_in_full"]
         facts["budget_epochs"] = sweep.budget.epochs
         facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
+        trainings = sweep.budget.epochs / sweep.max_epochs
+        facts["budget_in_full_trainings"] = round(trainings, 2)
     else:
         facts[f"budget_{sweep.budget.unit}"] = sweep.budget.amount
+    if unused := sweep.unused_parameters():
+        facts["parameters_in_no_argument"] = unused
     if sweep.launcher.slurm is not None:
         facts["sbatch"] = " ".join(sweep.sbatch_arguments) or "as the cluster gives it"
     elif sweep.gpus is not None:
@@ -225,7 +229,7 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        msg = f"interrupted; continue with: risingsearch resume {run_dir}"
+        msg = f"interrupted{error}; continue with: risingsearch resume {run_dir}"
         raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
         msg = (

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from risingsearch.budget import Budget
-from risingsearch.checks import is_number
+from risingsearch.checks import is_number, shown
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -76,7 +76,7 @@ Count = Annotated[int, Field(ge=1, strict=True)]
 Word = Annotated[  # text; a number counts as text
     str, BeforeValidator(lambda value: str(value) if is_number(value) else value)
 ]
-TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
+TAGGED = {"parameters": 2, "metric": 1}
 """The parts of the place of an error that tell forms apart, and are no keys."""
 
 
@@ -87,8 +87,20 @@ def _read_budget(value: Any) -> Budget:
             return Budget.from_json(value)
         return Budget.of(value)
     except InvalidParameterError as error:
-        words = str(error).removeprefix("budget ")
-        raise ValueError(words.removesuffix(f"; got {value}")) from error
+        words = str(error).removeprefix("budget ").removesuffix(f"; got {shown(value)}")
+        raise ValueError(words.replace("a Budget", "{hours: 8}")) from error
+
+
+def _counted(most: int, *words: str) -> PlainValidator:
+    """Return the check of a whole number up to ``most``, or one of these words."""
+
+    def checked(value: Any) -> Any:
+        if value in words or (type(value) is int and 1 <= value <= most):
+            return value
+        others = " or ".join(words)
+        raise ValueError(f"must be a whole number from 1 to {most:,}, or {others}")
+
+    return PlainValidator(checked)
 
 
 class Sweep(Strict):
@@ -111,17 +123,11 @@ class Sweep(Strict):
     cost: Annotated[str, Field(min_length=1)] | None = None
     report_file: Annotated[str, Field(min_length=1)] | None = None
     candidates: Annotated[
-        Annotated[int, Field(ge=1, le=MOST_CANDIDATES, strict=True), Tag("number")]
-        | Annotated[Literal["auto", "all"], Tag("word")],
-        Discriminator(lambda value: "word" if value in ("auto", "all") else "number"),
+        int | Literal["auto", "all"], _counted(MOST_CANDIDATES, "auto", "all")
     ] = "auto"
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
-    workers: Annotated[
-        Annotated[int, Field(ge=1, le=MOST_WORKERS, strict=True), Tag("number")]
-        | Annotated[Literal["auto"], Tag("word")],
-        Discriminator(lambda value: "word" if value == "auto" else "number"),
-    ] = 1
+    workers: Annotated[int | Literal["auto"], _counted(MOST_WORKERS, "auto")] = 1
     gpus: float | None = Field(default=None, gt=0.0, le=MOST_WORKERS, strict=True)
     launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
         default_factory=LauncherSetting
@@ -303,6 +309,12 @@ class Sweep(Strict):
         sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
         sweep._folder = self._folder
         return sweep
+
+    def unused_parameters(self) -> list[str]:
+        """Return those that scripts find in ``RISINGSEARCH_PARAMS`` at most."""
+        used = {name for part in self.command for name in fields_of(part)}
+        names = self.candidate_space.names
+        return [] if "params" in used else [one for one in names if one not in used]
 
     def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""

@@ -31,15 +31,7 @@ from risingsearch.storage.files import (
 )
 
 PREFIX = "RISINGSEARCH_"
-FIELDS = (
-    "arm",
-    "seed",
-    "from_epoch",
-    "epochs",
-    "to_epoch",
-    "checkpoint_dir",
-    "params",
-)
+FIELDS = ("arm", "seed", "from_epoch", "epochs", "to_epoch", "checkpoint_dir", "params")
 """Fields that a command may name besides its parameters; also environment variables,
 in upper case after ``RISINGSEARCH_``."""
 LOG = "log.txt"

@@ -19,6 +19,10 @@ LONGEST = 500  # characters of each
 _WORDS = {  # other words than those of pydantic
     "missing": "is missing",
     "model_type": "must be a mapping",
+    "model_attributes_type": (
+        "must be a mapping such as {type: choice, values: [1, 2]} or "
+        "{type: log-uniform, low: 1e-5, high: 0.1}"
+    ),
     "union_tag_not_found": "needs a type",
 }
 _OLD = re.compile(r"^%YAML\s+1\.[01]\b", re.MULTILINE)

@@ -14,15 +14,17 @@ from risingsearch.storage.run_directory import saved_header
 from tests.cli.sweeping import BASH, BASH_SWEEP, exported, json_of
 
 
-def test_a_plan_says_what_is_opened_first_and_when_arms_are_judged(folder, capsys):
+def test_a_plan_says_what_is_opened_first_unused_and_when_judged(folder, capsys):
     assert (
         not {"opened_first", "epochs_each_before_it_is_judged"}
         & json_of(capsys, "plan", "sweep.yaml").keys()
     )
-    asked = "min_epochs: 3\nenqueue: [{top: 77}]\n"
-    Path("sweep.yaml").write_text(BASH_SWEEP + asked)
+    asked = "min_epochs: 3\nenqueue: [{top: 77, n: 1}]\n"
+    unused = BASH_SWEEP.replace("  top:", "  n: {type: choice, values: [1]}\n  top:")
+    Path("sweep.yaml").write_text(unused + asked)
     plan = json_of(capsys, "plan", "sweep.yaml")
-    assert plan["opened_first"] == [{"top": 77}]
+    assert plan["opened_first"] == [{"top": 77, "n": 1}]
+    assert plan["parameters_in_no_argument"] == ["n"]
     assert plan["epochs_each_before_it_is_judged"] == 3
 
 
@@ -44,6 +46,8 @@ def test_a_bash_script_from_plan_to_export(folder, capsys):
     assert (plan["budget_epochs"], plan["resumes"]) == (24, False)
     assert (plan["metric"], plan["direction"]) == ("score", "maximize")
     assert plan["epochs_to_train_all_in_full"] == 8 * plan["configurations"]
+    assert plan["budget_in_full_trainings"] == 3.0
+    assert "parameters_in_no_argument" not in plan
     assert not Path("runs").exists()
 
     found = json_of(capsys, "run", "sweep.yaml")
