@@ -11,21 +11,15 @@ from risingsearch.errors import MissingDependencyError
 
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
-# Why an arm trains; the first three open it.
-OPENED, ENQUEUED, OPENED_BY_PRIOR = "opened", "opened as enqueued", "opened by prior"
+# Why an arm trains; the first four open it.
+OPENED, ENQUEUED = "opened", "opened as enqueued"
+PROPOSED, PRIOR = "opened as proposed", "opened by prior"
 CONTINUED, REVIVED = "continued", "revived"
 
 # Of a history: no part of an index, and no metric, may be called that.
 COLUMNS = (
-    "arm",
-    "epoch",
-    "score",
-    "seconds",
-    "round",
-    "job",
-    "cost",
-    "reason",
-    "failure",
+    *("arm", "epoch", "score", "seconds", "round", "job", "cost"),
+    *("reason", "failure"),
 )
 
 
@@ -215,8 +209,8 @@ class EpochFacts:
     seconds : float
         Seconds of training; NaN where they are not known.
     reason : str
-        Why the arm trained: "opened", "opened as enqueued", "opened by prior",
-        "continued" or "revived".
+        Why the arm trained: "opened", "opened as enqueued", "opened as proposed",
+        "opened by prior", "continued" or "revived".
     failure : str, optional
         Why the epoch was lost, or the failure after it.
     best_arm : int, optional

@@ -30,6 +30,7 @@ _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
 _DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
 _PLAIN = (*_DATA, FunctionType, type, type(None))
+_FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
 _MOST_BYTES = 2**26  # of an array that code uses, and that is compared by its values
 
 
@@ -68,19 +69,37 @@ def without_addresses(text: str) -> str:
 
 def first_difference(
     saved: Mapping[str, Any], current: Mapping[str, Any]
-) -> tuple[str, str, str] | None:
-    """Return where saved and given settings first differ, and both values as text."""
+) -> tuple[str, str, str, str] | None:
+    """Return where settings first differ, both values as text, and a note on others."""
+    found = [
+        _deepest(name, was, now)
+        for name, was, now in _pairs(saved, current)
+        if was != now and _content(was) != _content(now)
+    ]
+    if not found:
+        return None
+    (where, was, now), *others = found
+    names = [name for name, *_ in others if name.partition("[")[0] not in _FOLLOWING]
+    also = f"; others differ too: {', '.join(names)}" if names else ""
+    return where, *_distinguished(_text(was), _text(now)), also
+
+
+def _pairs(
+    saved: Mapping[str, Any], current: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield all settings with both values, those of the fingerprint one by one."""
     for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
         was, now = saved.get(name), current.get(name)
-        if was != now and _content(was) != _content(now):
-            where, was, now = _deepest(name, was, now)
-            return where, *_distinguished(_text(was), _text(now))
-    return None
+        if name == "fingerprint" and isinstance(now, dict):
+            yield from _pairs(was or {}, now)
+        else:
+            yield name, was, now
 
 
 def _causes_first(name: str) -> tuple[bool, bool, bool]:
-    """Sort to the end the seed, and the candidates, which may be drawn by it."""
-    return name == "candidates", name == "seed", name != "fingerprint"
+    """Sort causes of others to the front, the seed and the candidates to the end."""
+    first = name in ("fingerprint", "space", "policy")
+    return name == "candidates", name == "seed", not first
 
 
 def _content(value: Any) -> Any:
@@ -112,8 +131,7 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):
             if _content(was.get(key)) != _content(now.get(key)):
-                inner = key if name == "fingerprint" else f"{name}.{key}"
-                return _deepest(inner, was.get(key), now.get(key))
+                return _deepest(f"{name}.{key}", was.get(key), now.get(key))
     if isinstance(was, list) and isinstance(now, list):
         for i, (one, other) in enumerate(zip(was, now, strict=False)):
             if _content(one) != _content(other):

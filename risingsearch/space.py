@@ -72,9 +72,7 @@ class Space:
     """
 
     def __init__(
-        self,
-        coordinates: Iterable[Coordinate],
-        forbidden: Iterable[Any] = (),
+        self, coordinates: Iterable[Coordinate], forbidden: Iterable[Any] = ()
     ) -> None:
         self.coordinates = list(coordinates)
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}

@@ -170,10 +170,10 @@ def test_digests_are_the_same_in_every_process():
 def test_a_difference_is_shown_where_it_is():
     texts = ["x" * 1000 + end for end in ("1" * 500, "2" * 500)]
     saved, given = ({"fingerprint": {"text": text}} for text in texts)
-    _, was, now = first_difference(saved, given)
+    _, was, now, _ = first_difference(saved, given)
     assert "xx1" in was
     assert "xx2" in now
     saved, given = ({"init": described(one)} for one in (LONG, OTHER))
-    name, was, now = first_difference(saved, given)
+    name, was, now, _ = first_difference(saved, given)
     assert name == "init"
     assert now == f"{was}, whose content differs"

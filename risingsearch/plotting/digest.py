@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.arms import ENQUEUED, OPENED, OPENED_BY_PRIOR, REVIVED, sign_of
+from risingsearch.arms import ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, sign_of
 from risingsearch.plotting.words import number, plain, short, shown_metric
 
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
 # of a job's first epoch
-MARKS = {OPENED: 1, ENQUEUED: 1, OPENED_BY_PRIOR: 8, REVIVED: 2}
+MARKS = {OPENED: 1, ENQUEUED: 1, PROPOSED: 1, PRIOR: 8, REVIVED: 2}
 FEW = 8  # values that are listed; of more, the page says how many
 FAILED = 4  # added to the mark of an epoch without a score
 LONGEST_FAILURE = 2000  # characters of a failure's text

@@ -81,7 +81,7 @@ class Result(NamedTuple):
     scores: tuple[float, ...]
     cost: float | None
     failure: str | None
-    ended: bool  # what fewer scores than epochs mean
+    ended: bool | str  # what fewer scores than epochs mean; text: why
     attempts: int = 1  # that a failure stands for
 
     @property
@@ -118,6 +118,7 @@ class ArmTable:
         self.failures = np.zeros(n_arms, dtype=np.int64)
         self.busy = np.zeros(n_arms, dtype=np.bool_)
         self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
+        self.why_ended: dict[int, str] = {}  # by arm, if that is known
         self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
         self._forget_scores()
         self.history: list[dict[str, Any]] = []
@@ -208,10 +209,12 @@ class ArmTable:
         n_unseen = self.n_asked - self.n_applied
         return self.deterministic and n_unseen >= (self.n_jobs or 1)
 
-    def free(self, arm: int, n_failures: int, *, ended: bool) -> None:
+    def free(self, arm: int, n_failures: int, *, ended: bool | str) -> None:
         """Count an arm as free, and its failures; it may have ended or be retired."""
         self.busy[arm] = False
-        self.ended[arm] |= ended
+        self.ended[arm] |= bool(ended)
+        if isinstance(ended, str):
+            self.why_ended[arm] = f": {ended}"
         self.failures[arm] += n_failures
         self.failed[arm] = self.failures[arm] > self.max_failures
 
@@ -342,6 +345,7 @@ class ArmTable:
             "history": [as_json(row) for row in self.history],
             "in_flight": list(self.in_flight),
             "decisions": [why.to_json() | {"round": why.round} for why in decisions],
+            "why_ended": [*self.why_ended.items()],
             "held": [result.to_json() for result in self._held.values()],
             "proposals": [
                 [arm, saved_params(one.params), list(one.like)]
@@ -355,6 +359,7 @@ class ArmTable:
             getattr(self, name)[:] = state[name]
         for name in _COUNTS:
             setattr(self, name, state[name])
+        self.why_ended = dict(state.get("why_ended", ()))
         self._forget_scores()
         self.history = [from_json(row) for row in state["history"]]
         for n_rows, row in enumerate(self.history, start=1):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, OPENED_BY_PRIOR, REVIVED, Job
+from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, Job
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
 from risingsearch.contents import first_difference
@@ -105,12 +105,13 @@ class Decider:
             return None
         selected = self.select()
         if self._decision is None and selected is not None:
-            params, like, arm, by_prior = self._proposed(selected)
-            arm = selected if arm is None else int(arm)
+            params, like, proposed, by_prior = self._proposed(selected)
+            arm = selected if proposed is None else int(proposed)
             n_epochs = max(1, self._wanted(arm, selected))
             decision = self._decided(arm, n_epochs)
-            if by_prior:
-                decision = decision._replace(reason=OPENED_BY_PRIOR)
+            if by_prior or params or proposed is not None:
+                reason = PRIOR if by_prior else PROPOSED
+                decision = decision._replace(reason=reason)
             if arm != selected:
                 decision = decision._replace(instead_of=selected)
             if params:
@@ -344,7 +345,7 @@ class Decider:
             job, charged, min(n_scores, charged), result.cost, failed=failed
         )
         n_lost = sum(not math.isfinite(score) for score in scores)
-        ended = result.ended and charged < job.n_epochs
+        ended = charged < job.n_epochs and result.ended
         arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
         facts: dict[str, Any] = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),
@@ -454,10 +455,10 @@ class Decider:
             )
             raise RunDirError(msg)
         if differs := first_difference(state["search"], self._identity()):
-            name, saved, mine = differs
+            name, saved, mine, also = differs
             msg = (
                 f"this state was saved with {name}={saved}, the scheduler has "
-                f"{name}={mine}: make it with the same arguments"
+                f"{name}={mine}: make it with the same arguments{also}"
             )
             raise RunDirError(msg)
 

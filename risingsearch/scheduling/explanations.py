@@ -3,22 +3,30 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from risingsearch.arms import OPENED_BY_PRIOR, Arm, ArmList
+from risingsearch.arms import OPENED, PRIOR, Arm, ArmList
 from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
 def explain(
-    arms: ArmTable, policy: PolicyAdapter, trust: Mapping[str, float], why: str | None
+    arms: ArmTable,
+    policy: PolicyAdapter,
+    trust: Mapping[str, float],
+    why: str | None,
+    over: str | None,
 ) -> ArmList:
-    """Return all arms; ``why`` says why nothing starts, if that is so."""
+    """Return all arms; ``why`` nothing starts, and the search is ``over``, if so."""
     policy.refresh()
     opened = np.flatnonzero(arms.charged).tolist()
     indices = dict(zip(opened, policy.explain(opened), strict=True))
     reasons = [(row["arm"], row["reason"]) for row in arms.history]
     reasons += [(why.job.arm, why.reason) for why in arms.decisions.values()]
-    by_prior = {arm for arm, reason in reasons if reason == OPENED_BY_PRIOR}
+    opened_as = dict(reversed(reasons))  # by arm, the first reason
+    reached = None  # by the best arm after each of its epochs
+    if over and arms.best_arm is not None:
+        reached = np.maximum.accumulate(arms.curve(arms.best_arm))
     failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
     likes = {arm: proposal.like for arm, proposal in arms.proposals.items()}
     all_arms = [
@@ -31,10 +39,10 @@ def explain(
             best_score=float(arms.best[arm]),
             best_epoch=int(arms.best_epoch[arm]),
             failures=int(arms.failures[arm]),
-            reason=_reason(arms, arm, failures.get(arm), policy.name, why)
-            + _resemblance(likes.get(arm, ())),
+            reason=_reason(arms, arm, failures.get(arm), policy, why, over, reached)
+            + _origin(opened_as.get(arm, OPENED), likes.get(arm, ())),
             index=indices.get(arm, {}),
-            trust_in_prior=dict(trust) if arm in by_prior else {},
+            trust_in_prior=dict(trust) if opened_as.get(arm) == PRIOR else {},
             like=likes.get(arm, ()),
         )
         for arm in range(len(arms.charged))
@@ -42,14 +50,21 @@ def explain(
     return ArmList(all_arms, "maximize" if arms.sign > 0 else "minimize")
 
 
-def _resemblance(like: Sequence[int]) -> str:
+def _origin(opened_as: str, like: Sequence[int]) -> str:
+    """Return how an arm was opened, if not in order, and which others it is like."""
     several = "arms" if len(like) > 1 else "arm"
-    numbers = ", ".join(map(str, like))
-    return f"; resembles {several} {numbers}" if like else ""
+    how = "" if opened_as == OPENED else f"; {opened_as}"
+    return how + (f"; resembles {several} {', '.join(map(str, like))}" if like else "")
 
 
 def _reason(
-    arms: ArmTable, arm: int, failure: str | None, policy: str, why: str | None
+    arms: ArmTable,
+    arm: int,
+    failure: str | None,
+    policy: PolicyAdapter,
+    why: str | None,
+    over: str | None,
+    reached: NDArray[np.float64] | None,
 ) -> str:
     match arms.status(arm):
         case "unopened":
@@ -59,10 +74,26 @@ def _reason(
         case "failed":
             return f"retired: {failure or 'score is not finite'}"
         case "finished":
-            early = arms.ended[arm]
-            return "ended before its last epoch" if early else "has used all its epochs"
-    last = arms.history[-1]["arm"]
+            early = f"ended before its last epoch{arms.why_ended.get(arm, '')}"
+            return early if arms.ended[arm] else "has used all its epochs"
+    last, best = arms.history[-1]["arm"], arms.best_arm
     if last == arm and not (why and arms.in_flight):
         return "trained last"
-    paused = "paused with the best score" if arm == arms.best_arm else "paused"
-    return f"{paused}: {why or f'{policy} preferred arm {last}'}"
+    if reached is not None and best != arm and arms.best_epoch[arm]:
+        return f"paused: {_beside(reached, arms, arm, policy.projection(arm))}; {over}"
+    paused = "paused with the best score" if arm == best else "paused"
+    return f"{paused}: {why or f'{policy.name} preferred arm {last}'}"
+
+
+def _beside(
+    reached: NDArray[np.float64], arms: ArmTable, arm: int, expected: float
+) -> str:
+    """Return how an arm compares with the best one, by its last epoch and later."""
+    n, own, best = int(arms.epochs[arm]), arms.best[arm], arms.best_arm
+    then = arms.sign * reached[min(n, len(reached)) - 1]
+    words = f"{own:.4g} by epoch {n}, where arm {best} had {then:.4g}"
+    if arms.best_epoch[best] > n:
+        words += f" and later {arms.best[best]:.4g}"
+    if expected > arms.sign * own + 1e-9:
+        words += f"; {arms.sign * expected:.4g} was expected at its end"
+    return words

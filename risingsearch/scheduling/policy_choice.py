@@ -77,8 +77,10 @@ def horizon_and_limit(
     epochs = Budget.of(budget).epochs
     if max_epochs is None:
         if epochs is None:
+            own = Budget.of(budget)
+            kind = "time (or a timeout alone)" if own.is_wall_clock else own.unit
             msg = (
-                f"a budget in {Budget.of(budget).unit} needs max_epochs: "
+                f"a budget in {kind} needs max_epochs: "
                 "how many epochs one arm can use at most"
             )
             raise InvalidParameterError(msg)

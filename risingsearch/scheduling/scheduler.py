@@ -190,7 +190,7 @@ class Scheduler:
         scores: float | Iterable[float],
         cost: float | None = None,
         *,
-        ended: bool = True,
+        ended: bool | str = True,
         now: float | None = None,
     ) -> None:
         """Hand over the result of a job.
@@ -206,9 +206,9 @@ class Scheduler:
             Cost of the job, in the unit of the budget; needed under one that is
             not in epochs. In wall-clock time, that of its training; by default
             all the time since ``ask`` returned it.
-        ended : bool, default True
+        ended : bool or str, default True
             Of fewer scores: False says that the job was cut short and the arm
-            can continue.
+            can continue; a text says why it has ended, for ``explain``.
         now : float, optional
             Wall-clock time since the search began, in the unit of the budget;
             needed under one in wall-clock time, and refused under any other.
@@ -444,11 +444,10 @@ class Scheduler:
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
         search; an arm that ends early gives its rounds back, and they come again),
-        ``job``, ``cost`` (NaN if not told), ``reason`` (``"opened"``, ``"opened as
-        enqueued"``, ``"opened by prior"``, ``"continued"`` or ``"revived"``), the parts
-        of the arm's index when it was chosen (by the rewards told: rounds in flight are
-        not counted), and ``failure`` on the epochs that were lost to a failure, or on
-        the last one if it came after that.
+        ``job``, ``cost`` (NaN if not told), ``reason`` (as of ``EpochFacts``), the
+        parts of the arm's index when it was chosen (by the rewards told: rounds in
+        flight are not counted), and ``failure`` on the epochs that were lost to a
+        failure, or on the last one if it came after that.
         """
         return self._arms.history
 
@@ -498,8 +497,8 @@ class Scheduler:
         It is a list by the number of the arm; printed, it is a table of the opened
         arms, the best first; ``explain().to_frame()`` is a pandas DataFrame.
         """
-        policy, why = self._decider.policy, self.stop_reason
-        why = why and f"{policy.name} preferred others, and {why}"
+        policy, over = self._decider.policy, self.stop_reason
+        why = over and f"{policy.name} preferred others, and {over}"
         with suppress(PolicyError):  # ``ask`` raises it
             if (
                 self.in_flight
@@ -507,4 +506,5 @@ class Scheduler:
                 and self._decider.waits
             ):
                 why = f"{policy.name} waits for the arms in training"
-        return explanations.explain(self._arms, policy, self.trust_in_prior(), why)
+        trust = self.trust_in_prior()
+        return explanations.explain(self._arms, policy, trust, why, over)

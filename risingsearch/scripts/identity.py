@@ -109,14 +109,14 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
     )
     if differs is None:
         return
-    name, before, now = differs
+    name, before, now, also = differs
     advice = "put it back to continue, or begin another search with --run-dir"
     if name.startswith("budget"):
         advice = (
             f"put it back, and add to it with risingsearch resume {run_dir} --budget +N"
         )
     msg = f"{name} is {now} in the sweep, and {run_dir} was begun with {before}"
-    raise RunDirError(f"{msg}: {advice}")
+    raise RunDirError(f"{msg}: {advice}{also}")
 
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:

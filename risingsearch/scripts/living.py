@@ -18,6 +18,7 @@ from risingsearch.arms import sign_of
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
+from risingsearch.search.training import StartedEpochs
 
 FILES = "files"  # in an arm's folder: the checkpoint directory of its process
 
@@ -49,7 +50,10 @@ class LivingTrainable(CommandTrainable):
     ) -> list[dict[str, Any]]:
         living = self._claimed(run)
         if living is None:
-            return []
+            made_room = "its process made room for those of better arms (max_alive)"
+            is_evicted = run.arm in self._evicted
+            why = made_room if is_evicted else "its process has ended"
+            return StartedEpochs([], 0.0, why)
         is_over = True
         try:
             results = self._continued(living, run, n_epochs, home)

@@ -90,7 +90,7 @@ def run_sweep(
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if begun is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
-    with search._log.held(), _ended(executor, trainable), interrupted_by_termination():
+    with search._log.held(), _ended(executor, search), interrupted_by_termination():
         trainable.end_left_over()
         if begun is not None:
             identity.warn_of_changes(run_dir, before, sweep, cwd)
@@ -232,13 +232,19 @@ def resume_sweep(
         )
         raise RunDirError(msg)
     return run_sweep(
-        sweep,
-        run_dir,
-        cwd,
-        more,
-        retry_failed=retry_failed,
-        trackers=trackers,
+        sweep, run_dir, cwd, more, retry_failed=retry_failed, trackers=trackers
     )
+
+
+def _lost(search: RisingSearch) -> str:
+    """Return the cost of an interrupt where scripts cannot resume, as a clause."""
+    begun = [arm for arm in search.explain() if arm.status in ("running", "paused")]
+    n_epochs = sum(arm.epochs for arm in begun)
+    words = (
+        ": with resume: false the processes of unfinished arms are gone, so "
+        f"{n_epochs} of their epochs cannot be continued; their scores are kept"
+    )
+    return words if n_epochs else ""
 
 
 class _CheckpointCleaner:
@@ -279,10 +285,14 @@ class _CheckpointCleaner:
 
 
 @contextmanager
-def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterator[None]:
+def _ended(executor: ThreadPoolExecutor, search: RisingSearch) -> Iterator[None]:
     """Terminate every script at the end, and the threads that wait for them."""
+    trainable: Any = search.trainable
     try:
         yield
+    except KeyboardInterrupt as error:
+        resumes = not isinstance(trainable, LivingTrainable)
+        raise KeyboardInterrupt("" if resumes else _lost(search)) from error
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         trainable.end()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, OPENED_BY_PRIOR, Arm, Report, as_frame
+from risingsearch.arms import COLUMNS, PRIOR, Arm, Report, as_frame
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError, SearchFailedError, SetupError, unknown_name
 from risingsearch.search.trainable import Trainable, restore
@@ -127,7 +127,7 @@ class SearchResult:
     @property
     def opened_by_prior(self) -> list[int]:
         """The arms that earlier searches have opened."""
-        rows = (row for row in self.history if row["reason"] == OPENED_BY_PRIOR)
+        rows = (row for row in self.history if row["reason"] == PRIOR)
         return list(dict.fromkeys(row["arm"] for row in rows))
 
     @property

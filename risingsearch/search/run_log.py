@@ -427,7 +427,7 @@ def as_event(job: Job, outcome: Outcome) -> Event:
     if outcome.clock not in (None, outcome.now):
         event["clock"] = outcome.clock
     if outcome.ended:
-        event["ended"] = True
+        event["ended"] = outcome.ended
     if outcome.snapshot is not None:
         event["best"] = outcome.snapshot[0]
     if failure is not None:
@@ -457,7 +457,7 @@ def outcome_of(event: Event) -> Outcome:
     best = event.get("best")
     return Outcome(
         report,
-        ended="ended" in event,
+        ended=event.get("ended", False),
         snapshot=None if best is None else (best, b""),
         n_calls=event["calls"],
         elapsed=event["elapsed"],
@@ -500,26 +500,21 @@ def _check_same(
     check_kind(path, saved, settings)
     differs = first_difference(saved, settings)
     if differs is not None:
-        name, was, now = differs
-        msg = (
-            f"{path} holds a search with {name}={was}, and it was opened with "
-            f"{name}={now}: give the same arguments to continue, or another run_dir"
-        )
+        name, was, now, also = differs
+        other, more = f"{name}={was}, and it was opened with {name}={now}", ""
         if _DIGEST.fullmatch(was) and _DIGEST.fullmatch(now):
-            is_data = name in ("X", "y")
-            other = f"other data in {name}" if is_data else f"another {name}"
-            msg = (
-                f"{path} holds a search with {other}: give the same to continue, or "
-                "another run_dir"
-            )
-            if is_data:
-                msg += (
+            other = f"another {name}"
+            if name in ("X", "y"):
+                other = f"other data in {name}"
+                more = (
                     "; a clone of RisingSearchCV, as cross_val_score makes it, keeps "
                     "run_dir: give each its own, or set_params(run_dir=None)"
                 )
         if name.startswith("budget"):
-            msg += (
+            more = (
                 "; to add budget, give the same, or the same timeout, and call extend, "
                 "or continue_search of RisingSearchCV"
             )
+        advice = "give the same arguments to continue, or another run_dir"
+        msg = f"{path} holds a search with {other}: {advice}{more}{also}"
         raise RunDirError(msg)

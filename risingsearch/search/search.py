@@ -327,10 +327,6 @@ class RisingSearch:
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
 
-        Returns
-        -------
-        RisingSearch
-
         Raises
         ------
         RunDirError
@@ -373,10 +369,6 @@ class RisingSearch:
         ----------
         run_dir : path
             The directory; without a search, or damaged, it is a ``RunDirError``.
-
-        Returns
-        -------
-        SearchResult
         """
         path = checked_path("run_dir", run_dir)
         is_running = is_held(path)
@@ -390,10 +382,6 @@ class RisingSearch:
         of the epoch in training, and nothing is lost; a second one does not wait. With
         an executor, or at the second, the jobs in flight are trained again by the next
         ``run``, and charged once. After Ctrl-C ``result`` returns the result so far.
-
-        Returns
-        -------
-        SearchResult
 
         Raises
         ------

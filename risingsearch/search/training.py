@@ -74,7 +74,7 @@ class Outcome(NamedTuple):
     """Outcome of a job: the report, the state, and the best state of the job."""
 
     report: Report
-    ended: bool = False  # the arm, by itself
+    ended: bool | str = False  # the arm, by itself; text: why
     resume_from: Any = None  # the state, as in a task; None where nothing will resume
     snapshot: tuple[int, bytes] | None = None  # the arm's epoch, its state then
     n_calls: int = 0  # of train; not those that have only said that the arm has ended
@@ -126,11 +126,13 @@ class InProcess(Workers):
 
 
 class StartedEpochs(list[Any]):
-    """Results of ``train_epochs`` with the seconds that the start took."""
+    """Results of ``train_epochs``, with the seconds of the start and why they end."""
 
-    def __init__(self, epochs: Iterable[Any], startup: float) -> None:
+    def __init__(
+        self, epochs: Iterable[Any], startup: float, why_ended: str | None = None
+    ) -> None:
         super().__init__(epochs)
-        self.startup = startup
+        self.startup, self.why_ended = startup, why_ended
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
@@ -178,7 +180,7 @@ class _JobRun:
     def __init__(self, trainable: Any, task: Task) -> None:
         self.clock = _Clock()
         self.startup = 0.0
-        self.ended = False
+        self.ended: bool | str = False
         self.kept = task.state  # what the arm can be resumed from
         self._trainable = trainable
         self._task = task
@@ -196,6 +198,7 @@ class _JobRun:
         train, at_once = partial(self._trainable.train, state), False
         dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
         share = 0.0  # of the time that the epochs took together
+        results: Any = None
         if has_method(self._trainable, "train_epochs"):
             with self.clock, self.limited(job.n_epochs):
                 results = self._trainable.train_epochs(state, job.n_epochs)
@@ -208,9 +211,10 @@ class _JobRun:
             try:
                 with self.clock, self.limited(1):
                     result = train()
-            except StopIteration:
+            except StopIteration as end:
                 self._n_calls -= 1
-                self.ended = True
+                why = getattr(results, "why_ended", end.value)
+                self.ended = why if why and isinstance(why, str) else True
                 break
             is_late = self._task.interrupted() or time.time() >= self._task.deadline
             is_last = epoch == last or (is_late and not at_once)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from risingsearch import RisingSearch
 from risingsearch.cli.main import main
 from tests.cli.sweeping import exported, json_of, started, still_alive, wait_for
 
@@ -59,6 +60,8 @@ def test_what_was_ended_to_make_room_is_not_called_paused(plain, capsys):
     Path("plain.yaml").write_text(f"{sweep}max_alive: 1\n")
     arms = json_of(capsys, "run", "plain.yaml")["arms"]
     assert "paused" not in arms
+    reasons = {arm.reason for arm in RisingSearch.saved_result("runs/plain").arms}
+    assert any("made room for those of better arms" in reason for reason in reasons)
     assert json_of(capsys, "status", "runs/plain")["arms"] == arms
 
 
@@ -71,8 +74,10 @@ def test_what_lived_when_a_sweep_ended_is_lost(plain, capsys, number):
     with started("run", "plain.yaml") as process:
         wait_for(process, "runs/plain", 5)
         process.send_signal(number)
+        _, said = process.communicate()
     if number == signal.SIGINT:
         assert still_alive() == []
+        assert "of their epochs cannot be continued; their scores are kept" in said
     Path("go").touch()
     with pytest.warns(RuntimeWarning, match="is lost"):
         found = json_of(capsys, "resume", "runs/plain")

@@ -71,10 +71,7 @@ class Gambler(NamedTuple):
 
     @classmethod
     def create(cls, n_arms: int, horizon: int, max_pulls: int | None) -> Gambler:
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            memory=np.zeros(1),
-        )
+        return cls(*arm_arrays(n_arms, horizon, max_pulls), memory=np.zeros(1))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         busy = (self.pulls_left > 0) & ~self.available

@@ -240,12 +240,17 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ({"n_arms": 0}, "n_arms must be a whole number of at least 1; got 0"),
         ({"budget": 9.5}, "budget must be a whole number of at least 1; got 9.5"),
         ({"budget": Budget(seconds=9)}, "a budget in seconds needs max_epochs: how "),
+        ({"budget": Budget(wall_seconds=9)}, "a budget in time (or a timeout alone) "),
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
         (
             {"opening_order": [0, 1]},
             "opening_order must name each of the 3 arms once; got [0, 1]",
         ),
         ({"policy": 5}, "policy must be a registered name or a factory; got 5"),
+        (
+            {"policy": lambda n: 0},
+            "<lambda> must take (n_arms, horizon, max_pulls) and",
+        ),
         (
             {"policy": CureUCB.create(3, 9)},
             "policy must be a registered name or a factory, which can plan anew for a "

@@ -36,16 +36,7 @@ def refused(call: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize(
     "scores",
-    [
-        "1",
-        True,
-        1j,
-        np.array([[0.5]]),
-        [[0.5]],
-        [None],
-        HUGE,
-        np.float64(1e200),
-    ],
+    ["1", True, 1j, np.array([[0.5]]), [[0.5]], [None], HUGE, np.float64(1e200)],
     ids=kind,
 )
 @pytest.mark.parametrize("deterministic", [False, True])

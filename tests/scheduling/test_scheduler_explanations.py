@@ -33,8 +33,7 @@ def test_explain_says_where_every_arm_stands_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("direction", "order"),
-    [("maximize", [2, 0, 1, 3]), ("minimize", [0, 2, 1, 3])],
+    ("direction", "order"), [("maximize", [2, 0, 1, 3]), ("minimize", [0, 2, 1, 3])]
 )
 def test_it_prints_the_opened_arms_the_best_first(direction, order) -> None:
     scheduler = Scheduler(
@@ -57,9 +56,16 @@ def test_it_prints_the_opened_arms_the_best_first(direction, order) -> None:
 def test_after_the_end_it_says_why_the_search_has_ended() -> None:
     scheduler = Scheduler("asha", n_arms=9, budget=8, max_epochs=4)
     finish(scheduler)
-    reasons = {arm.reason for arm in scheduler.explain()}
-    why = "asha preferred others, and the budget of 8 epochs is spent"
-    assert {f"paused: {why}", f"not opened: {why}", "trained last"} <= reasons
+    arms = scheduler.explain()
+    over = "the budget of 8 epochs is spent"
+    reasons = {arm.reason for arm in arms}
+    assert {f"not opened: asha preferred others, and {over}", "trained last"} <= reasons
+    best = scheduler.best_arm
+    [loser, *_] = [one for one in arms if one.reason.startswith("paused: ")]
+    then, n = rising(best, loser.epochs), loser.epochs
+    beside = f"{loser.best_score:.4g} by epoch {n}, where arm {best} had {then:.4g}"
+    assert loser.reason.startswith(f"paused: {beside} and later ")
+    assert loser.reason.endswith(f"; {over}")
 
 
 def test_the_arm_told_last_is_not_waiting_for_another() -> None:

@@ -41,7 +41,7 @@ class Recorded:
 
     def train(self, state):
         if state.epochs == len(state.curve):
-            raise StopIteration
+            raise StopIteration("no more points")
         score = state.curve[state.epochs]
         state.epochs += 1
         self.trained[tuple(map(str, state.curve)), state.epochs] += 1

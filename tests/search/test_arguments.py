@@ -77,19 +77,26 @@ def test_objects_are_compared_by_what_they_show_without_their_address():
 SETTINGS = {"budget": 9, "candidates": [{"rate": 0.1}, {"rate": 0.2}], "seed": None}
 
 
+OTHERS = "; others differ too:"
+
+
 class TestFirstDifference:
     @pytest.mark.parametrize(
         ("changes", "expected"),
         [
-            ({"seed": 0, "budget": 10}, ("budget", "9", "10")),
+            ({"seed": 0, "budget": 10}, ("budget", "9", "10", f"{OTHERS} seed")),
+            (
+                {"budget": 10, "space": {"a": 1}, "candidates": []},
+                ("space", "None", "{'a': 1}", f"{OTHERS} budget"),
+            ),
             (
                 {"candidates": [{"rate": 0.1}, {"rate": 0.3}]},
-                ("candidates[1].rate", "0.2", "0.3"),
+                ("candidates[1].rate", "0.2", "0.3", ""),
             ),
-            ({"candidates": [{"rate": 0.1}]}, ("len(candidates)", "2", "1")),
+            ({"candidates": [{"rate": 0.1}]}, ("len(candidates)", "2", "1", "")),
         ],
     )
-    def test_it_is_named(self, changes, expected):
+    def test_it_is_named_and_others_with_it(self, changes, expected):
         assert first_difference(SETTINGS, SETTINGS | changes) == expected
 
     def test_a_setting_that_is_long_is_cut(self):

@@ -29,6 +29,7 @@ def test_what_is_enqueued_joins_the_candidates_and_is_opened_first():
     assert opened(result)[:2] == [8, 5]
     assert result.candidates == [*CANDIDATES, NEW]
     assert result.history["reason"][:4] == ["opened as enqueued"] * 4
+    assert all("; opened as enqueued" in result.arms[arm].reason for arm in (8, 5))
     assert min(len(result.curves[arm]) for arm in (8, 5)) >= 2
 
 

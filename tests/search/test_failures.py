@@ -72,7 +72,7 @@ class TestFailures:
             [0.4, 0.8], RISING, executor=executor, policy="round-robin", budget=9
         ).run()
         assert result.arms[0].status == "finished"
-        assert result.arms[0].reason == "ended before its last epoch"
+        assert result.arms[0].reason == "ended before its last epoch: no more points"
         assert result.n_epochs == result.n_calls == 8
         assert not result.failures
 

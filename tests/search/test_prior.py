@@ -69,7 +69,7 @@ def test_a_space_is_searched_from_what_did_well_earlier():
     assert len(set(rates)) == len(rates)
     like = result.arms[by_prior[0]].like
     assert result.arms[by_prior[0]].reason.endswith(
-        f"; resembles arms {like[0]}, {like[1]}"
+        f"; opened by prior; resembles arms {like[0]}, {like[1]}"
     )
     reasons = [row["reason"] for row in result.history if row["epoch"] == 1]
     assert reasons[:4] == ["opened", "opened", "opened by prior", "opened by prior"]

@@ -60,6 +60,10 @@ def test_a_proposal_takes_the_place_of_the_arm_that_is_opened():
     assert len(arm.like) == 2
     assert arm.reason.endswith(f"; resembles arms {arm.like[0]}, {arm.like[1]}")
     assert search.scheduler.proposals.keys() == set(proposed)
+    opened = {row["arm"]: row["reason"] for row in reversed(result.history)}
+    assert {one for one in opened if opened[one] == "opened as proposed"} == {*proposed}
+    said = [one.arm for one in result.arms if "; opened as proposed" in one.reason]
+    assert said == proposed
     first = [result.curves[row["arm"]][:1] for row in result.history[:2]]
     assert sorted(proposer.curves[2]) == sorted(first)
 
