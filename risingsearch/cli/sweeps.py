@@ -115,12 +115,11 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["epochs_each_before_it_is_judged"] = sweep.min_epochs
     if sweep.enqueue:
         facts["opened_first"] = sweep.enqueue
-    if sweep.budget.epochs is not None:
+    if (epochs := sweep.budget.epochs) is not None:
         full = facts["epochs_to_train_all_in_full"]
-        facts["budget_epochs"] = sweep.budget.epochs
-        facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
-        trainings = sweep.budget.epochs / sweep.max_epochs
-        facts["budget_in_full_trainings"] = round(trainings, 2)
+        facts["budget_epochs"] = epochs
+        facts["share_of_training_all"] = round(epochs / full, 4)
+        facts["budget_in_full_trainings"] = round(epochs / sweep.max_epochs, 2)
     else:
         facts[f"budget_{sweep.budget.unit}"] = sweep.budget.amount
     if unused := sweep.unused_parameters():

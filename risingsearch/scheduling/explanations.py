@@ -52,9 +52,9 @@ def explain(
 
 def _origin(opened_as: str, like: Sequence[int]) -> str:
     """Return how an arm was opened, if not in order, and which others it is like."""
-    several = "arms" if len(like) > 1 else "arm"
-    how = "" if opened_as == OPENED else f"; {opened_as}"
-    return how + (f"; resembles {several} {', '.join(map(str, like))}" if like else "")
+    how, numbers = f"; {opened_as}", ", ".join(map(str, like))
+    said = f"; resembles arm{'s' * (len(like) > 1)} {numbers}" if like else ""
+    return said if opened_as == OPENED else how + said
 
 
 def _reason(

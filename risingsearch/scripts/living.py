@@ -51,8 +51,7 @@ class LivingTrainable(CommandTrainable):
         living = self._claimed(run)
         if living is None:
             made_room = "its process made room for those of better arms (max_alive)"
-            is_evicted = run.arm in self._evicted
-            why = made_room if is_evicted else "its process has ended"
+            why = made_room if run.arm in self._evicted else "its process has ended"
             return StartedEpochs([], 0.0, why)
         is_over = True
         try:

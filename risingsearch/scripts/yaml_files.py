@@ -109,6 +109,8 @@ def _sentence(
             "is missing: say when the search ends, by budget: 300 for 300 epochs in "
             "all, or by timeout: 600 for 600 seconds of wall-clock time"
         )
+    elif problem["type"] == "float_type" and "timeout" in where:
+        words = "must be a number of seconds, such as 28800"
     elif problem["type"] in _WORDS:
         words = _WORDS[problem["type"]]
     elif words.startswith("Input should "):  # as pydantic begins its sentences

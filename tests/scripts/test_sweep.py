@@ -133,6 +133,7 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
         ),
         ({"command": "train"}, "command must be a valid list; got"),
         ({"workers": "many"}, "workers: must be a whole number from 1 to 1,000, or au"),
+        ({"timeout": "8h"}, "timeout must be a number of seconds, such as 28800; got"),
         ({"candidates": 0}, "must be a whole number from 1 to 1,000,000, or auto or "),
         ({"budget": "8 hours"}, "epochs, {hours: 8}, or a time such as '8h', '90min'"),
         ({"parameters": {"lr": [0, 1]}}, "lr must be a mapping such as {type: choice,"),
