@@ -85,13 +85,13 @@ class OpenSpaceProposer(Proposer):
     ) -> None:
         self.space = space
         self.candidates: list[dict[str, Any]] = candidates
-        self._is_short = n_trainings < LARGE
+        self._is_short = n_trainings <= LARGE
         self._draw = draw
         self._points = ArmPoints(space, candidates)
 
     def policy_params(self) -> dict[str, float]:
         """Return how the default policy shares a budget in an open space."""
-        return {} if self._is_short else {"opening_share": 0.2, "later_share": 0.4}
+        return {} if self._is_short else {"opening_share": 0.1, "later_share": 0.4}
 
     def more_slots(self, n: int) -> int:
         """Return how many there are after the first ``n``, drawn if need be."""
@@ -184,7 +184,8 @@ def rows_of(
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Return recent averages of arms, with the arms' numbers and places of epochs.
 
-    They are of the arms with the highest ends, and of others.
+    They are of the arms with the highest ends, and of others: after 1, 2, 4, 8, ...
+    epochs and the last.
     """
     order = np.argsort(-opened.ends, kind="stable")
     half = MOST // 4
@@ -192,13 +193,11 @@ def rows_of(
         others = rng.choice(order[half:], half, replace=False)
         order = np.concatenate([order[:half], others])
     limit = max(2, opened.max_epochs)
-    fifth = limit // 5
     found: list[tuple[int, float, float]] = []
     for k in order.tolist():
         curve = opened.curves[k]
         last = len(curve)
-        epochs = {1, last} | ({fifth} if fifth > 1 and fifth < last - 1 else set())
-        for epoch in sorted(epochs):
+        for epoch in sorted({last, *(1 << i for i in range(last.bit_length()))}):
             recent = curve[epoch - max(1, epoch // 4) : epoch]
             place = float(place_of(epoch, limit))
             found.append((k, place, float(recent.mean())))
