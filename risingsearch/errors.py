@@ -16,10 +16,11 @@
 from __future__ import annotations
 
 import difflib
+from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 
@@ -85,6 +86,17 @@ def missing(package: str, extra: str) -> MissingDependencyError:
     return MissingDependencyError(
         f'{package} is not installed; run: pip install "risingsearch[{extra}]"'
     )
+
+
+@contextmanager
+def needed(
+    package: str, extra: str, kind: type[ImportError] = ModuleNotFoundError
+) -> Iterator[None]:
+    """Raise that error where an optional package is used and is not installed."""
+    try:
+        yield
+    except kind as error:
+        raise missing(package, extra) from error
 
 
 def unknown_name(

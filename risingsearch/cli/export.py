@@ -10,7 +10,7 @@ from typing import Any
 from risingsearch.cli.options import add_run_command, writing
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.status import RunView, named
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.errors import InvalidParameterError, needed
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -115,7 +115,5 @@ def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:
         kinds = {type(value) for value in column if value == value}
         if column.dtype == object and len(kinds) > 1:  # a file has one kind in a column
             frame[name] = [value if value != value else str(value) for value in column]
-    try:
+    with needed("pyarrow", "sim", ImportError):
         frame.to_parquet(out)
-    except ImportError as error:
-        raise missing("pyarrow", extra="sim") from error

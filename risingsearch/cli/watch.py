@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.options import add_run_command
 from risingsearch.cli.status import FINISHED, STOPPED, RunView
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,10 +37,8 @@ def add_watch(commands: Any) -> None:
 
 def _watch(arguments: argparse.Namespace) -> None:
     run = RunView(arguments.run_dir, may_come=True)
-    try:
+    with needed("rich", "cli"):
         from rich.console import Console
-    except ModuleNotFoundError as error:
-        raise missing("rich", extra="cli") from error
     from risingsearch.cli.screen import Screen
 
     if isinstance(sys.stdout, io.TextIOWrapper):  # it may not know all characters

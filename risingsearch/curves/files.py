@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.errors import InvalidParameterError, RisingSearchError, missing
+from risingsearch.errors import InvalidParameterError, RisingSearchError, needed
 from risingsearch.paths import checked_path
 
 if TYPE_CHECKING:
@@ -193,10 +193,8 @@ def _table(path: Path) -> LoadedCurves:
 
 def pandas() -> Any:
     """Return pandas, or raise how to install it."""
-    try:
+    with needed("pandas", "sim"):
         import pandas
-    except ImportError as error:
-        raise missing("pandas", extra="sim") from error
     return pandas
 
 
@@ -210,10 +208,8 @@ def _frame(path: Path) -> pd.DataFrame:
         if bare:
             frame.columns = frame.columns + 1
     else:
-        try:
+        with needed("pyarrow", "sim", ImportError):
             frame = pd.read_parquet(path)
-        except ImportError as error:
-            raise missing("pyarrow", extra="sim") from error
         if not isinstance(frame.index, pd.RangeIndex):
             frame = frame.reset_index()
     return frame.set_axis([str(name).strip() for name in frame.columns], axis=1)

@@ -42,11 +42,9 @@ def sensitivity_variance(
     one shift that matters.
     """
     means, deviations = normal_arms(rng, n_arms)
-    changes = [(1, (means, deviations))]
-    for t in range(EVERY, horizon + 1, EVERY):
-        _, deviations = normal_arms(rng, n_arms)
-        changes.append((t, (means, deviations)))
-    return timeline(changes, "held", noise)
+    later = range(EVERY, horizon + 1, EVERY)
+    changes = [(t, (means, normal_arms(rng, n_arms)[1])) for t in later]
+    return timeline([(1, (means, deviations)), *changes], "held", noise)
 
 
 def sensitivity_incremental(

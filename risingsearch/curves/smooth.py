@@ -14,7 +14,7 @@ from risingsearch.checks import checked_int
 from risingsearch.curves.clicks import ClickLog, click_log, click_rates
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.errors import InvalidParameterError, needed
 
 MINUTE = 60.0
 WINDOW = 3_600.0  # seconds of the log that a click rate is counted in
@@ -137,10 +137,8 @@ def _smoothed(
     rates: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return every row smoothed by LOWESS, within 0 and 1."""
-    try:
+    with needed("statsmodels", "bench"):
         lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
-    except ImportError as error:
-        raise missing("statsmodels", extra="bench") from error
     near = 0.01 * (times[-1] - times[0])  # lines are fitted that far apart
     rows = [
         lowess(row, times, FRACTION, delta=near, return_sorted=False) for row in rates

@@ -14,7 +14,7 @@ import numpy as np
 
 from risingsearch.arms import sign_of
 from risingsearch.checks import checked_choice
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.errors import InvalidParameterError, needed
 from risingsearch.plotting.words import short
 
 if TYPE_CHECKING:
@@ -248,10 +248,8 @@ def _as_text(text: str) -> str:
 
 def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure, in inches."""
-    try:
+    with needed("matplotlib", "plot"):
         from matplotlib import pyplot
-    except ModuleNotFoundError as error:
-        raise missing("matplotlib", extra="plot") from error
     _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
     return ax
 

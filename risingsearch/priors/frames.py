@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.errors import InvalidParameterError, missing, needed
 from risingsearch.json_values import AS_TEXT
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
@@ -27,10 +27,8 @@ _MISSING = ["", "nan", "NaN"]  # cells of text without a value; "None" is a cate
 
 def of_file(path: Path, asked: Source) -> EarlierSearch:
     """Return the runs in a CSV or parquet file."""
-    try:
+    with needed("pandas", "sim"):
         import pandas as pd
-    except ModuleNotFoundError as error:
-        raise missing("pandas", extra="sim") from error
     try:
         if path.name.lower().endswith(".parquet"):
             frame = pd.read_parquet(path)

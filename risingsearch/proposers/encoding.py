@@ -1,17 +1,15 @@
 """Configurations as numbers that a model can use."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.parameters import is_number, key_of
+from risingsearch.parameters import ROOT, is_number, key_of
 
 ABSENT = object()
 MOST_CATEGORIES = 100
-_ROOT = math.sqrt(0.5)
 
 
 def encode(candidates: Sequence[Mapping[str, Any]]) -> NDArray[np.float64] | None:
@@ -29,7 +27,7 @@ def encode(candidates: Sequence[Mapping[str, Any]]) -> NDArray[np.float64] | Non
 def _columns(values: Sequence[Any]) -> list[NDArray[np.float64]]:
     here = np.array([value is not ABSENT for value in values])
     known = [value for value in values if value is not ABSENT]
-    presence = [] if here.all() else [_ROOT * here]
+    presence = [] if here.all() else [ROOT * here]
     if all(is_number(value) for value in known):
         _, rank = np.unique([float(value) for value in known], return_inverse=True)
         column = np.full(len(values), 0.5)
@@ -41,4 +39,4 @@ def _columns(values: Sequence[Any]) -> list[NDArray[np.float64]]:
         return presence
     number_of = {kind: number for number, kind in enumerate(kinds)}
     numbers = np.array([number_of.get(key, -1) for key in keys])
-    return [*(_ROOT * (numbers == k) for k in range(len(kinds))), *presence]
+    return [*(ROOT * (numbers == k) for k in range(len(kinds))), *presence]

@@ -11,7 +11,7 @@ from itertools import islice
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.errors import InvalidParameterError, missing, needed
 from risingsearch.parameters import Choices, Interval, Kind, Quantiles, exact
 from risingsearch.space import Coordinate, Space
 
@@ -190,10 +190,8 @@ def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
 
 def space_in(content: dict[str, Any]) -> Space:
     """Return the space of a file of ConfigSpace; a ValueError if it holds none."""
-    try:
+    with needed("ConfigSpace", "configspace"):
         from ConfigSpace import ConfigurationSpace
-    except ModuleNotFoundError as error:
-        raise missing("ConfigSpace", "configspace") from error
 
     try:
         space = ConfigurationSpace.from_serialized_dict(deepcopy(content))

@@ -12,7 +12,7 @@ from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
 if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
@@ -37,11 +37,9 @@ class ProgressLine:
     def __enter__(self) -> ProgressLine:
         scheduler = self._scheduler
         self._begun, self._due = time.monotonic(), 0.0
-        try:
+        with needed("tqdm", "cli"):
             from tqdm.auto import tqdm
             from tqdm.notebook import tqdm_notebook
-        except ModuleNotFoundError as error:
-            raise missing("tqdm", extra="cli") from error
         self._format = FORMAT.format(total=scheduler.budget)
         self._spent_before = self._spent_then = scheduler.spent
         in_notebook = issubclass(tqdm, tqdm_notebook)

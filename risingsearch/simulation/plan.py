@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from risingsearch.checks import LARGEST_SEED, call_problem, checked_flag, checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import fresh, pull_limits
-from risingsearch.errors import InvalidParameterError, PolicyError, missing
+from risingsearch.errors import InvalidParameterError, PolicyError, needed
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.policies.base import check_contract
 from risingsearch.simulation.engine import Record, loop_for, new_record, play
@@ -219,10 +219,8 @@ def counted(n_runs: int, progress: bool) -> Iterator[Callable[[object], object]]
     if not progress:
         yield lambda _: None
         return
-    try:
+    with needed("tqdm", "cli"):
         from tqdm.auto import tqdm
-    except ModuleNotFoundError as error:
-        raise missing("tqdm", extra="cli") from error
     with tqdm(total=n_runs, unit=" runs", disable=None, leave=False) as line:
         yield lambda _: line.update()
 

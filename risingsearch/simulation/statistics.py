@@ -5,15 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
 
 def scipy_stats() -> Any:
     """Return ``scipy.stats``, or raise how to install it."""
-    try:
+    with needed("scipy", "sim"):
         from scipy import stats
-    except ImportError as error:
-        raise missing("scipy", "sim") from error
     return stats
 
 

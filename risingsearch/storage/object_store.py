@@ -14,7 +14,7 @@ from risingsearch.errors import (
     MissingDependencyError,
     RunDirError,
     SetupError,
-    missing,
+    needed,
 )
 
 EXAMPLE = "s3://bucket/runs/first"
@@ -131,10 +131,8 @@ def redacted(text: str) -> str:
 
 def _file_system(url: str) -> tuple[Any, str]:
     """File system of fsspec for a URL, and the path of the URL in it."""
-    try:
+    with needed("fsspec", "object-stores"):
         import fsspec
-    except ModuleNotFoundError as error:
-        raise missing("fsspec", "object-stores") from error
     protocol = url.partition("://")[0]
     try:
         return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]

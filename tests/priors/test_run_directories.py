@@ -111,10 +111,7 @@ def test_of_a_folder_those_that_share_parameters_are_taken(make_search, tmp_path
         read_prior(tmp_path, foreign)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [b"", b"{}\n", bytes(range(256))],
-)
+@pytest.mark.parametrize("damage", [b"", b"{}\n", bytes(range(256))])
 def test_damaged_journal_is_one_error(make_search, tmp_path, damage):
     (tmp_path / "journal.jsonl").write_bytes(damage)
     with pytest.raises(InvalidParameterError, match="cannot be read"):

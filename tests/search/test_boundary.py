@@ -13,13 +13,7 @@ from risingsearch.search.search import RisingSearch
 
 
 @pytest.mark.parametrize(
-    "result",
-    [
-        {"score": 1e308},
-        {"own": 0.5},
-        b"1",
-    ],
-    ids=["score", "none", "bytes"],
+    "result", [{"score": 1e308}, {"own": 0.5}, b"1"], ids=["score", "none", "bytes"]
 )
 def test_what_cannot_be_saved_is_the_arms_failure(result, folder):
     search = a_search(folder, Rising(arm_2_epoch_2=result), budget=40)

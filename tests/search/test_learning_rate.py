@@ -38,11 +38,7 @@ def first_rate(**options):
 
 @pytest.mark.parametrize(
     ("options", "centre"),
-    [
-        ({}, -3),
-        ({"learning_rate": "lr"}, -3),
-        ({"learning_rate": {"lr": 0.01}}, -2),
-    ],
+    [({}, -3), ({"learning_rate": "lr"}, -3), ({"learning_rate": {"lr": 0.01}}, -2)],
 )
 def test_the_first_arm_is_at_the_best_that_is_known(options, centre):
     rate, proposed = first_rate(**options)

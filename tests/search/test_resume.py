@@ -361,10 +361,7 @@ class TestArguments:
         crashed(folder)
         seen = []
         result = a_search(
-            folder,
-            progress=True,
-            callbacks=[seen.append],
-            max_checkpoint_bytes=10**6,
+            folder, progress=True, callbacks=[seen.append], max_checkpoint_bytes=10**6
         ).run()
         assert facts(result) == facts(expected)
         assert seen

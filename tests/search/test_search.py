@@ -170,8 +170,7 @@ class TestProposers:
         return search.run().history
 
     @pytest.mark.parametrize(
-        "options",
-        [{"policy": "cure-ucb"}, {"policy": "looks-then-slope"}],
+        "options", [{"policy": "cure-ucb"}, {"policy": "looks-then-slope"}]
     )
     def test_only_a_default_that_keeps_arms_for_it_asks_a_model(self, options):
         asked = [self.searched(**options)["arm"], self.searched()["arm"]]

@@ -211,8 +211,7 @@ class BestSoFar(NamedTuple):
 
 def best_so_far(n_arms, horizon, max_pulls, optimism=math.inf):
     return BestSoFar(
-        *arm_arrays(n_arms, horizon, max_pulls),
-        best=np.full(n_arms, optimism),
+        *arm_arrays(n_arms, horizon, max_pulls), best=np.full(n_arms, optimism)
     )
 
 

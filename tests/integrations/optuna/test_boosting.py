@@ -64,10 +64,7 @@ def with_lightgbm(rows, trained):
 def test_slices_train_no_round_twice(make_study, rows, tmp_path):
     trained = []
     study = make_study(
-        budget=60,
-        max_epochs=N_ROUNDS,
-        direction="maximize",
-        checkpoint_dir=tmp_path,
+        budget=60, max_epochs=N_ROUNDS, direction="maximize", checkpoint_dir=tmp_path
     )
     study.optimize(with_lightgbm(rows, trained))
     assert sum(trained) == 60

@@ -90,8 +90,7 @@ def test_a_killed_slice_is_queued_again(tmp_path):
         for trial in study.trials
         if trial.state != TrialState.FAIL
         for epoch in range(
-            trial.user_attrs.get("rising:from_epoch", 0),
-            len(trial.intermediate_values),
+            trial.user_attrs.get("rising:from_epoch", 0), len(trial.intermediate_values)
         )
     )
     assert set(trained.values()) == {1}

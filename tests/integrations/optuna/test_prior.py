@@ -170,9 +170,7 @@ def test_a_prior_that_cannot_be_used_is_an_error_if_it_is_alone(objective, make_
     assert list(study.sampler.trust_in_prior(study)) == ["May"]
 
 
-def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
-    make_study,
-):
+def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(make_study):
     few = EarlierSearch("few", [{"x": 0.1}] * 3, [np.array([0.5])] * 3)
     for prior, words in (
         (few, "few: nothing of it can be used here: it needs 4 runs, and has 3"),

@@ -72,10 +72,7 @@ def routing():
 
 
 def accuracy_and_loss(model, X, y):
-    return {
-        "accuracy": model.score(X, y),
-        "loss": -log_loss(y, model.predict_proba(X)),
-    }
+    return {"accuracy": model.score(X, y), "loss": -log_loss(y, model.predict_proba(X))}
 
 
 class TestSingleMetric:
@@ -160,8 +157,7 @@ class TestSeveralMetrics:
         assert search.score(X, Y) == accuracy_and_loss(search, X, Y)["loss"]
 
     @pytest.mark.parametrize(
-        "scoring",
-        [["f1", "accuracy"], {"f1": "f1", "a": "accuracy"}],
+        "scoring", [["f1", "accuracy"], {"f1": "f1", "a": "accuracy"}]
     )
     def test_without_refit_the_first_schedules(self, scoring):
         search = rising(SGDClassifier(), scoring=scoring, refit=False).fit(X, Y)

@@ -84,9 +84,7 @@ QUALITIES = [{"quality": quality} for quality in (0.2, 0.4, 0.6, 0.8)]
 class TestBudget:
     @pytest.mark.parametrize(
         "policy",
-        [
-            *("auto", "asha", "successive-halving", "median-stopping", "random-search"),
-        ],
+        [*("auto", "asha", "successive-halving", "median-stopping", "random-search")],
     )
     def test_epochs_are_counted_by_the_calls_made(self, calls, policy, live_params):
         params = live_params(policy)
@@ -174,13 +172,7 @@ class TestSplits:
         assert search.n_splits_ == n_splits
         assert len(trained(calls)) == 20 * n_splits
 
-    @pytest.mark.parametrize(
-        "cv",
-        [
-            0.25,
-            ShuffleSplit(2),
-        ],
-    )
+    @pytest.mark.parametrize("cv", [0.25, ShuffleSplit(2)])
     def test_no_row_is_ever_trained_on_and_validated_on(self, calls, cv):
         search = rising(Recorder(), QUALITIES, cv=cv, refit=False).fit(ROWS, HALVES)
         pairs = {

@@ -66,12 +66,7 @@ def make_adam(weights):
 
 class TestContainers:
     @pytest.mark.parametrize(
-        "container",
-        [
-            tuple,
-            deque,
-            lambda two: dict(enumerate(two)),
-        ],
+        "container", [tuple, deque, lambda two: dict(enumerate(two))]
     )
     def test_of_objects_with_a_state(self, tmp_path, container):
         def build():

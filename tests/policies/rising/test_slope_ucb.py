@@ -164,12 +164,7 @@ def policy_regret(arms, curves, horizon):
 
 
 @pytest.mark.parametrize(
-    ("horizon", "best", "regret"),
-    [
-        (5_000, 0, 0.8),
-        (16_010, 1, 0.8),
-        (20_000, 1, 1.2),
-    ],
+    ("horizon", "best", "regret"), [(5_000, 0, 0.8), (16_010, 1, 0.8), (20_000, 1, 1.2)]
 )
 def test_cure_loses_only_its_first_pulls_on_the_two_arms(horizon, best, regret, play):
     curves = two_arms(horizon)
@@ -191,9 +186,7 @@ def test_cure_is_never_behind_r_ed_on_linear_then_flat_arms(play):
         curves = np.minimum(top, top / saturation * n)
         cure, r_ed = (
             policy_regret(
-                play(make(n_arms, horizon, **EXACT), curves, horizon),
-                curves,
-                horizon,
+                play(make(n_arms, horizon, **EXACT), curves, horizon), curves, horizon
             )
             for make in (CureUCB.create, REdUCB.create)
         )

@@ -104,12 +104,7 @@ def test_d_cto_run_equals_direct_sums(
         for models in tables(60, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
             policy = DCTOUCB.create(
-                n_arms,
-                120,
-                60,
-                models=models,
-                sigma=0.05,
-                explore_pulls=explore_pulls,
+                n_arms, 120, 60, models=models, sigma=0.05, explore_pulls=explore_pulls
             )
             m = explore_pulls
             values = by_index(d_cto_index, models=models, sigma=0.05, m=m)

@@ -29,8 +29,7 @@ CREATE = [DCTOUCB.create_cto_sim, DCTOUCB.create, DCTOUCB.create_sim]
 
 @pytest.mark.parametrize("create", CREATE)
 @pytest.mark.parametrize(
-    "models",
-    [[], [[]], [0.5, 0.4], [[0.5, 0.4], [0.5]], [[0.5, math.nan]], "steep"],
+    "models", [[], [[]], [0.5, 0.4], [[0.5, 0.4], [0.5]], [[0.5, math.nan]], "steep"]
 )
 def test_models_are_a_table_of_finite_numbers(create, models):
     with pytest.raises(InvalidParameterError, match="models must be a table of finite"):

@@ -71,18 +71,8 @@ def raven_index(x, t, *, alpha0=0.5, beta0=1.0, eps=1e-6, variance=unbiased_vari
             raven_index,
             {"alpha0": 2.0, "beta0": 0.3, "eps": 0.1},
         ),
-        (
-            RavenUCB,
-            {"variance": "table4"},
-            raven_index,
-            {"variance": growing_variance},
-        ),
-        (
-            RavenUCB,
-            {"variance": "alg1"},
-            raven_index,
-            {"variance": shrinking_variance},
-        ),
+        (RavenUCB, {"variance": "table4"}, raven_index, {"variance": growing_variance}),
+        (RavenUCB, {"variance": "alg1"}, raven_index, {"variance": shrinking_variance}),
     ],
 )
 def test_whole_run_equals_the_direct_policy(
