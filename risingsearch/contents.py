@@ -12,7 +12,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property, partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -30,6 +30,11 @@ _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
 _DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
 _PLAIN = (*_DATA, FunctionType, type, type(None))
+_METHODS = (staticmethod, classmethod, property, cached_property, type(cache(repr)))
+_WRAPPERS = (MethodType, *_METHODS)  # of functions, in one of these attributes
+_WRAPPED = ("__func__", "__self__", "__wrapped__", "fget", "fset", "fdel", "func")
+_FUNCTIONS = (FunctionType, partial, *_WRAPPERS)
+_CODE = (*_PLAIN, *_FUNCTIONS, CodeType, ModuleType)
 _FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
 _MOST_BYTES = 2**26  # of an array that code uses, and that is compared by its values
 
@@ -164,28 +169,73 @@ def _cut(text: str, begin: int) -> str:
 
 def digest(value: Any) -> str:
     """Return a digest of the content of a value."""
-    return _Digester().of(value).hex()[:32]
+    return _Digester().whole(value)
 
 
 def code_digest(trainable: Any) -> str:
     """Return a digest of a trainable's functions, with the plain values they use."""
-    kind = type(trainable)
     inside = getattr(trainable, "__dict__", {}).values()
-    own = (trainable.start, trainable.train, *inside)
-    functions = [one for one in own if isinstance(one, FunctionType)]
-    code = [None if _is_installed(kind.__module__) else kind, *functions]
-    return _Digester((*_PLAIN, list, dict, CodeType)).of(code).hex()[:32]
+    functions = (one for one in inside if isinstance(one, _FUNCTIONS))
+    given = type(trainable), trainable.start, trainable.train, *functions
+    return _Digester(_CODE).whole(tuple(filter(_is_own, given)))
+
+
+def _is_own(value: Any) -> bool:
+    """Return whether a class, or what can be called, is the user's."""
+    inner = value.func if isinstance(value, partial) else value
+    return not _is_installed(getattr(inner, "__module__", None))
 
 
 class _Digester:
     """Digests values; of one that contains itself, the depth counts.
 
-    Of values of other ``kinds`` the kind alone counts.
+    Of values of other ``kinds`` the class alone counts. What a function or class uses
+    is digested apart, and once: functions may call each other in many ways.
     """
 
     def __init__(self, kinds: tuple[type, ...] = (object,)) -> None:
         self._depths: dict[int, int] = {}  # of the values that are being digested
         self._kinds = kinds
+        self._met: list[Any] = []  # functions and classes of the user
+        self._changed: set[Any] = set()  # by these functions, which does not count
+
+    def whole(self, value: Any) -> str:
+        """Return the digest of a value, and of all that its functions use."""
+        parts = self._with_bodies(value)
+        if self._changed:  # all of it is known by now
+            self._met.clear()
+            parts = self._with_bodies(value)
+        return _hashed(*parts).hex()[:32]
+
+    def _with_bodies(self, value: Any) -> list[bytes]:
+        own = self.of(value)
+        return [own, *sorted({self.of(self._body(one)) for one in self._met})]
+
+    def _body(self, one: Any) -> tuple[Any, ...]:
+        """Return what a function or class uses."""
+        if isinstance(one, type):
+            return *one.__bases__, _items(vars(one), (*_METHODS, FunctionType, type))
+        known, names = one.__globals__, _names(one.__code__, "LOAD_GLOBAL")
+        kept = (name for name in names if (id(known), name) not in self._changed)
+        kinds = _PLAIN if self._kinds == (object,) else (object,)
+        return *self._cells(one), _items({k: known.get(k) for k in kept}, kinds)
+
+    def _cells(self, function: FunctionType) -> Iterator[Any]:
+        """Yield the values in a function's closure, None for those that change."""
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # not filled yet
+                yield None if id(cell) in self._changed else cell.cell_contents
+
+    def _signature(self, value: Any) -> Iterator[bytes]:
+        """Yield what tells a function or a class from others, without what it uses."""
+        if isinstance(value, type):
+            kept = (k for k in vars(value) if k[:2] != "__" and k not in self._changed)
+            yield value.__qualname__.encode()
+            yield self.of(_items({k: vars(value)[k] for k in kept}, _DATA))
+            return
+        yield from self._code(value.__code__, value.__doc__)
+        data = (one for one in self._cells(value) if isinstance(one, _DATA))
+        yield self.of((*data, value.__defaults__, _items(value.__kwdefaults__ or {})))
 
     def of(self, value: Any) -> bytes:
         """Return the digest of a value."""
@@ -204,8 +254,8 @@ class _Digester:
         kind = type(value)
         yield kind.__name__
         if not issubclass(kind, self._kinds):
-            return
-        if value is None or kind in (bool, int, float, complex):
+            yield self.of(kind)
+        elif value is None or kind in (bool, int, float, complex):
             yield (hex(value) if kind is int else repr(value)).encode()
         elif kind in (str, bytes):
             yield value.encode(errors="surrogatepass") if kind is str else value
@@ -225,18 +275,13 @@ class _Digester:
             yield value.__name__.encode()
         elif isinstance(value, FunctionType | type) and _is_installed(value.__module__):
             yield _name_of(value).encode()
-        elif isinstance(value, FunctionType):
-            yield from self._code(value.__code__, value.__doc__)
-            inside = _inside_of(value)
-            if self._kinds != (object,):  # a list, say, may grow in a search
-                inside[0] = [v for v in inside[0] if isinstance(v, _PLAIN)]
-            inside += [value.__defaults__, value.__kwdefaults__]
-            yield from map(self.of, inside)
+        elif isinstance(value, FunctionType | type):
+            if all(one is not value for one in self._met):
+                self._met.append(value)
+                self._changed |= _changed_by(value)
+            yield from self._signature(value)
         elif isinstance(value, CodeType):
             yield from self._code(value)
-        elif isinstance(value, type):
-            yield value.__qualname__.encode()
-            yield from map(self.of, (*value.__bases__, _body_of(value)))
         elif hasattr(value, "untyped_storage"):  # a tensor, whose pickle is a file
             flat = value.detach().cpu().contiguous().flatten()
             yield f"{value.dtype} {value.shape}".encode()
@@ -247,9 +292,9 @@ class _Digester:
     def _code(self, code: CodeType, doc: str | None = None) -> Iterator[bytes]:
         yield code.co_code
         n_arguments = code.co_argcount + code.co_kwonlyargcount
-        names = [code.co_names, code.co_varnames[:n_arguments]]
-        yield self.of([one for one in code.co_consts if one is None or one != doc])
-        yield self.of(names)
+        names = code.co_names, code.co_varnames[:n_arguments]
+        consts = (one for one in code.co_consts if one is None or one != doc)
+        yield self.of((*consts, names))
 
 
 def _hashed(*parts: Any) -> bytes:
@@ -263,10 +308,10 @@ def _hashed(*parts: Any) -> bytes:
 
 def _state_of(value: Any) -> tuple[Any, ...]:
     """Return the parts of an object, as far as they can be known."""
-    if isinstance(value, MethodType | staticmethod | classmethod):
-        return value.__func__, getattr(value, "__self__", None)
-    if isinstance(value, property):
-        return value.fget, value.fset, value.fdel
+    if isinstance(value, _WRAPPERS):
+        return tuple(getattr(value, name, None) for name in _WRAPPED)
+    if isinstance(value, partial):
+        return value.func, value.args, _items(value.keywords)
     kind = type(value)
     if value is np.random.mtrand._rand:
         return (kind,)  # numpy's own, which every draw changes
@@ -286,16 +331,15 @@ def _state_of(value: Any) -> tuple[Any, ...]:
     return make, arguments, state, list(items or ()), dict(pairs or ())
 
 
-def _inside_of(function: FunctionType) -> list[Any]:
-    """Return the values in a function's closure and globals that it does not change."""
-    code, found = function.__code__, []
-    changed = _names(code, "STORE_DEREF") | _names(code, "STORE_GLOBAL")
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # not filled yet
-            found.append(None if name in changed else cell.cell_contents)
-    names = _names(code, "LOAD_GLOBAL") - changed
-    values = {name: function.__globals__.get(name) for name in names}
-    return [found, {k: one for k, one in values.items() if isinstance(one, _PLAIN)}]
+def _changed_by(one: Any) -> set[Any]:
+    """Return the globals, cells of closures and attributes that a function changes."""
+    if isinstance(one, type):
+        return set()
+    code, known = one.__code__, id(one.__globals__)
+    cells = dict(zip(code.co_freevars, one.__closure__ or (), strict=True))
+    own = _names(code, "STORE_DEREF") & cells.keys()
+    globals_ = {(known, name) for name in _names(code, "STORE_GLOBAL")}
+    return {id(cells[name]) for name in own} | globals_ | _names(code, "STORE_ATTR")
 
 
 def _names(code: CodeType, operation: str) -> set[Any]:
@@ -306,17 +350,9 @@ def _names(code: CodeType, operation: str) -> set[Any]:
     return own.union(*(_names(one, operation) for one in inner))
 
 
-def _body_of(kind: type) -> dict[str, Any]:
-    """Return the methods of a class, and constants that these do not change."""
-    methods = (FunctionType, staticmethod, classmethod, property)
-    body = {name: one for name, one in vars(kind).items() if isinstance(one, methods)}
-    codes = [one.__code__ for one in body.values() if isinstance(one, FunctionType)]
-    changed: set[Any] = set().union(*(_names(code, "STORE_ATTR") for code in codes))
-    return body | {
-        name: one
-        for name, one in vars(kind).items()
-        if isinstance(one, _DATA) and name[:2] != "__" and name not in changed
-    }
+def _items(values: Mapping[str, Any], kinds: Any = object) -> tuple[Any, ...]:
+    """Return the items whose values are of some kinds, by their names."""
+    return tuple(sorted((k, v) for k, v in values.items() if isinstance(v, kinds)))
 
 
 def _name_of(owner: Any) -> str:

@@ -135,6 +135,14 @@ def test_equal_values_have_the_same_digest(one, other):
     assert digest(one) == digest(other)
 
 
+def test_functions_that_all_call_each_other_are_digested_once_each():
+    functions = {}
+    for k in range(15):
+        calls = ", ".join(f"f{i}(x)" for i in range(15) if i != k)
+        exec(f"def f{k}(x): return {calls}", functions)
+    assert digest(functions["f0"]) != digest(functions["f1"])
+
+
 @pytest.mark.parametrize("call", [counted, counting(0), Counting()])
 def test_what_a_function_changes_itself_does_not_count(call):
     before = digest(call)
