@@ -69,7 +69,7 @@ class RunView:
         from risingsearch.storage.run_directory import saved_header
 
         settings = saved_header(self.path)["settings"]
-        return "sweep" in (settings.get("fingerprint") or {})
+        return {"sweep", "cwd"} <= (settings.get("fingerprint") or {}).keys()
 
     @property
     def is_over(self) -> bool:

@@ -489,9 +489,11 @@ def check_kind(
 
 
 def _interface(settings: Mapping[str, Any]) -> str:
-    parts = settings.get("fingerprint") or {}
-    known = {"sweep": "risingsearch run", "estimator": "RisingSearchCV"}
-    return next((known[key] for key in known if key in parts), "RisingSearch")
+    parts = (settings.get("fingerprint") or {}).keys()
+    if {"sweep", "cwd"} <= parts:
+        return "risingsearch run"
+    is_cv = {"estimator", "steps_per_epoch"} <= parts
+    return "RisingSearchCV" if is_cv else "RisingSearch"
 
 
 def _check_same(

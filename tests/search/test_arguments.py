@@ -3,6 +3,7 @@
 import json
 import warnings
 from fractions import Fraction
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -114,39 +115,51 @@ class TestFirstDifference:
         assert first_difference(given | {"policy": other}, given) is not None
 
 
-def counting(top, also=0):
-    trained = []
+def counting(top, also=0, wrap=staticmethod):
+    trained, n_started = [], 0
 
-    def train(state):
+    def start(params, seed):
+        nonlocal n_started
+        n_started += 1
+        return n_started
+
+    def train(state, seen={}):  # noqa: B006 - it is to last
         trained.append(state)
-        return top * len(trained)
+        return top * len(trained) + seen.setdefault("n", n_started)
 
     def train_more(state):
         trained.append(state)
         return top * len(trained) + also
 
-    return Functions(lambda params, seed: {}, train_more if also else train)
+    return Functions(start, wrap(train_more if also else train))
 
 
 def search_in(folder, trainable, **options):
     return RisingSearch(trainable, [{}], budget=3, seed=0, run_dir=folder, **options)
 
 
-@pytest.mark.parametrize("other", [counting(2.0), counting(1.0, 1)])
-def test_other_code_of_the_trainable_is_said_and_keeps_the_scores(tmp_path, other):
-    result = search_in(tmp_path / "run", counting(1.0)).run()
+@pytest.mark.parametrize("other", [(2.0,), (1.0, 1)])
+@pytest.mark.parametrize("wrap", [lambda train: train, partial, cache, staticmethod])
+def test_other_code_of_the_trainable_is_said_and_keeps_the_scores(
+    tmp_path, other, wrap
+):
+    begun = counting(1.0, wrap=wrap)
+    result = search_in(tmp_path / "run", begun).run()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search_in(tmp_path / "run", counting(1.0))
-        RisingSearch.resume(tmp_path / "run", counting(1.0))
+        search_in(tmp_path / "run", begun)
+        RisingSearch.resume(tmp_path / "run", counting(1.0, wrap=wrap))
     with pytest.warns(RuntimeWarning, match="the trainable's code, or a value"):
-        again = RisingSearch.resume(tmp_path / "run", other)
+        again = RisingSearch.resume(tmp_path / "run", counting(*other, wrap=wrap))
     assert again.run().history == result.history
 
 
 @pytest.mark.parametrize(
     ("fingerprint", "whose"),
-    [({"sweep": {}}, "risingsearch run"), ({"estimator": {}}, "RisingSearchCV")],
+    [
+        ({"sweep": "", "cwd": ""}, "risingsearch run"),
+        ({"estimator": "", "steps_per_epoch": 1}, "RisingSearchCV"),
+    ],
 )
 def test_a_search_of_another_interface_is_refused(tmp_path, fingerprint, whose):
     search_in(tmp_path / "run", counting(1.0), fingerprint=fingerprint)
@@ -155,3 +168,6 @@ def test_a_search_of_another_interface_is_refused(tmp_path, fingerprint, whose):
         RisingSearch.resume(tmp_path / "run", counting(1.0))
     with refused:
         search_in(tmp_path / "run", counting(1.0))
+    for name in fingerprint:  # one of these may be the user's own
+        search_in(tmp_path / name, counting(1.0), fingerprint={name: "1"})
+        RisingSearch.resume(tmp_path / name, counting(1.0))
