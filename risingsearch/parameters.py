@@ -34,14 +34,15 @@ def is_number(value: Any) -> bool:
 
 
 def key_of(value: Any) -> Any:
-    """Return a hashable that is equal for values of the same content, as all NaN."""
+    """Return a hashable, equal for values of one type and content, as all NaN."""
     value = plain(value)
     if isinstance(value, tuple):
         return tuple(map(key_of, value))
     if type(value) is object:  # a mark, as of what is absent
         return value
     is_own = value is None or (isinstance(value, (str, int, float)) and value == value)
-    return value if is_own else digest(value)
+    # 1, 1.0 and True may mean different things.
+    return type(value).__name__, value if is_own else digest(value)
 
 
 def key_of_all(params: Mapping[str, Any]) -> Hashable:
@@ -216,7 +217,7 @@ class Uneven(Interval):
         return np.asarray(self.within.cdf(inside), dtype=float)
 
     def described(self) -> Any:
-        return self.text
+        return {"distribution": self.text}
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,7 @@ class Choices(Kind):
         found: dict[Any, Any] = {}
         total: dict[Any, float] = {}
         for value, share in zip(listed, shares, strict=True):
-            key = self._key(value)
+            key = key_of(value)
             found.setdefault(key, value)
             total[key] = total.get(key, 0.0) + share
         is_numeric = all(is_number(value) for value in found.values())
@@ -294,12 +295,8 @@ class Choices(Kind):
         self._ends = np.cumsum(parts) / parts.sum()
         self._middles = self._ends - 0.5 * parts / parts.sum()
 
-    @staticmethod
-    def _key(value: Any) -> Any:
-        return type(plain(value)).__name__, key_of(value)  # 1 is not True
-
     def _code_of(self, value: Any) -> int | None:
-        code = self._codes.get(self._key(value))
+        code = self._codes.get(key_of(value))
         same = (code for code, one in enumerate(self.values) if one is value)
         return next(same, None) if code is None else code
 
@@ -372,6 +369,9 @@ def is_distribution(value: Any) -> bool:
 
 def kind_of(name: str, value: Any) -> Kind:
     """Return the kind of a parameter: a list, or a distribution of any library."""
+    if not isinstance(name, str) or not name:
+        msg = f"the parameters of a space have names, as text; got {name!r}"
+        raise InvalidParameterError(msg)
     if isinstance(value, Interval | Quantiles | Choices | Drawn):
         return value
     if hasattr(value, "ppf") and hasattr(value, "cdf"):
@@ -399,7 +399,8 @@ def kind_of(name: str, value: Any) -> Kind:
         return Choices([value.value])
     if hasattr(value, "rvs"):
         return Drawn(value)
-    listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    listed = listed or (isinstance(value, np.ndarray) and value.ndim > 0)
     if not listed or not len(value):
         msg = (
             f"a space must give {name!r} a list of values, not empty, or a "

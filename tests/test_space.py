@@ -159,6 +159,11 @@ def test_a_number_of_fewer_bits_is_within_the_ends(name, kind):
             assert space.problem_of({"a": float(value)}) is None
 
 
+def test_numbers_of_two_types_are_two_values():
+    space = Space.of({"features": [1, 1.0, True], "depth": range(10)})
+    assert len(space.draw(29, np.random.default_rng(0))) == 29
+
+
 def test_a_value_that_is_listed_twice_is_twice_as_likely():
     space = Space.of({"a": ["x", "y", "x"]})
     assert space.features([[0.6], [0.7]]).tolist() == [[ROOT, 0], [0, ROOT]]
@@ -176,8 +181,9 @@ def test_numbers_beyond_the_ends_and_unknown_categories_have_places():
 
 
 def of_configspace():
+    momentum = ConfigSpace.BetaFloatHyperparameter("momentum", 1, 1, 0.0, 1.0)
     space = ConfigSpace.ConfigurationSpace(
-        {"solver": ["sgd", "adam", "lbfgs"], "momentum": (0.0, 1.0), "batch": (1, 8)}
+        {"solver": ["sgd", "adam", "lbfgs"], "momentum": momentum, "batch": (1, 8)}
     )
     known = space["solver"], space["batch"]
     space.add(ConfigSpace.EqualsCondition(space["momentum"], known[0], "sgd"))

@@ -140,7 +140,7 @@ def header_of(
 def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return copies of the candidates; raise if one is invalid."""
     checked = []
-    for params in candidates:
+    for params in candidates if isinstance(candidates, Iterable) else [candidates]:
         if not isinstance(params, Mapping) or not all(
             isinstance(name, str) for name in params
         ):
@@ -178,9 +178,8 @@ def with_enqueued(
     return everyone, first
 
 
-def checked_enqueue(enqueue: Any) -> list[Any]:
+def checked_enqueue(enqueue: Any, known: Any = (Mapping, Integral)) -> list[Any]:
     """Return the enqueued configurations as a list; raise if one is invalid."""
-    known = (Mapping, Integral)
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
     listed = list(enqueue) if several else [None]
     if not all(isinstance(one, known) for one in listed):
