@@ -47,6 +47,7 @@ from risingsearch.integrations.optuna.trials import (
     pauses,
     set_n_epochs,
 )
+from risingsearch.json_values import plain
 from risingsearch.priors import read_prior
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy
@@ -215,7 +216,8 @@ class RisingSampler(BaseSampler):
         self.give_up_after = checked_float(
             "give_up_after", give_up_after, 0.0, open_low=False
         )
-        self._enqueued = [dict(params) for params in checked_enqueue(enqueue)]
+        listed = checked_enqueue(enqueue, Mapping)
+        self._enqueued = [{k: plain(v) for k, v in one.items()} for one in listed]
         self.callbacks = checked_callbacks(callbacks)
         earlier = read_prior(prior)
         chosen = choose_policy(
@@ -260,7 +262,8 @@ class RisingSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Choose the trial's work: an arm's next slice, a new arm, or nothing."""
         try:
-            fix_enqueued(study, trial, self._enqueued)
+            with self._here.lock:  # or two threads would open the same one
+                fix_enqueued(study, trial, self._enqueued)
             if self._grant(study, trial) == 0:
                 self._wait_for_work(study, trial)
             elif _opens(trial):
@@ -380,7 +383,7 @@ class RisingSampler(BaseSampler):
         """Queue the next job, or stop if none will follow; return if either."""
         due = replica.next_trial()
         if due is not None:
-            study.add_trial(due)
+            study._storage.create_new_trial(study._study_id, template_trial=due)
         elif replica.done and study._thread_local.in_optimize_loop:
             study.stop()
         else:

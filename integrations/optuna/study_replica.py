@@ -357,13 +357,11 @@ class StudyReplica:
         last = self.newest[arm]
         attrs = {k: v for k, v in last.user_attrs.items() if k != GIVEN_UP}
         place = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
-        return create_trial(
-            state=TrialState.WAITING,
-            params=last.params,
-            distributions=_Unchanging(last.distributions),
-            user_attrs=attrs | place,
-            intermediate_values=self._curve(arm, job.from_epoch),
-        )
+        due = create_trial(state=TrialState.WAITING, user_attrs=attrs | place)
+        due.params = last.params  # which may have been enqueued outside their ranges
+        due.distributions = _Unchanging(last.distributions)
+        due.intermediate_values = self._curve(arm, job.from_epoch)
+        return due
 
     def curve_before(self, trial: FrozenTrial) -> dict[int, float]:
         """Return the earlier reports of its arm that the trial lacks, by step."""

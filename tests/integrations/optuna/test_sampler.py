@@ -2,13 +2,16 @@ import copy
 import math
 import pickle
 import threading
+import time
 
+import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.optuna import trials
 from risingsearch.integrations.optuna.trials import give_up
 
 N_EPOCHS = "rising:n_epochs"
@@ -159,6 +162,28 @@ def test_a_sampler_enqueues_what_the_study_has_not(objective, make_study):
     assert all(result.params["x"] <= 1.0 for result in results[3:])
     assert all(result.epochs >= 3 for result in results[:3])
     assert objective.trained.total() == 40
+
+
+@pytest.mark.parametrize("storage", [None, "sqlite://"])
+def test_what_is_enqueued_outside_its_range_continues(objective, make_study, storage):
+    objective.suggest = lambda trial: trial.suggest_float("x", 0.0, 1.0)
+    known = [{"x": np.float32(2.0)}]  # which a database does not hold as it is
+    study = make_study(budget=40, enqueue=known, study={"storage": storage})
+    with pytest.warns(UserWarning, match=r"2.0 is out of range"):
+        study.optimize(objective)
+    assert rising.best_arm(study).params == {"x": 2.0}
+    assert rising.best_arm(study).n_trials > 1
+    assert objective.trained.total() == 40
+
+
+def test_two_threads_open_what_is_enqueued_once(objective, make_study, monkeypatch):
+    read = trials.all_trials
+    slowly = lambda study: (time.sleep(0.02), read(study))[1]  # noqa: E731
+    monkeypatch.setattr(trials, "all_trials", slowly)
+    study = make_study(budget=40, enqueue=[{"x": 0.25}])
+    study.optimize(objective, n_jobs=4)
+    opened = [result.params["x"] for result in rising.arm_results(study)]
+    assert opened.count(0.25) == 1
 
 
 def test_a_study_stops_when_nothing_better_is_found_and_can_go_on(
