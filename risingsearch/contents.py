@@ -208,8 +208,8 @@ class _Digester:
         return _hashed(*parts).hex()[:32]
 
     def _with_bodies(self, value: Any) -> list[bytes]:
-        own = self.of(value)
-        return [own, *sorted({self.of(self._body(one)) for one in self._met})]
+        # The value first: its functions are met by then, and meet the others.
+        return [self.of(value), *sorted({self.of(self._body(k)) for k in self._met})]
 
     def _body(self, one: Any) -> tuple[Any, ...]:
         """Return what a function or class uses."""
@@ -227,7 +227,7 @@ class _Digester:
                 yield None if id(cell) in self._changed else cell.cell_contents
 
     def _signature(self, value: Any) -> Iterator[bytes]:
-        """Yield what tells a function or a class from others, without what it uses."""
+        """Yield the marks of a function or a class, without all that it uses."""
         if isinstance(value, type):
             kept = (k for k in vars(value) if k[:2] != "__" and k not in self._changed)
             yield value.__qualname__.encode()

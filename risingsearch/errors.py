@@ -89,9 +89,7 @@ def missing(package: str, extra: str) -> MissingDependencyError:
 
 
 @contextmanager
-def needed(
-    package: str, extra: str, kind: type[ImportError] = ModuleNotFoundError
-) -> Iterator[None]:
+def needed(package: str, extra: str, kind: Any = ModuleNotFoundError) -> Iterator[None]:
     """Raise that error where an optional package is used and is not installed."""
     try:
         yield

@@ -399,9 +399,8 @@ def kind_of(name: str, value: Any) -> Kind:
         return Choices([value.value])
     if hasattr(value, "rvs"):
         return Drawn(value)
-    listed = isinstance(value, Sequence) and not isinstance(value, str)
-    listed = listed or (isinstance(value, np.ndarray) and value.ndim > 0)
-    if not listed or not len(value):
+    listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+    if not (listed and getattr(value, "ndim", True) and len(value)):
         msg = (
             f"a space must give {name!r} a list of values, not empty, or a "
             f"distribution, with rvs or of Optuna; got {shown(value)}"

@@ -18,6 +18,7 @@ from scipy import stats
 from sklearn.linear_model import SGDClassifier
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.search.arguments import with_enqueued
 from risingsearch.space import Space
 
 ROOT = np.sqrt(0.5)
@@ -162,6 +163,15 @@ def test_a_number_of_fewer_bits_is_within_the_ends(name, kind):
 def test_numbers_of_two_types_are_two_values():
     space = Space.of({"features": [1, 1.0, True], "depth": range(10)})
     assert len(space.draw(29, np.random.default_rng(0))) == 29
+    listed = [{"features": value} for value in (True, 1.0, 1, 2.0)]
+    for value, arm in [(1, 2), (1.0, 1), (True, 0), (2, 3), (3, 4)]:
+        assert with_enqueued(listed, [{"features": value}])[1] == [arm]
+
+
+@pytest.mark.parametrize("given", [{"": [1]}, {1: [1]}, {"a": np.array(3)}])
+def test_a_space_that_is_none_is_refused_by_a_sentence(given):
+    with pytest.raises(InvalidParameterError, match="got"):
+        Space.of(given)
 
 
 def test_a_value_that_is_listed_twice_is_twice_as_likely():

@@ -14,6 +14,7 @@ from risingsearch.checks import shown
 from risingsearch.contents import PARTS, TEXT, described, named, without_addresses
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
+from risingsearch.parameters import key_of_all
 from risingsearch.priors import PriorProposer
 from risingsearch.proposers.base import Proposer, checked_proposer
 from risingsearch.proposers.early import EarlyProposer
@@ -167,8 +168,9 @@ def with_enqueued(
             continue
         if problem := configurations_of(candidates, space, enqueued=True)(one):
             raise InvalidParameterError(f"enqueue has {shown(one)}: {problem}")
-        same = (arm for arm, each in enumerate(everyone) if _is_same(one, each))
-        arm = next(same, len(everyone))
+        same = [arm for arm, each in enumerate(everyone) if _is_same(one, each)]
+        own = [arm for arm in same if key_of_all(everyone[arm]) == key_of_all(one)]
+        arm = [*own, *same, len(everyone)][0]  # 1 is 1.0, unless there are both
         if arm in first:
             msg = f"enqueue has {shown(one)} twice: name each configuration once"
             raise InvalidParameterError(msg)
