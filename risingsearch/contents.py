@@ -212,7 +212,7 @@ class _Digester:
         return [self.of(value), *sorted({self.of(self._body(k)) for k in self._met})]
 
     def _body(self, one: Any) -> tuple[Any, ...]:
-        """Return all that a function or class uses."""
+        """Return the values and the code that a function or class uses."""
         if isinstance(one, type):
             return *one.__bases__, _items(vars(one), (*_METHODS, FunctionType, type))
         known, names = one.__globals__, _names(one.__code__, "LOAD_GLOBAL")
