@@ -181,7 +181,7 @@ def code_digest(trainable: Any) -> str:
 
 
 def _is_own(value: Any) -> bool:
-    """Return whether a class, or what can be called, is the user's."""
+    """Return whether a class or a function, perhaps in a partial, is the user's."""
     inner = value.func if isinstance(value, partial) else value
     return not _is_installed(getattr(inner, "__module__", None))
 

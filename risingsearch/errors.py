@@ -89,11 +89,15 @@ def missing(package: str, extra: str) -> MissingDependencyError:
 
 
 @contextmanager
-def needed(package: str, extra: str, kind: Any = ModuleNotFoundError) -> Iterator[None]:
-    """Raise that error where an optional package is used and is not installed."""
+def needed(
+    package: str, extra: str, kind: Any = ModuleNotFoundError, of: Any = ()
+) -> Iterator[None]:
+    """Raise that error where a module is not found, perhaps only one ``of`` some."""
     try:
         yield
     except kind as error:
+        if of and (error.name or "").partition(".")[0] not in of:
+            raise
         raise missing(package, extra) from error
 
 

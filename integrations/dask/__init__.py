@@ -4,14 +4,10 @@ The ``executor`` of a search is a client, or ``client.get_executor()``; ``gpu_wo
 divides GPUs among workers.
 """
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
-try:
+with needed("dask.distributed", "dask", of=("distributed", "dask")):
     import distributed  # noqa: F401 - what the rest of the package needs
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("distributed", "dask"):
-        raise
-    raise missing("dask.distributed", extra="dask") from error
 
 from risingsearch.integrations.dask.gpu_workers import gpu_workers
 from risingsearch.integrations.dask.workers import DaskWorkers

@@ -4,14 +4,10 @@
 an objective calls ``arm`` to resume where the arm was paused.
 """
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
-try:
+with needed("optuna", "optuna", of=("optuna",)):
     import optuna  # noqa: F401 - what the rest of the package needs
-except ModuleNotFoundError as error:
-    if error.name != "optuna":
-        raise
-    raise missing("optuna", "optuna") from error
 
 from risingsearch.integrations.optuna.arms import TrialArm, arm, ask
 from risingsearch.integrations.optuna.pruner import RisingPruner

@@ -5,14 +5,10 @@
 ``TrialState`` saves the state of a PyTorch function trainable.
 """
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
-try:
+with needed("ray[tune]", "ray", of=("ray", "pyarrow", "pandas")):
     from ray import tune  # noqa: F401 - what the rest of the package needs
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("ray", "pyarrow", "pandas"):
-        raise
-    raise missing("ray[tune]", "ray") from error
 
 from risingsearch.integrations.ray.journal import results
 from risingsearch.integrations.ray.scheduler import RisingScheduler

@@ -1,15 +1,11 @@
 """Search over scikit-learn estimators: ``RisingSearchCV``."""
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
 # scikit-learn, and what it brings along
 PACKAGES = ("sklearn", "scipy", "joblib", "threadpoolctl")
 
-try:
+with needed("scikit-learn", "sklearn", of=PACKAGES):
     from risingsearch.integrations.sklearn.search_cv import RisingSearchCV
-except ModuleNotFoundError as error:
-    if not (error.name or "").startswith(PACKAGES):
-        raise
-    raise missing("scikit-learn", extra="sklearn") from error
 
 __all__ = ["RisingSearchCV"]

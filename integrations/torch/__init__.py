@@ -4,14 +4,10 @@
 methods. With ``Batches`` an epoch of the search is a number of steps, not a pass.
 """
 
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 
-try:
+with needed("torch", "torch", of=("torch",)):
     import torch  # noqa: F401 - what the rest of the package needs
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise missing("torch", "torch") from error
 
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.run import TorchRun

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from risingsearch.cli.options import writing
-from risingsearch.errors import missing
+from risingsearch.errors import needed
 from risingsearch.plotting.html_report import write_report
 from risingsearch.search.results import SearchResult
 
-try:
+with needed("scikit-learn", "sklearn"):
     from joblib import Parallel, delayed
     from scipy.stats import loguniform
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -34,12 +34,8 @@ try:
     from tqdm import tqdm
 
     from risingsearch.integrations.sklearn import RisingSearchCV
-except ModuleNotFoundError as error:
-    raise missing("scikit-learn", extra="sklearn") from error
-try:
+with needed("matplotlib", "plot"):
     from matplotlib.figure import Figure
-except ModuleNotFoundError as error:
-    raise missing("matplotlib", extra="plot") from error
 
 SEEDS = 4
 BUDGET = 270

@@ -17,13 +17,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from risingsearch.errors import SetupError, missing
+from risingsearch.errors import SetupError, needed
 from risingsearch.storage.files import open_regular_file
 
-try:
+with needed("psutil", "cli"):
     import psutil
-except ModuleNotFoundError as error:
-    raise missing("psutil", "cli") from error
 
 if os.name != "posix":
     msg = (

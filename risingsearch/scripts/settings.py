@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.errors import InvalidParameterError, needed
 from risingsearch.priors import Source
 from risingsearch.scripts.readers import SCORE, has_alternatives, pattern_of
 from risingsearch.search.callbacks import Callback
 
-try:
+with needed("pydantic", "cli"):
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
-except ModuleNotFoundError as error:
-    raise missing("pydantic", "cli") from error
 
 Name = Annotated[str, Field(min_length=1)]
 

@@ -11,14 +11,12 @@ from itertools import islice
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
-from risingsearch.errors import InvalidParameterError, missing, needed
+from risingsearch.errors import InvalidParameterError, needed
 from risingsearch.parameters import Choices, Interval, Kind, Quantiles, exact
 from risingsearch.space import Coordinate, Space
 
-try:
+with needed("pydantic", "cli"):
     from pydantic import AfterValidator, Field, model_validator
-except ModuleNotFoundError as error:
-    raise missing("pydantic", "cli") from error
 
 from risingsearch.scripts.settings import Strict
 
