@@ -199,7 +199,7 @@ def test_a_saved_result_unpickles_nothing(forged, mark):
     assert len(result.history) == 20
     assert result.best_arm is not None
     assert not mark.exists()
-    with pytest.raises(TypeError):  # the forgery is one: a mark is no list
+    with pytest.raises(InvalidParameterError):  # the forgery is no list
         RisingSearch.resume(forged, Rising())
     assert mark.exists()
 
