@@ -98,11 +98,11 @@ def play(
             break
         if not (0 <= arm < len(available) and available[arm]):
             raise PolicyError(UNAVAILABLE)
-        left = slice_length(policy, arm)
+        left = min(slice_length(policy, arm), rounds - t + 1)
         if left < 1:
             raise PolicyError(NO_SLICE)
         started(policy, t, arm)
-        while left > 0 and t <= rounds:
+        while left > 0:
             left -= 1
             n = pulls[arm] + 1
             pulls[arm] = n

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from risingsearch.curves.rested import CurveTable
+from risingsearch.curves import optimum
+from risingsearch.curves.noise import Noise, make_noise, noisy
 from risingsearch.policies import PolicyInfo, make_policy
 from risingsearch.simulation.engine import loop_for, new_record
 
@@ -25,13 +27,42 @@ HORIZON = 50_000
 REWARD_RANGE = (-0.5, 1.5)
 """What policies for bounded rewards are told: six sigmas beyond the means."""
 
-ENVIRONMENT = CurveTable.create(
-    np.minimum(
-        np.array(PLATEAUS)[:, None],
-        np.multiply.outer(SLOPES, np.arange(1, HORIZON + 1)),
-    ),
-    NOISE,
-    "best-arm",
+
+class LinearThenFlat(NamedTuple):
+    """The game: a formula as in C, because a table of it costs a nanosecond a step."""
+
+    slopes: NDArray[np.float64]  # (n_arms,)
+    plateaus: NDArray[np.float64]  # (n_arms,)
+    noise: Noise
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self.slopes)
+
+    @property
+    def reference(self) -> str:
+        """The best single arm, because means never fall."""
+        return "best-arm"
+
+    def mean(self, arm: int, n: int, t: int) -> float:
+        """Return the mean of the arm's ``n``-th pull."""
+        return float(min(self.plateaus[arm], self.slopes[arm] * n))
+
+    def draw(
+        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
+    ) -> float:
+        """Return the mean with noise."""
+        return noisy(self.noise, mean, 1.0, rng)
+
+    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sum of the best single arm."""
+        rising = np.multiply.outer(self.slopes, np.arange(1, rounds.max() + 1))
+        return optimum.best_arm(np.minimum(self.plateaus[:, None], rising), rounds)
+
+
+ENVIRONMENT = LinearThenFlat(
+    np.array(SLOPES), np.array(PLATEAUS), make_noise("gaussian", NOISE)
 )
 
 

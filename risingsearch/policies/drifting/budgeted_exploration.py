@@ -76,7 +76,8 @@ class BudgetedExploration(NamedTuple):
     pulls: Ints  # (n_arms,)
     epoch_length: int  # E, in rounds
     loss_budget: float  # B
-    known_reward: float  # NaN: every arm drifts
+    one_armed: bool
+    known_reward: float  # of arm 0 if so
     epoch_end: Ints  # (1,), last round of the epoch; 0 before the first
     total: Floats  # (n_arms,), rewards of the epoch
     epoch_pulls: Ints  # (n_arms,)
@@ -127,7 +128,8 @@ class BudgetedExploration(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             epoch_length=max(1, round(min(LARGEST_INT, epoch_factor * length))),
             loss_budget=budget_factor * budget,
-            known_reward=math.nan if known_reward is None else known_reward,
+            one_armed=known_reward is not None,
+            known_reward=known_reward or 0.0,
             epoch_end=np.zeros(1, dtype=np.int64),
             total=np.zeros(n_arms),
             epoch_pulls=np.zeros(n_arms, dtype=np.int64),
@@ -137,7 +139,7 @@ class BudgetedExploration(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         begins = t > self.epoch_end[0]
-        if not math.isnan(self.known_reward):
+        if self.one_armed:
             arm = CHANGING_ARM if begins or self.alive[CHANGING_ARM] else KNOWN_ARM
             return arm if self.available[arm] else 1 - arm
         if begins:
@@ -156,7 +158,7 @@ class BudgetedExploration(NamedTuple):
         begin_epoch(self, t)  # within a slice
         if t <= self.epoch_end[0] - self.epoch_length:
             return
-        if math.isnan(self.known_reward):
+        if not self.one_armed:
             self.total[arm] += reward
             self.epoch_pulls[arm] += 1
             end_sweep(self)

@@ -76,9 +76,9 @@ class REdUCB(NamedTuple):
     pulls: Ints  # (n_arms,)
     eps: float
     sigma: float  # NaN: estimated
-    confidence: float  # ln(1 / delta)
+    exploration: float  # A, or 10 ln(1 / delta)
     alpha: float  # 0: delta is constant
-    exploration: float  # A; NaN: delta decides, and projections end now
+    to_horizon: bool  # whether projections end there, or now
     initial_pulls: int
     P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
     Q: Floats  # (n_arms, max_pulls + 1), sums of n times the reward
@@ -116,11 +116,11 @@ class REdUCB(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             sigma=checked_sigma(sigma),
-            confidence=math.log(1.0 / delta),
+            exploration=10.0 * math.log(1.0 / delta),
             alpha=0.0
             if alpha is None
             else checked_float("alpha", alpha, 0.0, open_low=True),
-            exploration=math.nan,
+            to_horizon=False,
             initial_pulls=SLOPE_PULLS,
             P=prefix_sums(n_arms, horizon, max_pulls),
             Q=prefix_sums(n_arms, horizon, max_pulls),
@@ -154,6 +154,7 @@ class REdUCB(NamedTuple):
         policy = cls.create(n_arms, horizon, max_pulls, eps=eps, sigma=sigma)
         return policy._replace(
             exploration=checked_float("exploration", exploration, 0.0, open_low=False),
+            to_horizon=True,
             initial_pulls=math.ceil(min(LARGEST_INT, 1.0 / policy.eps)),
         )
 
@@ -195,7 +196,7 @@ class REdUCB(NamedTuple):
         """Return recent average, gain and bonus; of R-UCBE the final reward instead."""
         t = int(self.pulls.sum()) + 1
         recent, gain, bonus = r_ed_index(self, arm, t, r_ed_noise(self, t))
-        if not math.isnan(self.exploration):
+        if self.to_horizon:
             return {"final_reward": recent + gain, "bonus": bonus}
         return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
 
@@ -203,10 +204,8 @@ class REdUCB(NamedTuple):
 def r_ed_noise(policy: REdUCB, t: int) -> float:
     """Return the common factor of all bonuses of a round: sigma and exploration."""
     level = policy.exploration
-    if math.isnan(level) and policy.alpha > 0.0:
+    if policy.alpha > 0.0:
         level = 10.0 * (policy.alpha * math.log(t))
-    elif math.isnan(level):
-        level = 10.0 * policy.confidence
     return noise_scale(policy.sigma, policy.residual) * math.sqrt(level)
 
 
@@ -214,7 +213,7 @@ def r_ed_index(
     policy: REdUCB, arm: int, t: int, noise: float
 ) -> tuple[float, float, float]:
     """Return the terms of the index: recent average, expected gain and bonus."""
-    end = float(t) if math.isnan(policy.exploration) else policy.horizon[arm]
+    end = policy.horizon[arm] if policy.to_horizon else float(t)
     ahead = end - policy.pulls[arm] + policy.window[arm] - 1.0
     return (
         policy.average[arm],

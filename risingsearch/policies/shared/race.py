@@ -49,7 +49,9 @@ def round_is_over(
     pulls_left: Ints, alive: Bools, pulls: Ints, target: int, first: int = 0
 ) -> bool:
     """Return whether every arm in the race has given its pulls of the round."""
-    for i in range(first - len(pulls), first):  # the first ones counted from the end
+    if alive[first] and pulls_left[first] > 0 and pulls[first] < target:  # mostly
+        return False
+    for i in range(len(pulls) - 1, -1, -1):  # a round ends with the last
         if alive[i] and pulls_left[i] > 0 and pulls[i] < target:
             return False
     return True
