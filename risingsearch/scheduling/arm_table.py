@@ -340,7 +340,8 @@ class ArmTable:
         """Return everything as JSON values."""
         decisions = self.decisions.values()
         return {
-            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            # Flags as 0 and 1, which are shorter.
+            **{name: getattr(self, name).astype(int).tolist() for name in _ARRAYS},
             **{name: getattr(self, name) for name in _COUNTS},
             "history": [as_json(row) for row in self.history],
             "in_flight": list(self.in_flight),
