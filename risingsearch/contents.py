@@ -205,7 +205,7 @@ class _Digester:
         if self._changed:  # all of it is known by now
             self._met.clear()
             parts = self._with_bodies(value)
-        return _hashed(*parts).hex()[:32]
+        return (_hashed(*parts) if self._met else parts[0]).hex()[:32]
 
     def _with_bodies(self, value: Any) -> list[bytes]:
         # The value first: its functions are met by then, and meet the others.
