@@ -49,8 +49,9 @@ from risingsearch.integrations.optuna.trials import (
 )
 from risingsearch.json_values import plain
 from risingsearch.priors import read_prior
+from risingsearch.proposers.open_space import LARGE, SHARES
 from risingsearch.scheduling.options import SearchOptions
-from risingsearch.scheduling.policy_choice import choose_policy
+from risingsearch.scheduling.policy_choice import checked_params, choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import checked_enqueue
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
@@ -220,6 +221,8 @@ class RisingSampler(BaseSampler):
         self._enqueued = [{k: plain(v) for k, v in one.items()} for one in listed]
         self.callbacks = checked_callbacks(callbacks)
         earlier = read_prior(prior)
+        if policy == "auto" and base is None and self.budget > LARGE * self.max_epochs:
+            policy_params = SHARES | checked_params(policy_params)
         chosen = choose_policy(
             policy,
             self.budget,

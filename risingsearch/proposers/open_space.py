@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 
 FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
-DRAWN = 100  # configurations of a list
-MOST_ALIKE = 3
+DRAWN, MOST_ALIKE = 100, 3  # configurations of a list; arms that a proposal resembles
 LARGE = 5  # full trainings; the learning rate proposes in no larger budget
+SHARES = {"opening_share": 0.1, "later_share": 0.4}  # of a larger one, for the policy
 SAME = 1e-9  # difference of features within which configurations are the same
 
 
@@ -72,8 +72,7 @@ class OpenSpaceProposer(Proposer):
     """Proposes configurations of a space that will end high; see ``modelled``.
 
     ``candidates`` are those of the search, in which a proposal has taken its
-    place; ``draw(space, n)`` draws more where there are ``n``, and None has no more. A
-    budget of few full trainings is shared as it is over a list.
+    place; ``draw(space, n)`` draws more where there are ``n``, and None has no more.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class OpenSpaceProposer(Proposer):
 
     def policy_params(self) -> dict[str, float]:
         """Return how the default policy shares a budget in an open space."""
-        return {} if self._is_short else {"opening_share": 0.1, "later_share": 0.4}
+        return {} if self._is_short else SHARES
 
     def more_slots(self, n: int) -> int:
         """Return how many there are after the first ``n``, drawn if need be."""
