@@ -233,8 +233,7 @@ class RisingSampler(BaseSampler):
         self._most_arms = None
         if n_candidates is not None:
             self._most_arms = checked_int("n_candidates", n_candidates, 1)
-        n_arms = max(chosen.n_opened, len(self._enqueued))
-        self._n_arms = min(n_arms, self._most_arms or n_arms)
+        self._n_arms = max(chosen.n_opened, len(self._enqueued))
         self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base: BaseSampler = ModelSampler(seed) if base is None else base

@@ -83,7 +83,7 @@ class StudyReplica:
         self._most_arms = math.inf if most_arms is None else most_arms
         self._max_epochs = max_epochs
         self._no_more = False  # whether the study has nothing to open any more
-        self._begin(n_arms)
+        self._begin(int(min(n_arms, self._most_arms)))
 
     def _begin(self, n_arms: int) -> None:
         self.scheduler = self._make_scheduler(n_arms)
