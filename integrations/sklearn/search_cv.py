@@ -231,7 +231,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:
-        """Search, then train the best configuration as ``refit`` says.
+        """Search, then train the best configuration as ``refit`` says; return itself.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         retry_failed: bool = False,
         timeout: float | None = None,
     ) -> RisingSearchCV:
-        """Add to the budget and continue; only the refit is trained again.
+        """Add to the budget, continue, return itself; only the refit is trained again.
 
         ``patience`` is counted anew. It and ``target_score`` may be set before.
 

@@ -36,7 +36,7 @@ def plot_allocation(
     labels: Mapping[int, str] | None = None,
     metric: str = "score",
 ) -> Axes:
-    """Draw which arm trained when, coloured by score.
+    """Draw which arm trained when, coloured by score; return the axes.
 
     Shows at a glance whether a search spent its epochs well: every row is an arm, the
     most trained on top, every block one epoch, from left to right in the order told.
@@ -111,7 +111,7 @@ def plot_curves(
     labels: Mapping[int, str] | None = None,
     metric: str = "score",
 ) -> Axes:
-    """Draw the learning curves of all arms, the best few in colour.
+    """Draw the curves of all arms, the best few in colour; return the axes.
 
     Shows the gain from the epochs: whether the winner was still improving, and how far
     behind the others were when they were left. Scores that are far out at the bad end

@@ -375,7 +375,7 @@ class RisingSearch:
         return Replayed.of(Run.open(path)).result(is_running=is_running)
 
     def run(self) -> SearchResult:
-        """Train until the scheduler is done.
+        """Train until the scheduler is done; return the result.
 
         After an exception of a callback, another call of ``run`` continues there; jobs
         still in flight are recorded then. Without an executor, Ctrl-C stops at the end
