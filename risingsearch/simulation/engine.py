@@ -238,7 +238,7 @@ def _ready(policy: Any, environment: Any) -> Callable[..., None]:
 
 @cache
 def _warn_once(reason: str) -> None:
-    msg = f"simulating without compiling, some 200 times slower: {reason}"
+    msg = f"simulating without compiling, up to 90 times slower: {reason}"
     warnings.warn(msg, RuntimeWarning, stacklevel=2)
 
 
