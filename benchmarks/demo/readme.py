@@ -6,6 +6,7 @@ It is the search of the demo with one seed: ``python -m benchmarks.demo.readme``
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from PIL import Image
 
 from risingsearch.cli.demo import OWN, run
 
@@ -30,6 +32,7 @@ GROUNDS = {
         **dict.fromkeys(("xtick.color", "ytick.color"), TEXT),
     },
 }
+COLOURS = 64  # which make a quarter of the bytes
 DPI = 100  # 800 pixels wide: letters are still read at half of that
 
 
@@ -41,7 +44,10 @@ def main() -> None:
         with mpl.rc_context({"font.size": 16, **style}):
             figure = Figure(figsize=(8.0, 5.6), layout="constrained")
             draw(figure.subplots(), arms, scores)
-            figure.savefig(FOLDER / f"search-{ground}.png", dpi=DPI)
+            drawn = BytesIO()
+            figure.savefig(drawn, dpi=DPI)
+            picture = Image.open(drawn).convert("RGB").quantize(COLOURS)
+            picture.save(FOLDER / f"search-{ground}.png", optimize=True)
 
 
 def draw(ax: Axes, arms: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
