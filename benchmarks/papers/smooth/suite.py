@@ -8,6 +8,7 @@ from typing import NamedTuple
 from benchmarks.papers.smooth import articles, sinusoid
 from benchmarks.shared import report, results
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
+from risingsearch.errors import needed
 
 
 class Scale(NamedTuple):
@@ -47,6 +48,8 @@ def run(
     clicks: Path | None = None,
 ) -> None:
     """Play the sinusoids and the clicks."""
+    with needed("statsmodels", "bench"):
+        import statsmodels  # noqa: F401 - the last part needs it, long after the first
     log = click_log(clicks) if clicks else make_click_log(seed)
     size = SCALES[scale]
     sinusoids = sinusoid.Study(
