@@ -25,8 +25,8 @@ for folder in ("risingsearch", "integrations", "benchmarks"):
 unpacked = set()
 while not done.exists():
     for package in distributions(path=[*map(str, Path(".venv/lib").glob("*/*"))]):
-        name = package.name.lower()
-        # pip writes INSTALLER last
+        # pip writes INSTALLER last; before METADATA is there, no name is known.
+        name = (package.name or "").lower()
         if name not in NEEDED - unpacked or not package.read_text("INSTALLER"):
             continue
         unpacked.add(name)
