@@ -129,11 +129,10 @@ class Budget:
             return cls(epochs=checked_int("budget", value, 1))
         found = _TEXT.fullmatch(value.strip())
         if found is None:
-            msg = (
+            raise InvalidParameterError(
                 f"budget must be a whole number of epochs, a Budget, or a time such as "
                 f"{FORMS}; got {shown(value)}"
             )
-            raise InvalidParameterError(msg)
         amount, in_seconds, in_hours = float(found["amount"]), *_UNITS[found["kind"]]
         if found["size"] == "s" and in_seconds != in_hours:
             return cls.from_json({in_seconds: amount})
@@ -192,11 +191,10 @@ def budget_within(
 ) -> Budget:
     """Return the budget of a search: the one given, or the time until the timeout."""
     if timeout is None and budget is None:
-        msg = (
+        raise InvalidParameterError(
             "say when the search ends: budget=300 for 300 epochs in all, or "
             "timeout=600 for 600 seconds of wall-clock time"
         )
-        raise InvalidParameterError(msg)
     if timeout is not None:
         timeout = checked_timeout(timeout)
     return Budget(wall_seconds=timeout) if budget is None else Budget.of(budget)
@@ -211,9 +209,8 @@ def epochs_of(budget: Any, instead: str) -> int:
     """Return the epochs of a budget; ``instead`` says in an error how to limit time."""
     budget = Budget.of(budget)
     if budget.epochs is None:
-        msg = (
+        raise InvalidParameterError(
             f"budget is a number of epochs here; got {budget}: limit time by {instead}"
         )
-        raise InvalidParameterError(msg)
     epochs: int = budget.epochs
     return epochs

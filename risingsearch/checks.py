@@ -126,11 +126,10 @@ def checked_magnitude(name: str, value: float) -> float:
     number = as_float(value)
     if number is not None and not LARGEST_SCORE < abs(number) < math.inf:
         return number
-    msg = (
+    raise InvalidParameterError(
         f"{name} must be at most {LARGEST_SCORE:g} in magnitude, so that policies can "
         f"add up squares of it; got {shown(value)}"
     )
-    raise InvalidParameterError(msg)
 
 
 def checked_flag(name: str, value: object) -> bool:

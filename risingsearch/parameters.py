@@ -401,11 +401,10 @@ def kind_of(name: str, value: Any) -> Kind:
         return Drawn(value)
     listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
     if not (listed and getattr(value, "ndim", True) and len(value)):
-        msg = (
+        raise InvalidParameterError(
             f"a space must give {name!r} a list of values, not empty, or a "
             f"distribution, with rvs or of Optuna; got {shown(value)}"
         )
-        raise InvalidParameterError(msg)
     if isinstance(value, tuple) and len(value) == 2 and all(map(is_number, value)):
         low, high = sorted(map(plain, value))
         such_as = f"uniform({low}, {high - low:g})"
@@ -413,11 +412,10 @@ def kind_of(name: str, value: Any) -> Kind:
             such_as = f"randint({low}, {high + 1})"
         elif low > 0:
             such_as = f"loguniform({low}, {high})"
-        msg = (
+        raise InvalidParameterError(
             f"{name!r} has {value}, which may be a choice or a range: write "
             f"[{low}, {high}] for a choice, scipy.stats.{such_as} for a range"
         )
-        raise InvalidParameterError(msg)
     return Choices(value)
 
 

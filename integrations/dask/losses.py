@@ -45,12 +45,11 @@ class Losses:
         n_died = sum([await self._lives_on(nanny) for nanny in self._nannies])
         n_ended = len(self._nannies) - n_died
         if n_ended >= MOST_ENDED:
-            msg = (
+            raise ScriptError(
                 f"a job of arm {job.arm} was lost {n_ended} times because its worker "
                 "and nanny were ended: workers must live longer than a job takes "
                 f"({job.n_epochs} epochs: see epochs_per_job)"
             )
-            raise ScriptError(msg)
         return n_died > allowed
 
     async def _lives_on(self, nanny: str | None) -> bool:

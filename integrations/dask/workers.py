@@ -205,17 +205,15 @@ def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
         if options.pop("allow_other_workers", False):
             options.pop("workers", None)
     if not isinstance(client, Client):
-        msg = (
+        raise InvalidParameterError(
             "executor must be a distributed.Client or its client.get_executor(); got "
             f"{executor!r}"
         )
-        raise InvalidParameterError(msg)
     if client.status != "running" or client.asynchronous:
         state = "asynchronous" if client.asynchronous else client.status
-        msg = (
+        raise InvalidParameterError(
             f"executor must be a connected Dask client that blocks; {client} is {state}"
         )
-        raise InvalidParameterError(msg)
     return client, options
 
 

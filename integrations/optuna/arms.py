@@ -53,11 +53,10 @@ class TrialArm:
         if checkpoints is not None and self._saved:
             key = {int(epoch): key for epoch, key in self._saved}.get(self.from_epoch)
             if key is None:
-                msg = (
+                raise RunDirError(
                     f"arm {self.id} has no checkpoint of its {self.from_epoch} epochs, "
                     "so it would train some again: save one before each TrialPruned"
                 )
-                raise RunDirError(msg)
             self.checkpoint = checkpoints.find(str(key), self)
 
     def __repr__(self) -> str:

@@ -50,11 +50,10 @@ def shown_url(url: str) -> str:
         parsed = make_url(url)
         parsed.get_dialect()
     except (SQLAlchemyError, ValueError) as error:
-        msg = (
+        raise InvalidParameterError(
             "an Optuna storage is given as the URL of a database, sqlite:///study.db, "
             f"say; got {url!r}: of another storage give the study itself"
-        )
-        raise InvalidParameterError(msg) from error
+        ) from error
     if parsed.get_backend_name() == "sqlite":
         path = Path(parsed.database or "").resolve()
         if not path.is_file():  # SQLite would make it

@@ -112,13 +112,12 @@ class RisingPruner(BasePruner):
         if n_reports > before:
             return
         last = max(trial.intermediate_values, default=-1)
-        msg = (
+        raise InvalidParameterError(
             f"trial {trial.number} has reported no new step before should_prune: its "
             f"arm resumes after {slice_.from_epoch} epochs, so report every epoch "
             f"once, from step {last + 1} on, as in range(arm.from_epoch, ...); to a "
             "callback that counts from 0, give arm.trial"
         )
-        raise InvalidParameterError(msg)
 
     def _is_hopeless(
         self, study: Study, trial: FrozenTrial, max_epochs: int | None

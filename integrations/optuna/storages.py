@@ -80,11 +80,10 @@ def checkpoints_in(
     if artifact_store is not None and not all(
         callable(getattr(artifact_store, name, None)) for name in methods
     ):
-        msg = (
+        raise InvalidParameterError(
             "artifact_store must be one of optuna.artifacts, such as "
             f"FileSystemArtifactStore(folder); got {shown(artifact_store)}"
         )
-        raise InvalidParameterError(msg)
     return None if artifact_store is None else Checkpoints(artifact_store)
 
 
@@ -109,11 +108,10 @@ def claim(storage: BaseStorage) -> bool:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        msg = (
+        raise SetupError(
             f"another process searches in {database}, and SQLite hands the same trial "
             "to two processes: use JournalStorage, PostgreSQL or MySQL"
-        )
-        raise SetupError(msg) from None
+        ) from None
     _held[os.getpid(), path] = lock
     return True
 

@@ -96,11 +96,10 @@ def is_given_up(study: Study, trial_id: int) -> bool:
 def check_objective(study: Study) -> None:
     """Raise if a study has more than one objective."""
     if len(study.directions) > 1:
-        msg = (
+        raise InvalidParameterError(
             f"RisingSampler searches by one objective; got {len(study.directions)}: "
             "create the study with direction=, and keep the others as user attributes"
         )
-        raise InvalidParameterError(msg)
 
 
 def check_length(trial: FrozenTrial) -> None:
@@ -111,12 +110,11 @@ def check_length(trial: FrozenTrial) -> None:
     n_epochs = len(trial.intermediate_values) - slice_.from_epoch
     if n_epochs <= slice_.n_epochs:
         return
-    msg = (
+    raise InvalidParameterError(
         f"trial {trial.number} has reported {n_epochs} epochs, and its slice of the "
         f"budget has {slice_.n_epochs}: the objective must ask trial.should_prune() "
         "after each report, and raise optuna.TrialPruned if it returns True"
     )
-    raise InvalidParameterError(msg)
 
 
 def sign_of(study: Study) -> float:

@@ -78,11 +78,10 @@ class Experiment:
         self._record = ExperimentJournal.of(trial)
         known = self._record.resume(key)
         if known is None and trial.has_reported_at_least_once:
-            msg = (
+            raise RunDirError(
                 f"{self._record.path} is missing, which holds the earlier decisions: "
                 "put it back, or begin a new experiment"
             )
-            raise RunDirError(msg)
         if known is None:
             self._record.begin(new)
         header, events = known or (new, [])
@@ -214,22 +213,20 @@ class Experiment:
     def choose(self) -> Trial | None:
         """Return a trial that is to train now, the same until it does."""
         if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
-            msg = (
+            raise RunDirError(
                 "Ray could not restore the trials and has begun anew; its log says "
                 "why: mend its files, which a crash may have cut; nothing is changed"
             )
-            raise RunDirError(msg)
         self._record.write_ready()
         self._take_up()
         self._close_finished()
         self._teller.follow(done=False)
         if self._failures.are_enough():
-            msg = (
+            raise SearchFailedError(
                 f"{self.arms.first_failure or 'no score is finite'}: none of the "
                 f"{len(self.arms.arm)} arms opened has a finite score, so the search "
                 "has stopped; correct the cause, and continue by Tuner.restore"
             )
-            raise SearchFailedError(msg)
         while not self._is_stopped and self._ask_next():
             self._take_up()
         if self.is_done:

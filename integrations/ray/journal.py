@@ -64,11 +64,10 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
     journals = [Path(path, name) for name in (NAME, REMOTE_NAME)]
     found = next((journal for journal in journals if journal.exists()), None)
     if found is None:
-        msg = (
+        raise RunDirError(
             f"{path} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
             "experiment with a RisingScheduler"
         )
-        raise RunDirError(msg)
     opened: dict[int, Event] = {}
     rows: list[dict[str, Any]] = []
     for event in read(found).events:
@@ -205,11 +204,10 @@ class ExperimentJournal:
             elif trial.is_finished():
                 line.trial = None
             elif not trial.is_saving:
-                msg = (
+                raise RunDirError(
                     f"trial {trial.trial_id} has no checkpoint of its last epoch: "
                     "give tune.report a checkpoint (a class needs save_checkpoint)"
                 )
-                raise RunDirError(msg)
         self._write()
 
     def stop_waiting(self, trial: Trial) -> None:
@@ -333,9 +331,8 @@ def check_continues(
         first + n for n in range(len(counts))
     ]
     if now <= before or (one_by_one and counts[-1] == before and now != before + 1):
-        msg = (
+        raise RunDirError(
             f"trial {trial.trial_id} resumed after {time_attr} {before} and reports "
             f"{time_attr} {now}: load its checkpoint, see tune.get_checkpoint; if it "
             "counts otherwise, give time_attr a name that it does not report"
         )
-        raise RunDirError(msg)

@@ -161,11 +161,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _begin(self, controller: Any, trial: Trial) -> Experiment:
         if not self._metric or not self._mode:
-            msg = (
+            raise InvalidParameterError(
                 "RisingScheduler needs a metric and a mode, here or in TuneConfig; "
                 f"got metric={self._metric!r} and mode={self._mode!r}"
             )
-            raise InvalidParameterError(msg)
         return Experiment(
             controller,
             trial,

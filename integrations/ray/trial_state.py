@@ -59,11 +59,10 @@ class TrialState:
     def __init__(self, *objects: Any) -> None:
         for held in objects or (None,):
             if not hasattr(held, "state_dict") or not hasattr(held, "load_state_dict"):
-                msg = (
+                raise InvalidParameterError(
                     "TrialState keeps objects with state_dict and load_state_dict, "
                     f"such as modules and optimizers of PyTorch; got {held!r:.100}"
                 )
-                raise InvalidParameterError(msg)
         self._objects = objects
         self.epochs = 0
         checkpoint = get_checkpoint()
@@ -79,11 +78,10 @@ class TrialState:
             )
         states = saved["states"]
         if len(states) != len(self._objects):
-            msg = (
+            raise RunDirError(
                 f"the checkpoint has {len(states)} states, and TrialState was given "
                 f"{len(self._objects)} objects: give it those that were saved"
             )
-            raise RunDirError(msg)
         for held, state in zip(self._objects, states, strict=True):
             held.load_state_dict(state)
         self.epochs = saved["epochs"]

@@ -54,12 +54,11 @@ def draw_candidates(
             [*candidates, *drawn], None if candidates else drawn.space
         )
     if n_epochs is not None and len(found) > n_epochs and not prior:
-        msg = (
+        raise InvalidParameterError(
             f"a budget of {n_epochs} epochs is less than one for each of the "
             f"{len(found)} candidates: raise it, search fewer "
             "(n_candidates='auto'), or say with prior= which are worth one"
         )
-        raise InvalidParameterError(msg)
     return found
 
 
@@ -67,11 +66,10 @@ def _parts(space: Spaces) -> tuple[list[Mapping[str, Any]], list[Mapping[str, An
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
     if not isinstance(space, (Mapping, list)) or len(space) == 0:
-        msg = (
+        raise InvalidParameterError(
             "param_distributions must be a dict, a list of dicts or a list of "
             f"configurations, and not empty; got {space!r}"
         )
-        raise InvalidParameterError(msg)
     if isinstance(space, dict):  # a tuple is a choice, as for RandomizedSearchCV
         space = {k: [*v] if isinstance(v, tuple) else v for k, v in space.items()}
     if isinstance(space, Mapping):
@@ -90,11 +88,10 @@ def _is_space(part: Mapping[str, Any]) -> bool:
         return bool(part) and not single
     name, value = next(iter(single.items()))
     several = next(name for name in part if name not in single)
-    msg = (
+    raise InvalidParameterError(
         f"one dict of param_distributions gives {name!r} a single value, {several!r} "
         f"several: write {name!r}: [{value!r}] for a space"
     )
-    raise InvalidParameterError(msg)
 
 
 def _is_choice(value: Any) -> bool:

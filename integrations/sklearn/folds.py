@@ -239,11 +239,10 @@ class Folds:
                 raise InvalidParameterError(refit_of_one(self.metric))
         elif self.metric not in scores and self.metric != FIRST:
             got = "none of these" if self.metric is None else repr(self.metric)
-            msg = (
+            raise InvalidParameterError(
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
                 f"that schedules, to a callable or to False; got {got}"
             )
-            raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}
 
     def _fill_failed(

@@ -135,11 +135,10 @@ def trained_by(cv: Any) -> str:
 def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Folds:
     scorer, metric = cv._get_scorers()
     if y is None and _needs_targets(cv.estimator):
-        msg = (
+        raise InvalidParameterError(
             "RisingSearchCV requires y to be passed, but the target y is None: "
             f"{type(cv.estimator).__name__} learns from targets"
         )
-        raise InvalidParameterError(msg)
     X, y = indexable(X, _without_column(cv, y))
     _check_rows(X, params)
     routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))

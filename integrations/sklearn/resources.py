@@ -51,11 +51,10 @@ class Resource:
             return
         full = self.settings[-1][self.name]
         if self.name in params or _value_of(self.name, estimator) != full:
-            msg = (
+            raise InvalidParameterError(
                 f"{self.name} is the resource: take it out of param_distributions, and "
                 "give the estimator the value of a full training"
             )
-            raise InvalidParameterError(msg)
 
 
 def training_rows(
@@ -69,11 +68,10 @@ def training_rows(
     full = min(map(len, orders))
     few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
     if few < n_classes:
-        msg = (
+        raise InvalidParameterError(
             f"max_epochs={max_epochs} is too many for resource='n_samples': the "
             f"smallest fold has {full} training rows of {n_classes} classes"
         )
-        raise InvalidParameterError(msg)
     rows = []
     for train, order in zip(folds, orders, strict=True):
         ends = [len(order) * n // full for n in halved(full, max_epochs, few)]
@@ -100,11 +98,10 @@ def _value_of(name: str, estimator: Any) -> int:
     value = estimator.get_params().get(name)
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
         return int(value)
-    msg = (
+    raise InvalidParameterError(
         f"resource={name!r} needs the value of a full training, a whole number above "
         f"0: set {name} of the {type(estimator).__name__}; it is {shown(value)}"
     )
-    raise InvalidParameterError(msg)
 
 
 def halved(full: int, n: int, least: int) -> list[int]:
@@ -135,11 +132,10 @@ def resource_of(
         return training_rows(splits, _strata(estimator, X, y), n, seed)
     if isinstance(name, str) and name in estimator.get_params():
         return parameter_values(name, estimator, len(splits), n)
-    msg = (
+    raise InvalidParameterError(
         "resource must be None, 'n_samples' or the name of a whole-number parameter of "
         f"the {type(estimator).__name__}; got {shown(name)}"
     )
-    raise InvalidParameterError(msg)
 
 
 def _strata(estimator: Any, X: Any, y: Any) -> Any:

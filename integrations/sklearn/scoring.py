@@ -73,11 +73,10 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
             return str(next(iter(scorer._scorers)))
         if refit in scorer._scorers:
             return str(refit)
-        msg = (
+        raise InvalidParameterError(
             "with several metrics refit must name the one that schedules, one of "
             f"{sorted(scorer._scorers)}, or be a callable or False; got {refit!r}"
         )
-        raise InvalidParameterError(msg)
     if callable(scoring) and (refit is False or callable(refit)):
         return FIRST
     if not isinstance(refit, str) or refit in ("best", "full"):

@@ -478,12 +478,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         done = "best_estimator_" if self.refit is not False else "cv_results_"
         if hasattr(self, "cv_results_") and not hasattr(self, done):
-            msg = (
+            raise NotFittedError(
                 "this RisingSearchCV ended before its refit: call "
                 "continue_search(extra_budget), which also spends the rest of the "
                 "budget, or train clone(estimator).set_params(**best_params_)"
             )
-            raise NotFittedError(msg)
         return hasattr(self, done)
 
     def __getstate__(self) -> dict[str, Any]:

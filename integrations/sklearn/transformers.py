@@ -183,11 +183,10 @@ class Transformers:
                 raise
             except (KeyError, ValueError) as error:
                 names = ", ".join(name for name, _ in pipeline.steps)
-                msg = (
+                raise InvalidParameterError(
                     f"training got {sorted(params)}; parameters for a Pipeline are "
                     f"prefixed with a step and __, one of {names}"
-                )
-                raise InvalidParameterError(msg) from error
+                ) from error
             of_steps |= {(id(pipeline), name): routed[name] for name in routed}
             params = routed[pipeline.steps[-1][0]]["fit"]
         steps = [of_steps.get((id(s.pipeline), s.name), {}) for s in self._steps]

@@ -148,19 +148,17 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         own = trainer_options.get("callbacks") or []
         self._callbacks = list(own) if isinstance(own, list | tuple) else [own]
         if any(isinstance(one, ModelCheckpoint) for one in self._callbacks):
-            msg = (
+            raise InvalidParameterError(
                 "ModelCheckpoint would mix the files of all arms: leave it out; the "
                 "search keeps every arm; the best by monitor is "
                 "best_model(result.best_state())"
             )
-            raise InvalidParameterError(msg)
         if trainer_options.get("logger"):
-            msg = (
+            raise InvalidParameterError(
                 f"logger={trainer_options['logger']!r:.80} would mix the curves of all "
                 "arms: leave it out, and give the search a tracker of "
                 "risingsearch.integrations.trackers as a callback"
             )
-            raise InvalidParameterError(msg)
 
     def train(self, run: LightningRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""

@@ -168,11 +168,10 @@ class TorchRun:
             isinstance(name, str) and re.fullmatch(r"[^\W\d_]\w*", name)
             for name in objects
         ):
-            msg = (
+            raise SetupError(
                 "build must return a dict of the run's objects by name, such as "
                 f"{{'model': ..., 'optimizer': ...}}; got {objects!r:.200}"
             )
-            raise SetupError(msg)
         taken = sorted(objects.keys() & {*dir(TorchRun), *OWN})
         if taken:
             msg = f"build names objects {taken}, which a run uses itself: rename them"

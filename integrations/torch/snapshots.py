@@ -42,11 +42,10 @@ def restore(
     """Restore a snapshot in objects that were built again, in place if possible."""
     # Other objects may share built values, but not those that the loop has replaced.
     if objects.keys() != saved.keys():
-        msg = (
+        raise SetupError(
             f"the checkpoint has {sorted(saved)}, and build returned "
             f"{sorted(objects)}: it must build the same objects from the same params"
         )
-        raise SetupError(msg)
     for name, node in saved.items():
         held = None if name in replaced else objects[name]
         objects[name] = _restored(copy.deepcopy(node), held, name, device)
@@ -152,11 +151,10 @@ def _restored_container(
     if type(held).__name__ != kind:
         made = next((each for each in CONTAINERS if each.__name__ == kind), None)
         if made is None:
-            msg = (
+            raise SetupError(
                 f"the state of {name} cannot be given to {held!r:.100}, which build "
                 "returned there: it must build the same objects from the same params"
             )
-            raise SetupError(msg)
         held = made()
     if isinstance(held, dict):
         items = {
@@ -213,11 +211,10 @@ def _set_state(held: Any, state: Any, name: str) -> None:
         try:
             held.load_state_dict(state)
         except ValueError as error:  # torch says that its groups are others
-            msg = (
+            raise SetupError(
                 f"{name}: {error}; let build add all parameter groups from the start, "
                 "such as with a learning rate of 0, or with requires_grad False"
-            )
-            raise SetupError(msg) from error
+            ) from error
     elif hasattr(held, "state_dict"):
         held.load_state_dict(state)
     else:

@@ -63,12 +63,11 @@ def marks_of(objects: Mapping[str, Any]) -> dict[str, Marks]:
     for name, held in stateless.items():
         for one in chain(held, *(_attributes(one) for one in held)):
             if hasattr(type(one), "__next__") and not isinstance(one, IOBase):
-                msg = (
+                raise SetupError(
                     f"{name!r} holds a {type(one).__name__}, which cannot be saved and "
                     "would begin anew when its run comes back: let build return the "
                     "loader and begin the iterator in train_epoch, or use Batches"
                 )
-                raise SetupError(msg)
     return {name: list(_marks(held, covered)) for name, held in stateless.items()}
 
 
@@ -76,13 +75,12 @@ def check_unchanged(before: Mapping[str, Marks], after: Mapping[str, Marks]) -> 
     """Raise a SetupError if an object without a state has changed."""
     for name, marks in after.items():
         if before.get(name, []) != marks:
-            msg = (
+            raise SetupError(
                 f"{name!r} changes while its run trains and has no state_dict and "
                 "load_state_dict for it, so it would begin anew when the run comes "
                 "back: give it both, or let build return its tensors, values and "
                 "random generators by name"
             )
-            raise SetupError(msg)
 
 
 class _Same(weakref.ref):  # type: ignore[type-arg]

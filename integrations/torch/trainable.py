@@ -115,11 +115,10 @@ class TorchTrainable:
             if function is not None:
                 setattr(self, name, function)
             elif not hasattr(self, name):
-                msg = (
+                raise NotTrainableError(
                     f"{type(self).__name__} has no {name}: give it as an argument, or "
                     "define it in a subclass"
                 )
-                raise NotTrainableError(msg)
         self.device = device
         if max_resident is not None:
             max_resident = checked_int("max_resident", max_resident, 0)
@@ -201,11 +200,10 @@ def _checked_device(name: str | torch.device) -> torch.device:
         if (device.index or 0) < n_devices:
             return device
         why = f"torch finds {n_devices} of these"
-    msg = (
+    raise SetupError(
         f"device={name!r} cannot be used on this machine ({why}): give 'auto', 'cpu', "
         "or a device that torch finds, such as 'cuda:0'"
     )
-    raise SetupError(msg)
 
 
 def _check_readable(name: str, state: Any) -> None:
@@ -216,9 +214,8 @@ def _check_readable(name: str, state: Any) -> None:
     try:
         read(file)
     except UnpicklingError as error:
-        msg = (
+        raise SetupError(
             f"the state of {name!r} holds more than tensors, arrays, numbers, text, "
             "lists and dicts, so torch.load(weights_only=True) refuses it: "
             f"{str(error).splitlines()[0]}"
-        )
-        raise SetupError(msg) from error
+        ) from error

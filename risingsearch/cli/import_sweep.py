@@ -173,11 +173,10 @@ def _parameter(place: str, content: Any, note: Note) -> dict[str, Any]:
     kind = content.get("distribution") or _implied(content)
     type_, keys = DISTRIBUTIONS.get(kind, ("", {}))
     if not type_ or set(content) - {*keys, "distribution"}:
-        msg = (
+        raise InvalidParameterError(
             f"{place} has no equal here: it has a value, values, or one of the "
             f"distributions {', '.join(DISTRIBUTIONS)} and its keys; got {content!r}"
         )
-        raise InvalidParameterError(msg)
     if kind == "q_uniform":
         note(f"{place}: from min in steps of q; W&B rounds to the multiples of q")
     for value in content.get("values", [content.get("value")]):
@@ -212,10 +211,9 @@ def _command(content: Mapping[str, Any], fields: Mapping[str, str]) -> list[str]
             continue
         passed = macros.get(word, word)
         if passed is None or ("${" in word and word not in macros):
-            msg = (
+            raise InvalidParameterError(
                 f"command: {word} has no equal here, or no program: there are "
                 f"{', '.join([*macros, *FORMS])}"
             )
-            raise InvalidParameterError(msg)
         words.append(passed.replace("{", "{{").replace("}", "}}"))
     return words

@@ -52,9 +52,8 @@ def _listening(number: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        msg = (
+        raise InvalidParameterError(
             f"port {number} cannot be used ({error.strerror}): give another --port, or "
             "0 for any that is free"
-        )
-        raise InvalidParameterError(msg) from error
+        ) from error
     return listener

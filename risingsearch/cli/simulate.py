@@ -151,11 +151,10 @@ def _is_file(target: str) -> bool:
     if Path(target).is_file():
         return True
     if Path(target).is_dir():
-        msg = (
+        raise InvalidParameterError(
             f"{target} is a folder: write its run to a file, as by risingsearch export "
             f"{target} --out curves.csv, and give that file"
         )
-        raise InvalidParameterError(msg)
     if Path(target).suffix or os.sep in target:
         msg = f"there is no file {target!r}, and no environment of that name"
         raise InvalidParameterError(msg)

@@ -163,11 +163,10 @@ def _run(arguments: argparse.Namespace) -> None:
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
     if isinstance(budget, Increase):
         if not holds_search(run_dir):
-            msg = (
+            raise InvalidParameterError(
                 f"{run_dir} holds no search whose budget could grow: give --budget "
                 "without a plus sign"
             )
-            raise InvalidParameterError(msg)
         sweep = _sweep(arguments.sweep, None)
         more = sweep.budget.like(budget.amount)
     else:
@@ -231,12 +230,11 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
         msg = f"interrupted{error}; continue with: risingsearch resume {run_dir}"
         raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
-        msg = (
+        raise SearchFailedError(
             f"{error}: risingsearch run {sweep} --run-dir {run_dir}, with "
             "--retry-failed to try first those that have failed, and with --budget +N "
             "if the budget is spent"
-        )
-        raise SearchFailedError(msg) from error
+        ) from error
 
 
 def _print_found(

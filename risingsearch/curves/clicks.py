@@ -62,11 +62,10 @@ def click_log(source: Any) -> ClickLog:
     try:
         timestamps, items, clicks = source
     except (TypeError, ValueError) as error:
-        msg = (
+        raise InvalidParameterError(
             "a click log must be a path, or the three lists timestamps, items and "
             f"clicks; got {reprlib.repr(source)}"
-        )
-        raise InvalidParameterError(msg) from error
+        ) from error
     return _sorted_log(timestamps, items, clicks)
 
 
@@ -138,11 +137,10 @@ def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> C
     if not (
         times.ndim == 1 and times.size and times.shape == labels.shape == bits.shape
     ):
-        msg = (
+        raise InvalidParameterError(
             "a click log needs as many timestamps as items and clicks, at least one; "
             f"got shapes {times.shape}, {labels.shape} and {bits.shape}"
         )
-        raise InvalidParameterError(msg)
     if not np.all(np.isfinite(times)) or not np.all((bits == 0) | (bits == 1)):
         msg = "timestamps must be finite numbers of seconds, and clicks 0 or 1"
         raise InvalidParameterError(msg)
@@ -173,8 +171,7 @@ def _read(path: Path) -> list[Any]:
         msg = f"cannot read the click log {path}: {error.strerror}"
         raise InvalidParameterError(msg) from error
     except (ValueError, KeyError) as error:
-        msg = (
+        raise InvalidParameterError(
             f"{path} must be a CSV file with the columns {', '.join(COLUMNS)}: a "
             f"number of seconds, a name, 0 or 1; {error}"
-        )
-        raise InvalidParameterError(msg) from error
+        ) from error

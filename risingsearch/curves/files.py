@@ -128,11 +128,10 @@ def _npz(path: Path) -> LoadedCurves:
         flat = [name for name in arrays.files if arrays[name].ndim == 2]
         found = [name for name in ARRAYS if name in arrays.files]
         if not found and len(flat) != 1:
-            msg = (
+            raise InvalidParameterError(
                 f"an npz file needs an array named {' or '.join(ARRAYS)}, or a single "
                 f"one of two dimensions; it has {', '.join(arrays.files) or 'none'}"
             )
-            raise InvalidParameterError(msg)
         name = (found or flat)[0]
         means = _two_dimensional(name, arrays[name])
         n_arms, n_epochs = means.shape
@@ -150,11 +149,10 @@ def _npz(path: Path) -> LoadedCurves:
 
 def _two_dimensional(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
     if array.ndim != 2 or not np.issubdtype(array.dtype, np.number):
-        msg = (
+        raise InvalidParameterError(
             f"{name} must hold numbers in two dimensions, arms and epochs; got "
             f"{array.dtype} of shape {array.shape}"
         )
-        raise InvalidParameterError(msg)
     return array.astype(float)
 
 
@@ -177,11 +175,10 @@ def _table(path: Path) -> LoadedCurves:
             frame = frame.set_index(arm)
         numbers = _epochs(list(frame.columns))
         if not numbers:
-            msg = (
+            raise InvalidParameterError(
                 "with one row per arm, every other column must be an epoch, 1 or "
                 f"epoch_1; got {', '.join(frame.columns)}"
             )
-            raise InvalidParameterError(msg)
         frame = frame.set_axis(numbers, axis=1)
     else:
         form = BY_EPOCH
@@ -229,11 +226,10 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
     others = [name for name in frame.columns if name not in (arm, epoch)]
     if score is None:
         if len(others) != 1:
-            msg = (
+            raise InvalidParameterError(
                 f"which column is the score? Name it {SCORE_COLUMNS[0]!r}; there are "
                 f"{', '.join(map(repr, others)) or 'none'}"
             )
-            raise InvalidParameterError(msg)
         score = others[0]
     is_scored = frame[score].notna()  # else it has failed, and may be tried again
     arms, frame = frame[arm].unique(), frame[is_scored]
@@ -287,8 +283,7 @@ def _check(curves: LoadedCurves) -> None:
         n_epochs = int(own.sum())
         if not own[:n_epochs].all():
             gap = int(np.argmin(own)) + 1
-            msg = (
+            raise InvalidParameterError(
                 f"arm {name!r} has no score at its {gap}. epoch, but later ones: give "
                 "it one there, or leave the arm out"
             )
-            raise InvalidParameterError(msg)

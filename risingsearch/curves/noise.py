@@ -64,11 +64,10 @@ def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
         sigma = checked_float("noise", noise, 0.0, open_low=False)
         noise = make_noise("gaussian" if sigma > 0.0 else "none", sigma)
     if noise.kind == BERNOULLI and not 0.0 <= lowest <= highest <= 1.0:
-        msg = (
+        raise InvalidParameterError(
             "Bernoulli noise needs means from 0 to 1; these reach from "
             f"{lowest:g} to {highest:g}: rescale them or choose another noise"
         )
-        raise InvalidParameterError(msg)
     return noise
 
 

@@ -68,11 +68,10 @@ class CurveTable(NamedTuple):
         pulls = present.sum(axis=1)
         within = np.arange(table.shape[1]) < pulls[:, None]
         if table.ndim != 2 or table.size == 0 or not np.all(present == within):
-            msg = (
+            raise InvalidParameterError(
                 "means must be a table of one row per arm, with NaN only after an "
                 f"arm's last pull; got shape {table.shape}"
             )
-            raise InvalidParameterError(msg)
         if not np.all(pulls > 0) or np.any(np.isinf(table)):
             msg = "every arm needs at least one mean, and all must be finite"
             raise InvalidParameterError(msg)

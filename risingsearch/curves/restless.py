@@ -298,11 +298,10 @@ def between(left: float, right: float, part: float) -> float:
 def _checked_means(means: ArrayLike) -> NDArray[np.float64]:
     table = checked_array("means", means, ndmin=2)
     if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
-        msg = (
+        raise InvalidParameterError(
             "means must be a table of finite numbers, one row per arm and one column "
             f"per knot; got shape {table.shape}"
         )
-        raise InvalidParameterError(msg)
     return table
 
 
@@ -310,11 +309,10 @@ def _checked_knots(rounds: ArrayLike, n_knots: int) -> NDArray[np.int64]:
     knots = checked_array("rounds", rounds, dtype=None)
     whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
     if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
-        msg = (
+        raise InvalidParameterError(
             f"rounds must be {n_knots} whole numbers, one per column of means, "
             f"increasing from 1; got {rounds!r}"
         )
-        raise InvalidParameterError(msg)
     return knots.astype(np.int64)
 
 
@@ -324,10 +322,9 @@ def _checked_variances(
     wide = checked_array("deviations", deviations)
     allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
     if wide.shape not in allowed or not np.all((wide >= 0.0) & (wide < np.inf)):
-        msg = (
+        raise InvalidParameterError(
             "deviations must be finite numbers of at least 0: one, one per arm, or one "
             f"per arm and knot; got {deviations!r}"
         )
-        raise InvalidParameterError(msg)
     # The transpose of a number or of a list is itself, and it spreads over the knots.
     return np.array(np.broadcast_to(wide.T**2, (n_knots, n_arms)), order="C")

@@ -69,11 +69,10 @@ def click_counterfactual(
     log = click_log(log)
     start, end = log.timestamps[0], log.timestamps[-1]
     if horizon > math.ceil(end - start) + 1:
-        msg = (
+        raise InvalidParameterError(
             f"the log is {end - start:g} seconds long, so horizon must be at most "
             f"{math.ceil(end - start) + 1}; got {horizon}"
         )
-        raise InvalidParameterError(msg)
     seconds = start + np.arange(1.0, horizon + 1.0)
     rates = _rates_over_time(log, n_items, seconds, 0.5 * WINDOW, 0.5 * WINDOW)
     changed = np.flatnonzero(np.any(np.diff(rates, axis=1) != 0.0, axis=0)) + 1
@@ -102,11 +101,10 @@ def click_fitted(
     log = click_log(log)
     start, end = log.timestamps[0], log.timestamps[-1]
     if not start + WINDOW < end:
-        msg = (
+        raise InvalidParameterError(
             f"the log must be longer than the window of {WINDOW:g} seconds; it is "
             f"{end - start:g} seconds long"
         )
-        raise InvalidParameterError(msg)
     minutes = np.arange(start + WINDOW, end + MINUTE, MINUTE)
     rates = _rates_over_time(log, n_items, minutes, WINDOW, 0.0)
     smooth = _smoothed(rates, minutes)

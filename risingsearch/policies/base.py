@@ -143,11 +143,10 @@ def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
     methods = (*methods, "select", "update")
     lacks = [name for name in methods if not callable(getattr(policy, name, None))]
     if lacks:
-        msg = (
+        raise PolicyError(
             "a policy is a NamedTuple of its arrays, with select and update; "
             f"{kind} lacks {', '.join(lacks)}: derive it from typing.NamedTuple"
         )
-        raise PolicyError(msg)
     for name, entry in zip(CALLER_ARRAYS, _TYPES, strict=True):
         array: Any = getattr(policy, name, None)
         if array is None and name == "horizon":
@@ -156,11 +155,10 @@ def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
         fits = is_array and np.issubdtype(array.dtype, entry)
         if not fits or array.shape != (n_arms,):
             found = f"{array.dtype} of shape {array.shape}" if is_array else "none"
-            msg = (
+            raise PolicyError(
                 f"{kind} needs an array {name} of type {entry.__name__} and length "
                 f"n_arms={n_arms}, which its caller keeps up to date; it has {found}"
             )
-            raise PolicyError(msg)
 
 
 def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:
@@ -288,12 +286,11 @@ def state_dict(policy: Policy) -> dict[str, Any]:
     held = policy._asdict() | attributes  # type: ignore[attr-defined]
     for name in held.keys() - arrays(policy).keys():
         if name in attributes or not _is_constant(held[name]):
-            msg = (
+            raise PolicyError(
                 f"the policy {type(policy).__name__} holds {name}, a "
                 f"{type(held[name]).__name__}, which no saved state has: keep what "
                 "changes in arrays of numbers"
             )
-            raise PolicyError(msg)
     return {name: _encoded(array) for name, array in arrays(policy).items()}
 
 
@@ -303,12 +300,11 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     shapes = {name: list(array.shape) for name, array in own.items()}
     saved = {name: array["shape"] for name, array in state.items()}
     if saved != shapes:
-        msg = (
+        raise RunDirError(
             f"the saved state has arrays of the shapes {saved}, this "
             f"{type(policy).__name__} has {shapes}: load it into a policy of the same "
             "kind and size"
         )
-        raise RunDirError(msg)
     for name, array in own.items():
         values = [
             float(value) if isinstance(value, str) else value

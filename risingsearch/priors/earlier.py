@@ -91,18 +91,16 @@ class EarlierSearch:
                 shapes = [curve.shape for curve in curves]
                 raise ValueError(f"got {len(params)} runs, and curves of {shapes}")
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            msg = (
+            raise InvalidParameterError(
                 f"{self.name}: params is a list of dicts that JSON can hold, curves a "
                 "list of as many arrays of a score per epoch, and max_epochs a number "
                 f"({error!s:.200})"
-            )
-            raise InvalidParameterError(msg) from error
+            ) from error
         if not any(np.isfinite(curve).any() for curve in curves):
-            msg = (
+            raise InvalidParameterError(
                 f"{self.name}: none of its {len(params)} runs has a finite score, so "
                 "nothing can be learnt from it: leave it out"
             )
-            raise InvalidParameterError(msg)
         most = max(most, *map(len, curves))
         checked = {"params": params, "curves": curves, "max_epochs": most}
         for name, value in checked.items():
@@ -207,17 +205,15 @@ class Source:
     def checked_direction(self, where: str, own: str | None) -> str:
         """Return the direction of the scores, the source's own or the one given."""
         if own is not None and self.direction not in (None, own):
-            msg = (
+            raise InvalidParameterError(
                 f"{where}: direction={self.direction!r} was given, and its own "
                 f"direction is {own!r}: leave direction out"
             )
-            raise InvalidParameterError(msg)
         if (direction := own or self.direction) is None:
-            msg = (
+            raise InvalidParameterError(
                 f"{where}: the direction of this score is unknown: name it "
                 f"{HOW_TO_NAME}"
             )
-            raise InvalidParameterError(msg)
         return direction
 
     def search(
@@ -242,12 +238,11 @@ class Source:
         usable = [(one, params) for one in found if (params := _known(one.params))]
         if not usable:
             tried = found[-1].params if found else {}
-            msg = (
+            raise InvalidParameterError(
                 f"{name}: of its {len(found)} runs, none has both a score, or a "
                 f"failure, and parameters that JSON can hold{_not_held(tried)}, so "
                 "nothing can be learnt from it: leave it out"
             )
-            raise InvalidParameterError(msg)
         return EarlierSearch(
             name,
             [params for _, params in usable],

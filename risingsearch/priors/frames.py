@@ -77,11 +77,10 @@ def _parameters_of_export(frame: Any) -> Any:
 def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
     """Yield the runs of a table, in the order of their first rows."""
     if RUN not in frame and EPOCH in frame:
-        msg = (
+        raise InvalidParameterError(
             f"{name}: it has a column {EPOCH!r} and none that says whose: add a column "
             f"{RUN!r}, or leave {EPOCH!r} out"
         )
-        raise InvalidParameterError(msg)
     frame = frame.reset_index(drop=True).astype(object).map(_value)
     frame = frame.astype(object)  # a row of whole numbers and others keeps each kind
     if EPOCH in frame:

@@ -121,11 +121,10 @@ def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def check_runs(search: EarlierSearch) -> None:
     """Raise an error if a search has too few runs to learn from."""
     if len(search.params) < FEWEST:
-        msg = (
+        raise InvalidParameterError(
             f"{search.name}: nothing of it can be used here: it needs {FEWEST} runs, "
             f"and has {len(search.params)}: leave it out"
         )
-        raise InvalidParameterError(msg)
 
 
 def check_usable(search: EarlierSearch, candidates: Params) -> None:
@@ -138,14 +137,13 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
     check_runs(search)
     shared = matching.shared(search.params)
     if not shared:
-        msg = (
+        raise InvalidParameterError(
             f"{search.name}: nothing of it can be used here: it needs one of this "
             f"search's parameters, {', '.join(matching.names)}, that varies in its "
             "runs, within reach of the candidates, and is a number in both or a "
             f"category in both; it has {', '.join(search.parameter_names)}: rename "
             "what is the same, or leave it out"
         )
-        raise InvalidParameterError(msg)
     return shared
 
 

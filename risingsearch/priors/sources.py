@@ -116,10 +116,9 @@ def read_prior(prior: Any, candidates: Params | None = None) -> list[EarlierSear
     nested = [one if isinstance(one, (list, tuple)) else [one] for one in listed]
     sources = [source for several in nested for source in several]
     if not sources:
-        msg = (
+        raise InvalidParameterError(
             "prior is an empty list: leave it out, or give at least one earlier search"
         )
-        raise InvalidParameterError(msg)
     read = [search.sample() for source in sources for search in _searches(source)]
     found, skipped = [], []
     for search in {(one.name, one.digest()): one for one in read}.values():

@@ -118,16 +118,14 @@ def checked_proposer(given: Any) -> Proposer:
     if given is None or isinstance(given, AsDrawn):
         return given or AsDrawn()
     if not isinstance(given, Proposer):
-        msg = (
+        raise InvalidParameterError(
             "proposer must be an instance of risingsearch.proposers.Proposer, None or, "
             f"of a search, 'auto'; got {given!r}"
         )
-        raise InvalidParameterError(msg)
     lacks = type(given).propose is Proposer.propose and given.own is None
     if lacks or call_problem(given.propose, "opened, unopened, rng"):
-        msg = (
+        raise InvalidParameterError(
             f"{type(given).__name__} proposes nothing: define its method "
             "propose(self, opened, unopened, rng), or give proposer=None"
         )
-        raise InvalidParameterError(msg)
     return given

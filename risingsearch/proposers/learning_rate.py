@@ -49,11 +49,10 @@ class LearningRate(NamedTuple):
         if name is None:
             return None
         if name not in names:
-            msg = (
+            raise InvalidParameterError(
                 f"learning_rate must name a number of the space with {FEWEST_VALUES} "
                 f"values or more, {', '.join(names) or 'which has none'}; got {name!r}"
             )
-            raise InvalidParameterError(msg)
         given = [*(one.get(name) for one in enqueued), value]
         good = next((one for one in given if is_number(one)), None)
         kinds = [one.kind for one in numeric if one.name == name]
@@ -83,9 +82,8 @@ def checked_learning_rate(given: Any) -> Any:
     named = [*given.items()] if isinstance(given, Mapping) else [(given, 1.0)]
     [(name, value)] = named if len(named) == 1 else [(None, None)]
     if not isinstance(name, str) or not name or not is_number(value):
-        msg = (
+        raise InvalidParameterError(
             "learning_rate must be the name of a parameter, a dict of it and a good "
             f"value, False for none, or None to go by the names; got {given!r}"
         )
-        raise InvalidParameterError(msg)
     return given

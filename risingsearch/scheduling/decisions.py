@@ -73,11 +73,10 @@ class Decider:
         if isinstance(policy, str):
             policy, params = _chosen(policy, options, self.proposer)
         if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):
-            msg = (
+            raise InvalidParameterError(
                 f"the proposer was made for {n_candidates} candidates, and there are "
                 f"{options.n_arms} arms: make it for the candidates of this search"
             )
-            raise InvalidParameterError(msg)
         _, limit = horizon_and_limit(options.budget, options.max_epochs, options.n_arms)
         self.arms = ArmTable(options, limit)
         self.ledger = Ledger(
@@ -449,18 +448,16 @@ class Decider:
 
     def _check(self, state: dict[str, Any]) -> None:
         if state.get("version") != STATE_VERSION:
-            msg = (
+            raise RunDirError(
                 f"this state has version {state.get('version')!r}, this release reads "
                 f"version {STATE_VERSION}: load it with the release that saved it"
             )
-            raise RunDirError(msg)
         if differs := first_difference(state["search"], self._identity()):
             name, saved, mine, also = differs
-            msg = (
+            raise RunDirError(
                 f"this state was saved with {name}={saved}, the scheduler has "
                 f"{name}={mine}: make it with the same arguments{also}"
             )
-            raise RunDirError(msg)
 
 
 def _chosen(

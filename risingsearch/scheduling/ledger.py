@@ -165,10 +165,9 @@ class Ledger:
         if added is None:
             in_epochs = self.unit == "epochs"
             by = "a whole number" if in_epochs else f"Budget({self.unit}=...)"
-            msg = (
+            raise InvalidParameterError(
                 f"the budget is in {self.unit}: extend it by {by}, not {shown(budget)}"
             )
-            raise InvalidParameterError(msg)
         self.total += added.amount
 
     def resize(self, n: int) -> None:
@@ -214,9 +213,8 @@ def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...]
     listed = costs if isinstance(costs, Iterable) else [costs]
     numbers = [as_float(cost) or 0.0 for cost in listed]
     if len(numbers) != max_epochs or not all(0.0 < one < math.inf for one in numbers):
-        msg = (
+        raise InvalidParameterError(
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
             f"max_epochs={max_epochs}; got {shown(costs)}"
         )
-        raise InvalidParameterError(msg)
     return tuple(numbers)

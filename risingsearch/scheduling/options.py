@@ -152,12 +152,11 @@ class SchedulerOptions(SearchOptions):
         if self.epoch_costs:
             cost = round(math.fsum(self.epoch_costs[:least]), 9)  # 1 if it is 1.0...2
         if total is not None and n_first * cost > total:
-            msg = (
+            raise InvalidParameterError(
                 f"a budget of {total} epochs is less than the {n_first * cost:g} that "
                 f"min_epochs={least} of {n_first} configurations cost: raise the "
                 "budget, or lower min_epochs or the number enqueued"
             )
-            raise InvalidParameterError(msg)
 
     def identity(self) -> dict[str, Any]:
         """Return as JSON the arguments that must be the same to load a saved state."""

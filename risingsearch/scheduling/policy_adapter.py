@@ -46,11 +46,10 @@ class PolicyAdapter:
         self._arms = arms
         self._ledger = ledger
         if not isinstance(policy, str | type) and hasattr(policy, "select"):
-            msg = (
+            raise InvalidParameterError(
                 "policy must be a registered name or a factory, which can plan anew "
                 f"for a larger budget; got a {type(policy).__name__} made already"
             )
-            raise InvalidParameterError(msg)
         self._create: Any = getattr(policy, "create", policy)
         self._registered = registered_name(policy)
         if self._registered is not None:
@@ -127,11 +126,10 @@ class PolicyAdapter:
             return WAIT
         is_arm = isinstance(place, (int, np.integer))
         if not (is_arm and 0 <= place < len(available) and available[place]):
-            msg = (
+            raise PolicyError(
                 f"{self.name} chose arm {place!r}, which is not available; "
                 "select must return an available arm or WAIT"
             )
-            raise PolicyError(msg)
         return int(self._arm_at[place])
 
     def started(self, t: int, arm: int) -> None:
@@ -174,11 +172,10 @@ class PolicyAdapter:
         indices = [self._call(base.explain, self.policy, place) for place in places]
         for parts in indices:
             for name in parts.keys() & COLUMNS:
-                msg = (
+                raise PolicyError(
                     f"{self.name} explains a part of its index called {name!r}, "
                     "which is a column of the history: give it another name"
                 )
-                raise PolicyError(msg)
         return indices
 
     def state_dict(self) -> dict[str, Any]:
@@ -205,11 +202,10 @@ class PolicyAdapter:
             with np.errstate(over="ignore", invalid="ignore"):
                 return method(*arguments)
         except Exception as error:
-            msg = (
+            raise PolicyError(
                 f"{method.__name__} of the policy {self.name} raised "
                 f"{type(error).__name__}: {error}"
-            )
-            raise PolicyError(msg) from error
+            ) from error
 
     def _check_named(self, info: PolicyInfo) -> None:
         """Raise if a registered policy needs another budget, or a parameter more."""
@@ -218,11 +214,10 @@ class PolicyAdapter:
             got = f"a budget in {ledger.unit}"
             if ledger.unit == "epochs":
                 got = "epochs that do not all cost the same"
-            msg = (
+            raise InvalidParameterError(
                 f"{info.name} plans all its rounds ahead, so its budget must "
                 f"be in epochs; got {got}"
             )
-            raise InvalidParameterError(msg)
         for name in info.needs:
             if name not in self._params:
                 msg = (

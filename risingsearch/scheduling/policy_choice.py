@@ -79,11 +79,10 @@ def horizon_and_limit(
         if epochs is None:
             own = Budget.of(budget)
             kind = "time (or a timeout alone)" if own.is_wall_clock else own.unit
-            msg = (
+            raise InvalidParameterError(
                 f"a budget in {kind} needs max_epochs: "
                 "how many epochs one arm can use at most"
             )
-            raise InvalidParameterError(msg)
         return epochs, epochs
     limit = checked_int("max_epochs", max_epochs, 1)
     return epochs or n_arms * limit, limit

@@ -174,11 +174,10 @@ class Scheduler:
             n_epochs = checked_int("n_epochs", n_epochs, 1)
         finished = arm >= self.n_arms or self._arms.has_finished(arm)
         if finished or self._arms.busy[arm]:
-            msg = (
+            raise InvalidParameterError(
                 f"arm {arm} cannot start: start takes an arm below {self.n_arms} that "
                 "is neither in training nor finished"
             )
-            raise InvalidParameterError(msg)
         decision = self._decider.requested(arm, n_epochs)
         self._decider.start(decision)
         self._decider.follow_up()

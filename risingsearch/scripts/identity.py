@@ -58,11 +58,10 @@ def begun_with(run_dir: Path) -> Identity:
     with damage_as_error(run_dir):
         identity: Identity = dict(header["settings"].get("fingerprint") or {})
     if not {"sweep", "cwd"} <= identity.keys():
-        msg = (
+        raise RunDirError(
             f"{run_dir} is not the run of a sweep: to continue it, run the Python "
             "program that began it again"
         )
-        raise RunDirError(msg)
     return identity
 
 
@@ -78,11 +77,10 @@ def save(run_dir: Path, sweep: Sweep, cwd: Path, gpus: list[list[str]]) -> None:
         make_folder(run_dir)
         write_digested(path, json.dumps(kept).encode())
     except OSError as error:
-        msg = (
+        raise RunDirError(
             f"{path} cannot be written ({error.strerror}): make room or change the "
             "permissions, and run the sweep again"
-        )
-        raise RunDirError(msg) from error
+        ) from error
 
 
 def last(run_dir: Path) -> Identity:
@@ -92,11 +90,10 @@ def last(run_dir: Path) -> Identity:
     try:
         saved: Identity = json.loads(read_digested(path))
     except (OSError, ValueError) as error:
-        msg = (
+        raise RunDirError(
             f"{path}, its last sweep, cannot be read ({error}): continue with "
             f"risingsearch run SWEEP.yaml --run-dir {run_dir}, which writes it anew"
-        )
-        raise RunDirError(msg) from error
+        ) from error
     return saved
 
 

@@ -59,11 +59,10 @@ class ReportFile:
         with self._opened() as file:
             end = 0 if file is None else os.fstat(file.fileno()).st_size
             if end < self._at:
-                msg = (
+                raise ScriptError(
                     f"the script has begun {self._name} from scratch: it must append "
                     "its reports to the file in its checkpoint directory"
                 )
-                raise ScriptError(msg)
             while file is not None and self._at < end:
                 added = os.pread(file.fileno(), AT_ONCE, self._at)
                 if not added:

@@ -24,11 +24,10 @@ with needed("psutil", "cli"):
     import psutil
 
 if os.name != "posix":
-    msg = (
+    raise SetupError(
         "searches over scripts need Linux or macOS, and this is Windows: run them in "
         "WSL, or search in Python with RisingSearch"
     )
-    raise SetupError(msg)
 
 TOKENS = "RISINGSEARCH_TOKENS"
 """Variable with the token of a job, after those of the sweeps that it runs inside."""
@@ -85,11 +84,10 @@ def end_left_over(home: Path) -> None:
     except FileNotFoundError:
         return
     except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = (
+        raise SetupError(
             f"{path} cannot be used ({error!r}): see that no script of this arm runs, "
             "remove the file, and resume"
-        )
-        raise SetupError(msg) from error
+        ) from error
 
 
 def end_all(token: str) -> None:

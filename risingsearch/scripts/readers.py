@@ -117,13 +117,12 @@ class PlainLines:
         others = [one[group] for one in matches[1:] if one[group]]
         others += _earlier_numbers(matches[0], group)
         if others:
-            msg = (
+            raise SetupError(
                 f"the metric's pattern finds several numbers, {matches[0][group]} and "
                 f"{others[0]}, in {line.strip()[:SHOWN]!r}: it has to say which, as in "
                 r"'\bloss: {number}', which finds none in 'val_loss: 0.5', or as in "
                 "'^.*?loss: {number}', which finds the first"
             )
-            raise SetupError(msg)
         return report
 
     def _number(self, found: re.Match[str], group: str | int, line: str) -> float:
@@ -132,23 +131,21 @@ class PlainLines:
         try:
             number = float(text)
         except ValueError:
-            msg = (
+            raise ScriptError(
                 f"the metric's pattern finds {text[:SHOWN]!r}, which is no number, in "
                 f"{shown}"
-            )
-            raise ScriptError(msg) from None
+            ) from None
         begin, end = found.span(group)
         before, behind = found.string[:begin], found.string[end:]
         is_part = _BEGUN.search(before) or _CONTINUES.match(behind)
         if "," not in self._regex:  # which then separates no numbers
             is_part = is_part or re.search(r"\d,$", before) or re.match(r",\d", behind)
         if is_part:
-            msg = (
+            raise SetupError(
                 f"the metric's pattern finds {text!r}, a part of a number, in {shown}: "
                 "have the script print numbers such as 1234.5, -0.5 or 8.5e-05, and "
                 "write {number} for them in the pattern"
             )
-            raise SetupError(msg)
         return number
 
     @property

@@ -193,11 +193,10 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
     header = saved_header(run_dir)
     url = header.get(URL)
     if sweep.checkpoints is None and url is not None:
-        msg = (
+        raise RunDirError(
             f"{run_dir} was begun with checkpoints: {url.rpartition('/')[0]}: put it "
             "back to continue, or begin another search with --run-dir"
         )
-        raise RunDirError(msg)
     with damage_as_error(run_dir):
         return int(header["settings"]["n_jobs"])
 
@@ -205,11 +204,10 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
 def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
     """Raise an InvalidParameterError if no budget is left to try arms again."""
     if scheduler.spent >= scheduler.budget:
-        msg = (
+        raise InvalidParameterError(
             f"the budget of {run_dir} is spent, and what has failed cannot be tried "
             "again: add to it with --budget +N"
         )
-        raise InvalidParameterError(msg)
 
 
 def resume_sweep(
@@ -226,11 +224,10 @@ def resume_sweep(
     more = None if added is None else sweep.budget.like(added)
     cwd = Path(saved["cwd"])
     if not cwd.is_dir():
-        msg = (
+        raise RunDirError(
             f"{cwd}, where the scripts of {run_dir} ran, is gone: call risingsearch "
             f"run SWEEP.yaml --run-dir {run_dir} in the folder that they run in now"
         )
-        raise RunDirError(msg)
     return run_sweep(
         sweep, run_dir, cwd, more, retry_failed=retry_failed, trackers=trackers
     )

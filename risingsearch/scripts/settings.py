@@ -40,17 +40,15 @@ class PlainMetric(Strict):
             msg = f"it is not a regular expression of Python ({error})"
             raise ValueError(msg) from error
         if SCORE not in pattern.groupindex and pattern.groups != 1:
-            msg = (
+            raise ValueError(
                 "it has {number} once, as in 'accuracy: {number}', or one group, or "
                 f"one with the name score, (?P<score>...); this has {pattern.groups}"
             )
-            raise ValueError(msg)
         if has_alternatives(pattern):
-            msg = (
+            raise ValueError(
                 "a | outside of parentheses separates two patterns, of which one has "
                 r"no number: write \| where the script prints |"
             )
-            raise ValueError(msg)
         return value
 
     @property
@@ -115,11 +113,10 @@ class TrackerSetting(Strict):
         """Return the arguments by the names of trackers; folders are from ``cwd``."""
         uri = None if self.mlflow is None else self.mlflow.tracking_uri
         if uri is not None and urlsplit(uri).password is not None:
-            msg = (
+            raise InvalidParameterError(
                 "tracker.mlflow.tracking_uri has a password, and a sweep is kept in "
                 "its run directory: give it in the variable MLFLOW_TRACKING_URI"
             )
-            raise InvalidParameterError(msg)
         named = {
             name: setting.model_dump(exclude_none=True)
             for name, setting in self

@@ -157,27 +157,24 @@ def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
     names = list(parameters)
     for k, (name, parameter) in enumerate(parameters.items()):
         if not _NAME.fullmatch(name):
-            msg = (
+            raise ValueError(
                 f"parameters.{name}: a name has letters, digits, _, - and dots, "
                 "and begins with a letter"
             )
-            raise ValueError(msg)
         before = names[:k]
         if unknown := sorted(parameter.when.keys() - {*before}):
-            msg = (
+            raise ValueError(
                 f"parameters.{name}.when names {unknown}: it may name parameters "
                 f"that stand before it, {sorted(before)}"
             )
-            raise ValueError(msg)
         for other, wanted in parameter.when.items():
             possible = parameters[other].kind.listed
             for value in wanted if isinstance(wanted, list) else [wanted]:
                 if isinstance(possible, list) and value not in possible:
-                    msg = (
+                    raise ValueError(
                         f"parameters.{name}.when.{other}: {value!r} is none of its "
                         f"values, {possible}"
                     )
-                    raise ValueError(msg)
     return Space(
         Coordinate(name, one.kind, tuple(one.when), one.applies, one.when)
         if one.when
@@ -206,16 +203,14 @@ def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
     for one in space.coordinates:
         if one.kind.listed is None:
-            msg = (
+            raise InvalidParameterError(
                 f"candidates: all, and {one.name} has no end of them: say how many "
                 "are drawn, or give it a step or values"
             )
-            raise InvalidParameterError(msg)
     found = list(islice(space.every(), MOST_CANDIDATES + 1))
     if len(found) > MOST_CANDIDATES:
-        msg = (
+        raise InvalidParameterError(
             f"candidates: all are more than {MOST_CANDIDATES:,} configurations; say "
             "how many are drawn, such as candidates: 100"
         )
-        raise InvalidParameterError(msg)
     return found

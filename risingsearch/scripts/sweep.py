@@ -187,10 +187,9 @@ class Sweep(Strict):
     @classmethod
     def _is_a_score(cls, value: str | PlainMetric) -> str | PlainMetric:
         if value == EPOCH:
-            msg = (
+            raise ValueError(
                 "epoch is the key of the epoch in each line; name another for the score"
             )
-            raise ValueError(msg)
         return value
 
     @model_validator(mode="after")
@@ -200,11 +199,10 @@ class Sweep(Strict):
             raise ValueError(msg)
         space = self.candidate_space
         if taken := [name for name in space.names if name in FIELDS]:
-            msg = (
+            raise ValueError(
                 f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
                 f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
             )
-            raise ValueError(msg)
         for i, params in enumerate(self.enqueue):
             if problem := space.problem_of(params, beyond=True):
                 msg = f"enqueue[{i}] is no configuration of the sweep: {problem}"
@@ -216,11 +214,10 @@ class Sweep(Strict):
         for part in self.command:
             for name in _checked_fields(part):
                 if name not in allowed:
-                    msg = (
+                    raise ValueError(
                         f"the command names {{{name}}}, which is neither a parameter "
                         f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
                     )
-                    raise ValueError(msg)
         for problem in chain(
             self._conflicts_in_slurm(),
             self._conflicts_of_workers(),

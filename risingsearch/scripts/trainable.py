@@ -337,10 +337,9 @@ class CommandTrainable:
         _check_epoch(record.pop(EPOCH, None), begin, epoch, last)
         score = record.pop(reader.metric)
         if not is_number(score):
-            msg = (
+            raise ScriptError(
                 f"the script reports {reader.metric}={shown(score)}, which is no number"
             )
-            raise ScriptError(msg)
         cost: dict[str, float] = {}
         if self.cost is not None:
             cost = {COST: _taken_cost(self.cost, record)}
@@ -356,11 +355,10 @@ def _taken_cost(key: str, record: dict[str, Any]) -> float:
     """Take the cost of an epoch out of its report, or raise a ScriptError."""
     cost = record.pop(key, None)
     if not is_cost(cost):
-        msg = (
+        raise ScriptError(
             f"the script reports {shown(cost)} as {key!r}: each epoch says with its "
             f"score what it has cost, at least 0 and at most {LARGEST_COST:g}"
         )
-        raise ScriptError(msg)
     return float(cost)
 
 
@@ -368,11 +366,10 @@ def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
     epoch = "no epoch" if reported is None else f"epoch {shown(reported)}"
     if isinstance(reported, int) and begin < reported < due:
-        msg = (
+        raise ScriptError(
             f"the script reports {epoch} a second time: have one line of each epoch "
             "report its score"
         )
-        raise ScriptError(msg)
     if due > last:
         raise ScriptError(f"the script reports {epoch}, and was asked to end at {last}")
     if reported == due:

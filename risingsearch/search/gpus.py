@@ -70,11 +70,10 @@ def placed(
     if n_workers > room:
         raise _too_many(n_workers, gpus, devices)
     if whole > 1 and any(name.startswith(PARTITION) for name in devices.names):
-        msg = (
+        raise InvalidParameterError(
             "a process uses one partition (MIG) of a GPU at most, and gpus is "
             f"{gpus:g}: lower it to 1"
         )
-        raise InvalidParameterError(msg)
     groups = [devices.names[k * whole : (k + 1) * whole] for k in range(n_groups)]
     assigned = [groups[worker % n_groups] for worker in range(n_workers)]
     own = environment or [{}] * n_workers
@@ -91,11 +90,10 @@ def variables_of_workers(
     """Return the variables of each worker; None stands for as many as have room."""
     gpus = checked_float("gpus", gpus, 0.0, MOST_WORKERS, open_low=True)
     if not is_divisible(gpus):
-        msg = (
+        raise InvalidParameterError(
             "gpus must be a whole number, or less than 1 where workers share one; got "
             f"{gpus:g}"
         )
-        raise InvalidParameterError(msg)
     if n_workers is None:
         return placed("auto", gpus).variables
     return placed(checked_int(name, n_workers, 1, MOST_WORKERS), gpus).variables

@@ -456,13 +456,12 @@ class Loop:
         if outcome.leaves_gpu_unusable and not workers.isolates_jobs:
             which = "this process" if workers.shares_process else "its worker process"
             why = str(outcome.report.failure or "no finite score").partition("\n")[0]
-            msg = (
+            raise SetupError(
                 f"arm {outcome.report.job.arm} has failed ({why}), and {which} "
                 "cannot use the GPU any more: start it again, and the search, which "
                 "resumes where there is a run_dir; or give a GpuPool as executor, "
                 "which replaces such a process"
             )
-            raise SetupError(msg)
         self._log.save_state(if_due=True)
         if self._progress is not None and outcome.report.failure is None:
             self._progress.advise(outcome)

@@ -104,12 +104,11 @@ class SingleProcesses(Executor):
             except BrokenExecutor as error:
                 self._workers[slot] = None
                 if slot in self._first and self._first[slot].exception():
-                    msg = (
+                    raise SetupError(
                         "a worker process has ended before its first job, with the "
                         "error that is printed above: put the script's calls below "
                         "if __name__ == '__main__', because workers import it"
-                    )
-                    raise SetupError(msg) from error
+                    ) from error
                 raise
             if getattr(result, "leaves_gpu_unusable", False):
                 self._workers[slot].shutdown(wait=False)

@@ -116,12 +116,11 @@ class Run(NamedTuple):
                 for search in searches:
                     check_usable(search, candidates)
             except InvalidParameterError as error:
-                msg = (
+                raise RunDirError(
                     f"the search in {self.path} was begun with an earlier search that "
                     f"these candidates cannot learn from ({error}): give the "
                     "candidates that it was begun with, or restore it from a backup"
-                )
-                raise RunDirError(msg) from error
+                ) from error
         return searches
 
     def arguments(
@@ -130,19 +129,17 @@ class Run(NamedTuple):
         """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
         if unknown := sorted(settings.keys() - {*names, "space"}):
-            msg = (
+            raise RunDirError(
                 f"{unknown[0]!r} among the arguments of the search is unknown: "
                 "use the release that wrote it"
             )
-            raise RunDirError(msg)
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
             if isinstance(value, dict) and OBJECT in value:
                 if objects.get(name) is None and unpickle:
-                    msg = (
+                    raise InvalidParameterError(
                         f"give {name} to RisingSearch.resume: it was a {value[OBJECT]}"
                     )
-                    raise InvalidParameterError(msg)
                 arguments[name] = objects.get(name)
                 if unpickle:
                     settings[name] = _mended(name, value, named(objects[name]))
@@ -225,11 +222,10 @@ def completed(
     executor, n_jobs = arguments["executor"], arguments["n_jobs"]
     workers = workers_of(executor, n_jobs=n_jobs)
     if arguments["epoch_timeout"] is not None and not workers.isolates_jobs:
-        msg = (
+        raise InvalidParameterError(
             "epoch_timeout needs worker processes of the search: give n_jobs, at least "
             "2, without an executor, or a GpuPool as executor"
         )
-        raise InvalidParameterError(msg)
     in_order = arguments["deterministic"]
     arguments["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, in_order)
     scheduled = {name: arguments[name] for name in _SCHEDULED}

@@ -97,10 +97,9 @@ class RunLog:
                 warnings.warn(msg, RuntimeWarning, stacklevel=5)
         with directory.held(), gc_paused():
             if run is None and holds_search(directory.path):
-                msg = (
+                raise RunDirError(
                     f"a search began in {directory.path} just now: make this one again"
                 )
-                raise RunDirError(msg)
             saved = directory.open(header, run and run.saved)
             self.retained.store = directory.checkpoints
             with damage_as_error(directory.path):
@@ -481,11 +480,10 @@ def check_kind(
     """Raise an error if a directory holds a search of another interface."""
     was, now = map(_interface, (saved, settings))
     if was != now:
-        msg = (
+        raise RunDirError(
             f"{path} holds a search of {was}, and it was opened by {now}: continue it "
             "as it was begun, or give another run_dir"
         )
-        raise RunDirError(msg)
 
 
 def _interface(settings: Mapping[str, Any]) -> str:

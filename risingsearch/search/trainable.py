@@ -86,11 +86,10 @@ def checked_trainable(trainable: Any) -> Trainable:
         raise NotTrainableError(msg)
     for name in TAKES:
         if not callable(getattr(trainable, name, None)):
-            msg = (
+            raise NotTrainableError(
                 f"{trainable!r} has no {name}: a trainable has start(params, seed) and "
                 "train(state); wrap plain functions in Functions(start, train)"
             )
-            raise NotTrainableError(msg)
     for name, takes in (TAKES | MAY_TAKE).items():
         method = getattr(trainable, name, None)
         if callable(method) and (why := call_problem(method, takes)):
@@ -115,11 +114,10 @@ def dump(trainable: Any, state: Any) -> bytes:
         try:
             return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            msg = (
+            raise NotTrainableError(
                 f"the state, a {type(state).__name__}, cannot be pickled ({error}): "
                 "give the trainable save(state, path) and load(path)"
-            )
-            raise NotTrainableError(msg) from error
+            ) from error
     with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
         path = os.path.join(folder, "checkpoint")
         trainable.save(state, path)

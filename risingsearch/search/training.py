@@ -162,12 +162,11 @@ def run_from(
         raise
     except Exception as error:
         if _FORKED.search(str(error)):
-            msg = (
+            raise SetupError(
                 "a forked process cannot train with torch where its parent has used "
                 "CUDA (torch.cuda.is_available() is enough): give a GpuPool as "
                 "executor, or call multiprocessing.set_start_method('spawn') first"
-            )
-            raise SetupError(msg) from error
+            ) from error
         failure = portable(error) if task.as_bytes else error
         state = None
         resume_from = run.kept if task.may_retry else None
@@ -364,11 +363,10 @@ def checked_score(
             msg = f"{by} returned metrics named {taken}, which the history uses itself"
             raise InvalidParameterError(msg)
     if not is_number(score):
-        msg = (
+        raise InvalidParameterError(
             f"{by} must return a number, or a mapping with a number as 'score'; "
             f"got {shown(result)}"
         )
-        raise InvalidParameterError(msg)
     return checked_magnitude(f"the score that {by} returns", score), more
 
 
@@ -376,22 +374,20 @@ def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
     """Raise if the score and the value under its own name differ."""
     are_numbers = is_number(score) and is_number(named)
     if are_numbers and score != named and not (math.isnan(score) and math.isnan(named)):
-        msg = (
+        raise SetupError(
             f"metric={metric!r} is the name of the score, and {by} returned "
             f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return the "
             "value to be searched for as 'score', and others under other names"
         )
-        raise SetupError(msg)
 
 
 def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
     """Raise if an epoch reports no cost."""
     if not is_cost(metrics.get(COST)):
-        msg = (
+        raise InvalidParameterError(
             "the budget is a cost, so train must return a mapping with 'score' and "
             f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
         )
-        raise InvalidParameterError(msg)
 
 
 def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
@@ -419,11 +415,10 @@ def raise_failure(report: Report, params: Mapping[str, Any]) -> None:
     for k, score in enumerate(report.scores):
         if not math.isfinite(score):
             epoch = report.job.from_epoch + k + 1
-            msg = (
+            raise SearchFailedError(
                 f"arm {report.job.arm} with {params} scored {score} at epoch {epoch}, "
                 "and error_score is 'raise'"
             )
-            raise SearchFailedError(msg)
 
 
 def without_frames(error: BaseException) -> None:

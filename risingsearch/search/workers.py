@@ -50,11 +50,10 @@ def workers_of(
 
         return DaskWorkers(executor)
     if not callable(getattr(executor, "submit", None)):
-        msg = (
+        raise InvalidParameterError(
             "executor must be a concurrent.futures.Executor, a Dask client or None; "
             f"got {executor!r}"
         )
-        raise InvalidParameterError(msg)
     return Pool(executor, is_elastic=is_elastic)
 
 
@@ -69,11 +68,10 @@ def checked_n_jobs(
         msg = f"{executor!r} does not say how many workers it has: give n_jobs"
         raise InvalidParameterError(msg)
     if n_workers == 0 and deterministic:
-        msg = (
+        raise InvalidParameterError(
             f"deterministic=True needs a fixed n_jobs, and {executor!r} has no workers "
             "yet: give n_jobs"
         )
-        raise InvalidParameterError(msg)
     return None if workers.is_elastic and not deterministic else n_workers
 
 

@@ -54,11 +54,10 @@ def _value(text: str) -> Any:
             return value
     if WORD.fullmatch(text):
         return text
-    msg = (
+    raise InvalidParameterError(
         "a value must be a number, true, false, null, a word, a quoted string or a "
         f"[list]; got {text!r}"
     )
-    raise InvalidParameterError(msg)
 
 
 def _parts(text: str) -> list[str]:

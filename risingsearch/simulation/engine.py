@@ -227,12 +227,11 @@ def _ready(policy: Any, environment: Any) -> Callable[..., None]:
     try:
         loop(policy, environment, 0, np.random.default_rng(0), record)
     except Exception as error:  # not all that numba raises has a class in common
-        msg = (
+        raise PolicyError(
             f"numba cannot compile {type(policy).__name__} in "
             f"{type(environment).__name__}; risingsearch.testing.check_policy looks "
             "for the usual reasons, compiled=True shows what numba says"
-        )
-        raise PolicyError(msg) from error
+        ) from error
     return loop
 
 

@@ -243,11 +243,10 @@ def _with_params(
     """Return the factory with its parameters, or raise why it cannot be called so."""
     if not callable(make):
         also = ", or one ready-made" * (kind == "environment")
-        msg = (
+        raise InvalidParameterError(
             f"{kind} must be a registered name or a function of ({takes}) that makes "
             f"one{also}; got {reprlib.repr(make)}"
         )
-        raise InvalidParameterError(msg)
     if why := call_problem(make, takes, **params):
         msg = f"{name_of(make)} must take ({takes}) and {kind}_params {params}: {why}"
         raise InvalidParameterError(msg)

@@ -251,11 +251,10 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
     checked = sorted({checked_int("a budget", budget, 1) for budget in budgets})
     for budget in checked:
         if budget > total:
-            msg = (
+            raise InvalidParameterError(
                 f"a budget can be at most the {total} epochs that the curves hold in "
                 f"all; got {budget}"
             )
-            raise InvalidParameterError(msg)
     return checked
 
 

@@ -207,9 +207,8 @@ def checked_checkpoints(
         or rounds[-1] > horizon
         or np.any(np.diff(rounds) <= 0)
     ):
-        msg = (
+        raise InvalidParameterError(
             f"checkpoints must be increasing rounds from 1 to the horizon {horizon}, "
             f"or a number of them; got {checkpoints!r}"
         )
-        raise InvalidParameterError(msg)
     return rounds.astype(np.int64)

@@ -103,12 +103,11 @@ class Store:
     def save(self, key: Key, state: bytes) -> None:
         """Store a state, safely once this returns; else all others are as before."""
         if not self.has_room(key, state):
-            msg = (
+            raise RunDirError(
                 f"{self.files}/{key.file_name} would bring the checkpoints to "
                 f"{self._n_bytes_with(key, state):,} bytes, and max_checkpoint_bytes "
                 f"is {self._max_bytes:,}: allow more, and resume"
             )
-            raise RunDirError(msg)
         self.files.put(key.file_name, digest_line(state), state)
         self._sizes[key] = DIGEST_BYTES + len(state)
 

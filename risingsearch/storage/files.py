@@ -91,18 +91,16 @@ def check_owner(folder: Path) -> None:
         return
     status = folder.stat()
     if status.st_uid != os.geteuid():
-        msg = (
+        raise RunDirError(
             f"{folder} belongs to another user (uid {status.st_uid}), and its files "
             "can run code as you: run chown -R on it, or give a directory that you own"
         )
-        raise RunDirError(msg)
     if status.st_mode & stat.S_IWOTH:
-        msg = (
+        raise RunDirError(
             f"everybody may write to {folder} (mode {stat.S_IMODE(status.st_mode):o}), "
             "and its files can run code as you: run chmod -R o-w "
             f"{shlex.quote(str(folder))}"
         )
-        raise RunDirError(msg)
 
 
 _KINDS = {

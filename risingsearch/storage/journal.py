@@ -71,11 +71,10 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
     header = _decoded(path, content[:end], 0, 0)
     version = header.pop("journal", None)
     if version != VERSION:
-        msg = (
+        raise RunDirError(
             f"{path} is a journal of version {version!r}, and this release reads "
             f"version {VERSION}: use the release that wrote it"
         )
-        raise RunDirError(msg)
     return _with_events(path, content[end:], Recorded(header, [], end))
 
 

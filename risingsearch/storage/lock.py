@@ -31,11 +31,10 @@ def held(path: Path) -> Iterator[None]:
         finally:
             lock.release()
     except Timeout:
-        msg = (
+        raise RunDirError(
             f"another process searches in {path.parent}: wait for its end, or give "
             "another run_dir"
-        )
-        raise RunDirError(msg) from None
+        ) from None
     except BaseException:  # Ctrl-C, perhaps before the lock was released
         lock.release()
         raise

@@ -98,11 +98,10 @@ class RunDirectory:
                 with _usable(journal.path), open_regular_file(journal.path) as file:
                     n_bytes = os.fstat(file.fileno()).st_size
                 if n_bytes != journal.n_bytes:
-                    msg = (
+                    raise RunDirError(
                         f"another process has continued the search in {self.path}: "
                         "make this search again, and it continues from there"
                     )
-                    raise RunDirError(msg)
             self._holder = os.getpid()
             try:
                 yield
@@ -112,12 +111,11 @@ class RunDirectory:
     def check_held(self) -> None:
         """Raise a RunDirError if this process does not hold the directory."""
         if self._holder != os.getpid():
-            msg = (
+            raise RunDirError(
                 f"the search in {self.path} runs in the process that this one was "
                 "forked from: let only that one train and record, or make the search "
                 "in the forked process, in another run_dir"
             )
-            raise RunDirError(msg)
 
     def open(self, header: Event, saved: Saved | None = None) -> Saved:
         """Return the search, which begins with this header if there is none yet."""
@@ -153,12 +151,11 @@ class RunDirectory:
             if self._url is None:
                 files = Folder(self.path / CHECKPOINTS)
                 return Store(files, self._max_checkpoint_bytes)
-            msg = (
+            raise RunDirError(
                 f"{self.path} holds a search with its checkpoints, and it was opened "
                 f"with checkpoints={self._url!r}: leave that out to resume it, or give "
                 "another run_dir"
             )
-            raise RunDirError(msg)
         with damage_as_error(self.path):
             if self._url is not None:  # they may have been moved there
                 url = f"{self._url}/{url.rpartition('/')[2]}"
@@ -166,12 +163,11 @@ class RunDirectory:
         objects.check()
         store = Store(objects, self._max_checkpoint_bytes)
         if not store.keys() and any("best" in event for event in recorded.events):
-            msg = (
+            raise SetupError(
                 f"{objects} holds no checkpoints of the search in {self.path}: restore "
                 "them, or give the URL where they are as checkpoints; "
                 "RisingSearch.saved_result shows what was found so far"
             )
-            raise SetupError(msg)
         return store
 
     def save_state(self, state: Mapping[str, Any]) -> None:
@@ -203,11 +199,10 @@ def damage_as_error(path: Path) -> Iterator[None]:
     except (RisingSearchError, Warning):
         raise
     except Exception as error:
-        msg = (
+        raise RunDirError(
             f"{path} holds what no release has written there "
             f"({type(error).__name__}: {error!s:.200}): restore it from a backup"
-        )
-        raise RunDirError(msg) from error
+        ) from error
 
 
 def is_held(path: Path) -> bool:
@@ -264,12 +259,11 @@ def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
 def _check_complete(path: Path, n_events: int, n_in_state: int) -> None:
     """Raise a RunDirError if a journal has fewer events than the saved state knows."""
     if n_in_state > n_events:
-        msg = (
+        raise RunDirError(
             f"{path} lacks its last {n_in_state - n_events} events, which {STATE} has: "
             f"restore it from a backup, or delete {STATE} to continue with the rest, "
             "and the others are trained again"
         )
-        raise RunDirError(msg)
 
 
 def _usable(path: Path) -> contextlib.AbstractContextManager[None]:

@@ -23,11 +23,10 @@ def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
     """Return the models, pull by pull, and their prefix sums."""
     table = plateau_models(max_pulls) if models is None else checked_models(models)
     if table.shape[1] < max_pulls:
-        msg = (
+        raise InvalidParameterError(
             f"models must cover the {max_pulls} pulls that an arm can give; these end "
             f"after {table.shape[1]}: give more, or set max_pulls"
         )
-        raise InvalidParameterError(msg)
     by_pull = np.ascontiguousarray(table.T[:max_pulls])
     sums = np.zeros((max_pulls + 1, len(table)))
     np.cumsum(by_pull, axis=0, out=sums[1:])
@@ -42,8 +41,7 @@ def checked_models(models: Any) -> Floats:
         table = np.empty(0)
     if table.ndim == 2 and table.size and np.isfinite(table).all():
         return table
-    msg = (
+    raise InvalidParameterError(
         "models must be a table of finite numbers, (n_models, n_pulls), with the mean "
         f"of every pull under each model; got {models!r}"
     )
-    raise InvalidParameterError(msg)

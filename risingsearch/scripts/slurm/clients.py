@@ -65,11 +65,10 @@ def submit(arguments: Sequence[str], command: Sequence[str]) -> str:
     numbers = _SUBMITTED.findall(answer)  # a site may greet before that
     if not numbers:
         text = " ".join(answer.split())[:LONGEST_MESSAGE]
-        msg = (
+        raise SetupError(
             f"sbatch answers {text!r} in place of the number of a job: leave out the "
             "option of launcher that makes it, and run the sweep again"
         )
-        raise SetupError(msg)
     return str(numbers[-1])
 
 
@@ -118,22 +117,20 @@ def _called(program: str, *arguments: str) -> str:
         msg = f"{program} has not answered for {LONGEST:g} seconds"
         raise NoAnswerError(msg) from error
     except OSError as error:
-        msg = (
+        raise SetupError(
             f"{program} cannot be started here ({error.strerror}): run the sweep where "
             "Slurm's commands are, or with launcher: local"
-        )
-        raise SetupError(msg) from error
+        ) from error
     if process.returncode == 0:
         return process.stdout
     text = " ".join(process.stderr.split())
     if _is_silence(text, arguments):
         raise NoAnswerError(text)
     reason = text[:LONGEST_MESSAGE] or f"exit code {process.returncode}"
-    msg = (
+    raise SetupError(
         f"{program} refuses ({reason}): change what launcher asks for, "
         "or workers, or take launcher: local, and run the sweep again"
     )
-    raise SetupError(msg)
 
 
 def _is_silence(text: str, arguments: Sequence[str]) -> bool:
