@@ -10,6 +10,7 @@ import pytest
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.plotting.html_report import write_report
+from tests.search.example_search import start
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +25,6 @@ DRAWN = """n => {
   const data = document.getElementById("data");
   return data && JSON.parse(data.textContent).recorded.arm.length === n;
 }"""
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

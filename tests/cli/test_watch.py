@@ -20,13 +20,10 @@ from risingsearch.cli.main import main
 from risingsearch.cli.screen import Screen
 from risingsearch.cli.status import RunView
 from risingsearch.storage.run_directory import JOURNAL
+from tests.search.example_search import start
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
 TOPS = (0.3, 0.9, 0.6, 0.5)
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

@@ -19,6 +19,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import SearchFailedError
 from risingsearch.plotting.html_report import PROGRAM, write_report
 from risingsearch.search.results import History, SearchResult
+from tests.search.example_search import start
 
 ROOT = Path(__file__).resolve().parents[2]
 ALONE = {"meta", "input", "br", "img", "link", "hr"}
@@ -81,10 +82,6 @@ class Page(HTMLParser):
     def shape(self):
         """Return the elements without what differs from search to search."""
         return [(tag, sorted(attrs)) for tag, attrs in self.elements]
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

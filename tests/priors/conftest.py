@@ -1,12 +1,9 @@
 import pytest
 
 from risingsearch import Functions, RisingSearch
+from tests.search.example_search import start
 
 CANDIDATES = [{"top": top, "kind": kind} for top in (0.9, 0.5, 0.7) for kind in "ab"]
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

@@ -1,6 +1,6 @@
 """Kill a sweep at random moments of its work, resume it, and print what came of it.
 
-``python killing.py FOLDER SEED...`` forks, so that nothing is imported twice.
+``python -m tests.scripts.killing FOLDER SEED...`` forks: nothing is imported twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import traceback
 from itertools import count
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from risingsearch.scripts.run import resume_sweep, run_sweep
 from risingsearch.scripts.sweep import checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.storage.journal import read
+from tests.search.killing import forked
 
 SCRIPT = """
 echo $$ >> pids
@@ -82,24 +82,6 @@ def kill_at(number: int) -> list[int]:
     for owner, name in POINTS:
         setattr(owner, name, killing(getattr(owner, name)))
     return last
-
-
-def forked(work) -> bool:
-    """Do the work in a process of its own; return whether it came to its end."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        return False
-    if status:
-        sys.exit("the sweep failed")
-    return True
 
 
 def numbers_in(name: str) -> list[list[int]]:

@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 SEEDS = 5
+ROOT = Path(__file__).parents[2]
 
 
 def killed_sweeps(folder):
     """Return what came of every sweep that was to be killed."""
-    command = [sys.executable, str(Path(__file__).with_name("killing.py")), folder]
+    command = [sys.executable, "-m", "tests.scripts.killing", folder]
     seeds = [str(seed) for seed in range(SEEDS)]
-    done = subprocess.run(
-        [*command, *seeds], stdout=subprocess.PIPE, text=True, check=True
-    )
+    output = {"stdout": subprocess.PIPE, "text": True, "check": True}
+    done = subprocess.run([*command, *seeds], cwd=ROOT, **output)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from concurrent.futures import Executor, Future
 
+from risingsearch.search.callbacks import Callback
 from risingsearch.search.search import RisingSearch
 
 RISING = [0.3, 0.5, 0.6, 0.65, 0.68, 0.7]
@@ -119,6 +120,22 @@ class Hooks(Recorded):
         state = self.start({"arm": "loaded", "curve": curve}, seed)
         state.epochs = epochs
         return state
+
+
+class Listener(Callback):
+    """Keeps what it hears of."""
+
+    def __init__(self):
+        self.begun, self.epochs, self.ended = [], [], []
+
+    def on_start(self, search):
+        self.begun.append(search)
+
+    def on_epoch(self, epoch):
+        self.epochs.append(epoch)
+
+    def on_end(self, search):
+        self.ended.append(search)
 
 
 class AtOnce(Executor):

@@ -2,6 +2,8 @@ import concurrent.futures
 import math
 
 import pytest
+from curve_search import Listener
+from example_search import start
 
 from risingsearch import (
     Budget,
@@ -11,24 +13,6 @@ from risingsearch import (
     RisingSearch,
     SearchFailedError,
 )
-
-
-class Listener(Callback):
-    def __init__(self):
-        self.begun, self.epochs, self.ended = [], [], []
-
-    def on_start(self, search):
-        self.begun.append(search)
-
-    def on_epoch(self, epoch):
-        self.epochs.append(epoch)
-
-    def on_end(self, search):
-        self.ended.append(search)
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

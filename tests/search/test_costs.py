@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from example_search import start
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.arms import Job, Report
@@ -13,10 +14,6 @@ from risingsearch.search.loop import with_cost
 from risingsearch.search.training import Outcome, count_seconds
 
 CANDIDATES = [{"top": top / 10} for top in range(1, 10)]
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

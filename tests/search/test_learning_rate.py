@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from example_search import start
 from kept_search import CrashError, crashing
 from scipy.stats import loguniform, uniform
 from sklearn.datasets import load_iris
@@ -12,10 +13,6 @@ from risingsearch import Functions, RisingSearch, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 
 SPACE = {"kind": ["a", "b"], "lr": loguniform(1e-6, 1.0), "drop": uniform(0, 1)}
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

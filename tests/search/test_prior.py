@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from example_search import start
 from optuna.distributions import FloatDistribution
 
 from risingsearch import RisingSearch, Scheduler
@@ -18,10 +19,6 @@ CANDIDATES = [{"rate": rate, "kind": kind} for rate in RATES for kind in "ab"]
 
 
 SPACE = Space.of({"rate": FloatDistribution(1e-6, 1.0, log=True), "kind": ["a", "b"]})
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

@@ -11,6 +11,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from example_search import start
 from tqdm import notebook
 
 from risingsearch import Budget, RisingSearch
@@ -57,10 +58,6 @@ def still(monkeypatch):
 @pytest.fixture
 def terminal():
     return Terminal(columns=120)
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

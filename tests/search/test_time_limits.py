@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from example_search import start
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, SearchFailedError
@@ -18,10 +19,6 @@ def sleeps(state):
 
 def holds_the_lock_of_python(state):
     re.match(r"(a+)+$", "a" * 60 + "b")
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

@@ -5,15 +5,12 @@ import sys
 from concurrent.futures import Future
 
 import pytest
+from example_search import start
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 from risingsearch.search.training import Workers, run_task
-
-
-def start(params, seed):
-    return {"epochs": 0, **params}
 
 
 def train(state):

@@ -2,21 +2,8 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
-from risingsearch import Callback, InvalidParameterError
-
-
-class Listener(Callback):
-    def __init__(self):
-        self.begun, self.epochs, self.ended = [], [], []
-
-    def on_start(self, search):
-        self.begun.append(search)
-
-    def on_epoch(self, epoch):
-        self.epochs.append(epoch)
-
-    def on_end(self, search):
-        self.ended.append(search)
+from risingsearch import InvalidParameterError
+from tests.search.curve_search import Listener
 
 
 def objective(trial):

@@ -16,8 +16,8 @@ import pytest
 from ray import cloudpickle, tune
 from ray.tune.search.optuna import OptunaSearch
 
-from risingsearch import Callback
 from risingsearch.integrations.ray import RisingScheduler, results
+from tests.search.curve_search import Listener
 
 DRIVER = Path(__file__).with_name("driver.py")
 LOG = {}  # where trials write what they train
@@ -110,19 +110,8 @@ def train(config):
             tune.report(result, checkpoint=kept)
 
 
-class Heard(Callback):
-    def __init__(self):
-        self.epochs, self.ended = [], []
-
-    def on_epoch(self, epoch):
-        self.epochs.append(epoch)
-
-    def on_end(self, search):
-        self.ended.append(search)
-
-
 def test_a_class_whose_trials_end_in_all_ways(fit):
-    heard = Heard()
+    heard = Listener()
     scheduler = RisingScheduler(24, 7, n_jobs=1, seed=0, callbacks=[heard])
     ends = ["", "fails", "is lost", "is done", ""]
     results, trained = fit(Trainable, {"odd": tune.grid_search(ends)}, scheduler)

@@ -34,6 +34,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import COUNTERS, epoch_method
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.transformers import RowCache
+from tests.integrations.sklearn.test_epoch_methods import Counter
 
 X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)
 WEIGHTS = np.linspace(0.1, 3.0, len(Y))
@@ -57,16 +58,6 @@ def outputs(estimator, X=X):
         if hasattr(estimator, method):
             return getattr(estimator, method)(X)
     raise AssertionError
-
-
-class Counter(BaseEstimator):
-    """Has only partial_fit and predict."""
-
-    def partial_fit(self, X, y):
-        self.calls_ = getattr(self, "calls_", 0) + 1
-
-    def predict(self, X):
-        return np.full(len(X), self.calls_)
 
 
 class CountingScaler(StandardScaler):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import Executor, Future
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.linear_model import SGDClassifier
 from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.integrations.sklearn import epoch_length, folds, preparation
 from risingsearch.search import loop, training
+from tests.search.curve_search import AtOnce
 
 X = np.ones((100, 1))
 Y = np.arange(100) % 2
@@ -37,15 +37,6 @@ def clock(monkeypatch):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(Timed, "clock", clock)
     return clock
-
-
-class AtOnce(Executor):
-    """Any number of jobs are done as soon as they are submitted."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
 
 
 class Timed(ClassifierMixin, BaseEstimator):
