@@ -66,6 +66,7 @@ NOT_REPORTED = (
     "here, and study.best_trial compares it with scores: return a reported score"
 )
 SEARCH = "rising:search"  # attribute of a study: which search it is
+FIRST = 10.0  # seconds that threads wait for the first trial to be chosen
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
 
@@ -75,6 +76,8 @@ class _Here:
 
     begun: datetime = field(default_factory=datetime.now)  # before its first trial
     lock: Any = field(default_factory=threading.RLock)
+    first: Any = field(default_factory=threading.Lock)  # held by its thread, for good
+    begins: threading.Event = field(default_factory=threading.Event)
     replica: StudyReplica | None = None
     followed: tuple[Any, int] | None = None  # storage and study
     mine: set[int] = field(default_factory=set)  # trials that run in this process
@@ -258,7 +261,11 @@ class RisingSampler(BaseSampler):
         self.__dict__.update(state, _here=_Here())
 
     def reseed_rng(self) -> None:
-        """Reseed the sampler that proposes new arms."""
+        """Reseed the sampler that proposes new arms, at the beginning of a thread."""
+        # The first alone takes a trial out of the queue before ``claim``: two threads
+        # could get the same one of a SQLite database.
+        if not self._here.first.acquire(blocking=False):
+            self._here.begins.wait(FIRST)
         self.base.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -275,6 +282,8 @@ class RisingSampler(BaseSampler):
             with suppress(UpdateFinishedTrialError):
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
+        finally:
+            self._here.begins.set()
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial

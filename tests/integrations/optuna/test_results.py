@@ -31,7 +31,8 @@ def test_finalize_shows_one_complete_trial_per_arm(searched):
 
 
 def test_a_value_that_was_not_reported_is_warned_of(objective, make_study):
-    study = make_study(budget=40)
+    objective.n_epochs = 5
+    study = make_study(budget=40, max_epochs=5)
     with pytest.warns(UserWarning, match="has not reported"):
         study.optimize(lambda trial: -objective(trial))
 

@@ -1,9 +1,12 @@
 import signal
 import subprocess
 import sys
+import time
 
 import optuna
 import pytest
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
 
@@ -63,7 +66,7 @@ def test_sqlite_serves_one_process_after_the_other(objective, tmp_path):
     assert refused.returncode == 1
     assert "another process searches in" in refused.stderr
     assert "use JournalStorage, PostgreSQL or MySQL" in refused.stderr
-    assert study.get_trials(states=(optuna.trial.TrialState.RUNNING,)) == []
+    assert study.get_trials(states=(TrialState.RUNNING,)) == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -71,6 +74,28 @@ def test_sqlite_in_memory_is_not_shared(objective, make_study):
     study = make_study(budget=20, study={"storage": "sqlite://"})
     study.optimize(objective)
     assert objective.trained.total() == 20
+
+
+def test_no_two_threads_take_the_same_trial(
+    objective, tmp_path, monkeypatch, make_study
+):
+    taken = RDBStorage.set_trial_state_values
+
+    def slowly(storage, trial_id, state, values=None):  # as on a slow disk
+        waited = storage.get_trial(trial_id).state == TrialState.WAITING
+        time.sleep(0.01)
+        return taken(storage, trial_id, state, values) or waited
+
+    monkeypatch.setattr(RDBStorage, "set_trial_state_values", slowly)
+    objective.n_epochs = 4
+    options = {"budget": 12, "max_epochs": 4, "epochs_per_job": 4}
+    study = make_study(study={"storage": f"sqlite:///{tmp_path}/s.db"}, **options)
+    for x in (0.1, 0.5, 0.9):
+        study.enqueue_trial({"x": x})
+    study.optimize(objective, n_jobs=3)
+    assert objective.trained.total() == 12
+    assert set(objective.trained.values()) == {1}
+    assert [one.params["x"] for one in rising.arm_results(study)] == [0.1, 0.5, 0.9]
 
 
 KILLED = """
