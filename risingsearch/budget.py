@@ -186,6 +186,11 @@ class Budget:
 UNITS = tuple(field.name for field in fields(Budget))
 
 
+def in_words(unit: str) -> str:
+    """Return a unit as people are told it: "wall-clock seconds", "GPU-hours"."""
+    return unit.replace("wall_", "wall-clock ").replace("gpu_", "GPU-")
+
+
 def budget_within(
     budget: int | str | Budget | None, timeout: float | None = None
 ) -> Budget:

@@ -374,6 +374,12 @@ def kind_of(name: str, value: Any) -> Kind:
         raise InvalidParameterError(msg)
     if isinstance(value, Interval | Quantiles | Choices | Drawn):
         return value
+    if shapes := getattr(value, "shapes", None):  # of scipy, before it is called
+        own = f"scipy.stats.{value.name}"
+        raise InvalidParameterError(
+            f"{name!r} has {own} without its numbers: write {own}({shapes}), with a "
+            f"number for each, and loc and scale if need be"
+        )
     if hasattr(value, "ppf") and hasattr(value, "cdf"):
         with np.errstate(invalid="ignore"):
             has_width = not np.isnan(value.ppf(np.array([0.5]))).any()

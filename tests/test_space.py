@@ -371,6 +371,12 @@ def test_what_is_neither_list_nor_distribution_is_refused(wrong):
         Space.of({"a": wrong})
 
 
+def test_a_distribution_of_scipy_that_was_not_called_is_refused():
+    message = r"'a' has scipy.stats.loguniform .*write scipy.stats.loguniform\(a, b\)"
+    with pytest.raises(InvalidParameterError, match=message):
+        Space.of({"a": stats.loguniform})
+
+
 def test_a_space_that_forbids_everything_says_so():
     space = ConfigSpace.ConfigurationSpace({"a": ["x", "y"], "b": (0, 1.0)})
     found = Space.of(space)

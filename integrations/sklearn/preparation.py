@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from numbers import Integral
 from typing import Any
@@ -33,7 +34,6 @@ from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_sp
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
-from risingsearch.parameters import is_number
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -120,11 +120,14 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
 def _learning_rate(cv: Any, space: Space | None) -> Any:
     """Return the option, with the estimator's own value as one that is good."""
     rate = checked_learning_rate(cv.learning_rate)
-    found = None if space is None else LearningRate.of(space, rate)
-    if found is None or isinstance(rate, Mapping):
+    if space is None or isinstance(rate, Mapping):
         return rate
-    value = cv.estimator.get_params().get(found.name)
-    return {found.name: plain(value)} if is_number(plain(value)) else rate
+    if found := LearningRate.of(space, rate):
+        own = {found.name: plain(cv.estimator.get_params().get(found.name))}
+        with suppress(InvalidParameterError):  # no number, or outside the space
+            LearningRate.of(space, checked_learning_rate(own))
+            return own
+    return rate
 
 
 def trained_by(cv: Any) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from risingsearch.budget import in_words
 from risingsearch.cli.options import one_line
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             value = one_line(value)
         if name == "budget":
             [(unit, total)] = value.items()
-            value = f"{facts['spent']:.6g} of {total:.6g} {unit}"
+            value = f"{facts['spent']:.6g} of {total:.6g} {in_words(unit)}"
         if name == "gpus":
             from risingsearch.search.gpus import gpus_text
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from risingsearch.budget import in_words
 from risingsearch.cli.options import add_json, add_run_command, one_line
 from risingsearch.cli.printing import print_facts
 from risingsearch.errors import InvalidParameterError
@@ -120,7 +121,7 @@ class RunView:
             return "the directory does not exist yet"
         if status is None or not status.result.history:
             return "no epoch is recorded yet"
-        parts = [f"{status.spent:,.6g} of {status.budget:,.6g} {status.unit}"]
+        parts = [f"{status.spent:,.6g} of {status.budget:,.6g} {in_words(status.unit)}"]
         if status.unit != "epochs":
             parts.append(f"{status.result.n_epochs:,} epochs")
         if self.state == RUNNING and math.isfinite(status.seconds_left):

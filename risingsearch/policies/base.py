@@ -99,6 +99,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from risingsearch.checks import call_problem
 from risingsearch.errors import PolicyError, RunDirError
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ WAIT = -1
 NO_LIMIT = np.iinfo(np.int64).max
 _CONSTANTS = (int, float, complex, str, bytes, Enum, type, np.generic, FunctionType)
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
+_CALLS = {"select": "t, rng", "update": "t, arm, reward, rng", "started": "t, arm"}
 _TYPES = (np.bool_, np.integer, np.floating)  # of their entries
 
 
@@ -138,7 +140,7 @@ class Policy(Protocol):
 
 
 def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
-    """Raise a PolicyError if a method is missing, or an array of the caller."""
+    """Raise a PolicyError if a method or an array of the caller is missing or unfit."""
     kind = type(policy).__name__
     methods = (*methods, "select", "update")
     lacks = [name for name in methods if not callable(getattr(policy, name, None))]
@@ -147,6 +149,10 @@ def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
             "a policy is a NamedTuple of its arrays, with select and update; "
             f"{kind} lacks {', '.join(lacks)}: derive it from typing.NamedTuple"
         )
+    for name, takes in _CALLS.items():
+        method = getattr(policy, name, None)
+        if method is not None and (why := call_problem(method, takes)):
+            raise PolicyError(f"{kind}.{name} must take ({takes}): {why}")
     for name, entry in zip(CALLER_ARRAYS, _TYPES, strict=True):
         array: Any = getattr(policy, name, None)
         if array is None and name == "horizon":

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.parameters import Choices, is_number
+from risingsearch.parameters import Choices, is_between, is_number
 from risingsearch.space import Space
 
 NAMED = re.compile(
@@ -56,8 +56,16 @@ class LearningRate(NamedTuple):
         given = [*(one.get(name) for one in enqueued), value]
         good = next((one for one in given if is_number(one)), None)
         kinds = [one.kind for one in numeric if one.name == name]
+        ends = [(kind.value(0.0), kind.value(1.0)) for kind in kinds]
+        if value is not None and not any(is_between(value, *pair) for pair in ends):
+            low, high = ends[0]
+            raise InvalidParameterError(
+                f"learning_rate must be a good value of {name} in the space, from "
+                f"{low:g} to {high:g}; got {value!r}: give another, or the name alone"
+            )
         inside = [] if good is None else [kind.place(good) for kind in kinds]
-        centre = next((one for one in inside if 0.0 < one < 1.0), 0.5)
+        default = inside[0] if value is not None and good is value else 0.5  # an end
+        centre = next((one for one in inside if 0.0 < one < 1.0), default)
         return cls(str(name), _columns(space, str(name)), centre)
 
 

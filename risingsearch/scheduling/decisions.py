@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, Job
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
 from risingsearch.contents import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
@@ -153,8 +153,8 @@ class Decider:
 
     def stop_reason(self) -> str:
         """Return why nothing will start any more, as a sentence."""
-        rule, total, unit = self.stop_rule, self.ledger.total, self.ledger.unit
-        left = total - self.ledger.spent
+        rule, total = self.stop_rule, self.ledger.total
+        left, unit = total - self.ledger.spent, in_words(self.ledger.unit)
         can_train, affordable = self.arms.can_train(), self.ledger.affordable()
         too_late = can_train & self.arms.too_late(affordable) & (affordable > 0)
         if rule is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, in_words
 from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
 
@@ -166,7 +166,8 @@ class Ledger:
             in_epochs = self.unit == "epochs"
             by = "a whole number" if in_epochs else f"Budget({self.unit}=...)"
             raise InvalidParameterError(
-                f"the budget is in {self.unit}: extend it by {by}, not {shown(budget)}"
+                f"the budget is in {in_words(self.unit)}: extend it by {by}, not "
+                f"{shown(budget)}"
             )
         self.total += added.amount
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from risingsearch.arms import COLUMNS
+from risingsearch.budget import in_words
 from risingsearch.checks import call_problem, shown
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import (
@@ -211,7 +212,7 @@ class PolicyAdapter:
         """Raise if a registered policy needs another budget, or a parameter more."""
         ledger = self._ledger
         if info.plans_rounds and not ledger.is_plain:
-            got = f"a budget in {ledger.unit}"
+            got = f"a budget in {in_words(ledger.unit)}"
             if ledger.unit == "epochs":
                 got = "epochs that do not all cost the same"
             raise InvalidParameterError(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import (
@@ -78,7 +78,8 @@ def horizon_and_limit(
     if max_epochs is None:
         if epochs is None:
             own = Budget.of(budget)
-            kind = "time (or a timeout alone)" if own.is_wall_clock else own.unit
+            kind = in_words(own.unit)
+            kind = "time (or a timeout alone)" if own.is_wall_clock else kind
             raise InvalidParameterError(
                 f"a budget in {kind} needs max_epochs: "
                 "how many epochs one arm can use at most"

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from risingsearch.arms import ArmList, Job, Status
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import Policy
@@ -219,11 +219,13 @@ class Scheduler:
             not a number, or the cost or the time is missing. Nothing changes.
         """
         is_wall_clock = self._ledger.is_wall_clock
+        missing = None
         if is_wall_clock and now is None:
-            msg = f"the budget is in {self.unit}: tell needs now, when {job} came back"
-            raise InvalidParameterError(msg)
-        if cost is None and self.unit != "epochs" and not is_wall_clock:
-            msg = f"the budget is in {self.unit}: tell needs the cost of {job}"
+            missing = f"now, when {job} came back"
+        elif cost is None and self.unit != "epochs" and not is_wall_clock:
+            missing = f"the cost of {job}"
+        if missing:
+            msg = f"the budget is in {in_words(self.unit)}: tell needs {missing}"
             raise InvalidParameterError(msg)
         self._tell(job, scores, cost, now, failure=None, ended=ended)
 
@@ -287,7 +289,8 @@ class Scheduler:
 
     def _checked_now(self, now: float) -> float:
         if not self._ledger.is_wall_clock:
-            msg = f"now is for a budget of wall-clock time; this is in {self.unit}"
+            unit = in_words(self.unit)
+            msg = f"now is for a budget of wall-clock time; this is in {unit}"
             raise InvalidParameterError(msg)
         return checked_float("now", now, 0.0, LARGEST_SCORE, open_low=False)
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
-from risingsearch.budget import SECONDS, WALL_CLOCK
+from risingsearch.budget import SECONDS, WALL_CLOCK, in_words
 from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
@@ -121,8 +121,8 @@ class WallClock:
         if self.left > 0.0:
             return None
         if self.ends_search:
-            scheduler = self._scheduler
-            return f"the budget of {scheduler.budget:g} {scheduler.unit} is spent"
+            unit = in_words(self._scheduler.unit)
+            return f"the budget of {self._scheduler.budget:g} {unit} is spent"
         return f"the timeout of {self._timeout:g} seconds is over"
 
     def grace(self, longest: float) -> float:

@@ -12,6 +12,7 @@ from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from risingsearch.budget import in_words
 from risingsearch.errors import needed
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ProgressLine:
         line = tqdm(
             total=scheduler.budget,
             initial=scheduler.spent,
-            unit=scheduler.unit,
+            unit=in_words(scheduler.unit),
             bar_format=self._format,
             ncols=None if in_notebook else WIDTH,
             nrows=HEIGHT,
@@ -106,7 +107,7 @@ class ProgressLine:
             self._spent_shown(),
             scheduler.budget,
             now - self._begun,
-            unit=scheduler.unit,
+            unit=in_words(scheduler.unit),
             bar_format=self._format,
             postfix=", ".join(self._parts()),
             initial=self._spent_before,

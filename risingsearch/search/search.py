@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import ArmList, EpochFacts, Report
 from risingsearch.budget import Budget
-from risingsearch.checks import checked_seed
+from risingsearch.checks import checked_seed, shown
 from risingsearch.contents import code_digest
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import checked_path
@@ -205,6 +205,9 @@ class RisingSearch:
         arguments = dict(locals())  # the signature is the only list of the arguments
         if n_candidates is not None and not isinstance(candidates, Space | Mapping):
             msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
+            raise InvalidParameterError(msg)
+        if not isinstance(fingerprint, Mapping | None):
+            msg = f"fingerprint must be a dict of JSON values; got {shown(fingerprint)}"
             raise InvalidParameterError(msg)
         if run_dir is not None:
             arguments["run_dir"] = run_dir = checked_path("run_dir", run_dir)

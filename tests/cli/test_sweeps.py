@@ -34,7 +34,7 @@ def test_a_timeout_alone_is_the_budget(folder, capsys):
     assert json_of(capsys, "plan", "sweep.yaml")["budget_wall_seconds"] == 0.2
     assert (
         json_of(capsys, "run", "sweep.yaml")["stop_reason"]
-        == "the budget of 0.2 wall_seconds is spent"
+        == "the budget of 0.2 wall-clock seconds is spent"
     )
     Path("sweep.yaml").write_text(by_the_clock.replace("0.2", "0.5"))
     assert main(["run", "sweep.yaml"]) == 2

@@ -278,7 +278,7 @@ def test_the_clock_of_a_scheduler_is_in_the_unit_of_its_budget() -> None:
     scheduler.tell(job, 0.5, now=0.5)
     assert scheduler.spent == 0.5
     scheduler.advance(2.0)
-    assert scheduler.stop_reason == "the budget of 2 wall_hours is spent"
+    assert scheduler.stop_reason == "the budget of 2 wall-clock hours is spent"
 
 
 # ------------------------------------------------------------------------- saved states

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from risingsearch import Functions, RisingSearch, RunDirError
+from risingsearch import Functions, InvalidParameterError, RisingSearch, RunDirError
 from risingsearch.budget import Budget
 from risingsearch.contents import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
@@ -152,6 +152,12 @@ def test_other_code_of_the_trainable_is_said_and_keeps_the_scores(
     with pytest.warns(RuntimeWarning, match="the trainable's code, or a value"):
         again = RisingSearch.resume(tmp_path / "run", counting(*other, wrap=wrap))
     assert again.run().history == result.history
+
+
+@pytest.mark.parametrize("wrong", [3, "ab12", [("data", "ab12")]])
+def test_a_fingerprint_is_a_dict(wrong):
+    with pytest.raises(InvalidParameterError, match="fingerprint must be a dict of"):
+        RisingSearch(Functions(dict, len), [{}], budget=1, fingerprint=wrong)
 
 
 @pytest.mark.parametrize(

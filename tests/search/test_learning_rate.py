@@ -67,6 +67,13 @@ def test_what_names_no_parameter_is_refused(wrong):
         search(learning_rate=wrong)
 
 
+def test_a_good_value_outside_the_space_is_refused():
+    for value in (-5.0, 2):
+        with pytest.raises(InvalidParameterError, match=rf"1e-06 to 1; got {value}"):
+            search(learning_rate={"lr": value})
+    assert first_rate(learning_rate={"lr": 1e-6})[0] == pytest.approx(-6, abs=0.5)
+
+
 def test_what_the_space_lacks_is_refused():
     with pytest.raises(
         InvalidParameterError, match=r"number of the space .*, lr, drop"

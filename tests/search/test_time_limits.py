@@ -100,7 +100,7 @@ def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
         )
         result = search.run()
         assert result.best_score == 0.5
-        reason = f"timeout of {timeout} seconds|budget of {timeout} wall_s"
+        reason = f"timeout of {timeout} seconds|budget of {timeout} wall-clock s"
         assert re.search(reason, result.stop_reason)
         if result.failures:
             break

@@ -47,7 +47,7 @@ def test_the_search_ends_when_the_time_is_over(clock):
     result = a_search(clock).run()
     assert clock.now == 1000.0 + SECONDS
     assert result.n_epochs == SECONDS
-    assert result.stop_reason == "the budget of 60 wall_seconds is spent"
+    assert result.stop_reason == "the budget of 60 wall-clock seconds is spent"
 
 
 def test_a_job_ends_with_the_epoch_in_which_the_time_is_over(clock):
@@ -126,7 +126,7 @@ def test_when_each_job_came_back_is_kept(clock, tmp_path):
 def test_a_timeout_is_the_budget_where_there_is_no_other(clock):
     result = a_search(clock, budget=None, timeout=SECONDS).run()
     assert clock.now == 1000.0 + SECONDS
-    assert result.stop_reason == "the budget of 60 wall_seconds is spent"
+    assert result.stop_reason == "the budget of 60 wall-clock seconds is spent"
     assert result.curves == a_search(clock).run().curves
 
 
@@ -188,7 +188,7 @@ def test_a_search_that_kept_time_for_what_follows_is_finished(clock, tmp_path):
 
     first = again()
     assert first.run().n_epochs == first.run().n_epochs == 55
-    reason = "the budget of 60 wall_seconds is spent"
+    reason = "the budget of 60 wall-clock seconds is spent"
     assert RisingSearch.saved_result(tmp_path / "run").stop_reason == reason
     resumed = again()
     assert resumed.scheduler.stop_reason == reason
@@ -202,8 +202,8 @@ def test_a_search_that_kept_time_for_what_follows_is_finished(clock, tmp_path):
     [
         (500, "the timeout of 60 seconds is over"),
         (Budget(wall_seconds=500.0), "the timeout of 60 seconds is over"),
-        (Budget(wall_seconds=30.0), "the budget of 30 wall_seconds is spent"),
-        (None, "the budget of 60 wall_seconds is spent"),
+        (Budget(wall_seconds=30.0), "the budget of 30 wall-clock seconds is spent"),
+        (None, "the budget of 60 wall-clock seconds is spent"),
     ],
 )
 def test_it_says_which_time_was_over(clock, budget, reason):

@@ -167,10 +167,16 @@ class NoUpdate(Partial):
     update = None
 
 
+class NoGenerator(Partial):
+    def select(self, t):
+        return 0
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
         (NoUpdate(None, None), "with select and update; NoUpdate lacks update"),
+        (NoGenerator(None, None), r"NoGenerator.select must take \(t, rng\): too many"),
         (Partial(None, None), "array available of type bool.*; it has none"),
         (
             Partial(np.ones(2, dtype=bool), np.full(2, 50.0)),

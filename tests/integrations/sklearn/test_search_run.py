@@ -73,7 +73,7 @@ def test_fit_ends_in_time_with_its_refit(clock, executor, refit):
     jobs["max_epochs"] = 20 if refit == "full" else None
     search = timed(timeout=timeout, refit=refit, cv=cv, **jobs).fit(X, Y)
     assert 0.95 * timeout <= clock.now - 1000.0 <= timeout + EPOCH
-    assert search.stop_reason_ == f"the budget of {timeout} wall_seconds is spent"
+    assert search.stop_reason_ == f"the budget of {timeout} wall-clock seconds is spent"
 
 
 def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
@@ -85,8 +85,9 @@ def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
     first = fitted()
     again = [fitted().n_epochs_ for _ in range(3)]
     assert again == [first.n_epochs_] * 3
-    reason = RisingSearch.saved_result(tmp_path).stop_reason
-    assert reason == first.stop_reason_ == "the budget of 60 wall_seconds is spent"
+    reason = "the budget of 60 wall-clock seconds is spent"
+    assert RisingSearch.saved_result(tmp_path).stop_reason == reason
+    assert first.stop_reason_ == reason
     longer = fitted().continue_search(Budget(wall_seconds=60))
     assert longer.n_epochs_ > first.n_epochs_
 
