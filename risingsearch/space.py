@@ -176,22 +176,29 @@ class Space:
         for value in one.kind.listed or ():
             yield from self._every({**chosen, one.name: value}, rest)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Configurations:
-        """Return ``n`` different configurations, fewer if no others are found."""
+    def draw(
+        self, n: int, rng: np.random.Generator, known: Sequence[Mapping[str, Any]] = ()
+    ) -> Configurations:
+        """Return ``n`` configurations besides the known, fewer if no others are found.
+
+        All are different.
+        """
         if all(one.kind.is_finite for one in self.coordinates):
             everything = list(islice(self.every(), n + 1))
             if len(everything) <= n:
                 return Configurations(everything, None)
-        found: dict[Any, Params] = {}
+        keys, found = {key_of_all(params) for params in known}, list[Params]()
         n_in_vain = 0
         for params in self._allowed(rng, n):
             key = key_of_all(params)
-            n_in_vain = n_in_vain + 1 if key in found else 0
-            found.setdefault(key, params)
-            if len(found) == n or n_in_vain > TRIES_PER_KNOWN * (len(found) + 50):
+            n_in_vain = n_in_vain + 1 if key in keys else 0
+            if key not in keys:
+                keys.add(key)
+                found.append(params)
+            if len(found) == n or n_in_vain > TRIES_PER_KNOWN * (len(keys) + 50):
                 break
         is_open = self.is_open and len(found) == n
-        return Configurations(found.values(), self if is_open else None)
+        return Configurations(found, self if is_open else None)
 
     def restored(self, params: Mapping[str, Any]) -> Params:
         """Return a configuration with the values that JSON holds as their digests."""

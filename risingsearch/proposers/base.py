@@ -98,9 +98,12 @@ class Proposer:
         """Return values for parameters that a policy has and that are not given."""
         return self.own.policy_params() if self.own else {}
 
-    def more_slots(self, n: int) -> int:
-        """Return how many arms there are once the first ``n`` are opened."""
-        return self.own.more_slots(n) if self.own else n
+    def more_slots(self, n: int, proposals: Mapping[int, Proposal]) -> int:
+        """Return how many arms there are once the first ``n`` are opened.
+
+        ``proposals`` are those that arms were opened with, by arm.
+        """
+        return self.own.more_slots(n, proposals) if self.own else n
 
 
 class AsDrawn(Proposer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class OpenSpaceProposer(Proposer):
     """Proposes configurations of a space that will end high; see ``modelled``.
 
     ``candidates`` are those of the search, in which a proposal has taken its
-    place; ``draw(space, n)`` draws more where there are ``n``, and None has no more.
+    place; ``draw(space, known)`` draws others than those, and None has no more.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class OpenSpaceProposer(Proposer):
         space: Space,
         candidates: list[dict[str, Any]],
         n_trainings: float = math.inf,
-        draw: Callable[[Space, int], Iterable[dict[str, Any]]] | None = None,
+        draw: Callable[[Space, Sequence[Any]], Sequence[Any]] | None = None,
     ) -> None:
         self.space = space
         self.candidates: list[dict[str, Any]] = candidates
@@ -92,10 +92,16 @@ class OpenSpaceProposer(Proposer):
         """Return how the default policy shares a budget in an open space."""
         return {} if self._is_short else SHARES
 
-    def more_slots(self, n: int) -> int:
+    def more_slots(self, n: int, proposals: Mapping[int, Proposal]) -> int:
         """Return how many there are after the first ``n``, drawn if need be."""
         if self._draw is not None and len(self.candidates) <= n:
-            self.candidates.extend(self._draw(self.space, n))
+            known = [
+                self.space.restored(proposals[arm].params) if arm in proposals else one
+                for arm, one in enumerate(self.candidates)
+            ]
+            more = self._draw(self.space, known)
+            self.candidates.extend(more)
+            self._draw = self._draw if more else None
         return max(n, min(2 * n, len(self.candidates)))
 
     @property

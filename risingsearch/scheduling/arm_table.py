@@ -263,8 +263,8 @@ class ArmTable:
         return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
 
     def curve(self, arm: int) -> NDArray[np.float64]:
-        """Return the rewards of an opened arm, by the worst score of today."""
-        rewards = self.sign * np.array(self._curves[arm])
+        """Return the rewards of an arm, by the worst score of today; never none."""
+        rewards = self.sign * np.array(self._curves.get(arm, [math.nan]))
         lost = ~np.isfinite(rewards)
         if lost.any():
             rewards[lost] = self._reward(math.nan)
@@ -299,6 +299,11 @@ class ArmTable:
         gone: Any = self.ended[at] | self.failed[at]
         can: NDArray[np.bool_] = (self.charged[at] < self.max_epochs) & ~gone
         return can
+
+    @property
+    def has_told(self) -> NDArray[np.bool_]:
+        """Whether each arm has trained, or ended before its first epoch."""
+        return (self.charged > 0) | self.ended
 
     def unopened(self) -> NDArray[np.int64]:
         """Return the arms that could be opened."""
@@ -370,6 +375,10 @@ class ArmTable:
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
         held = [Result.from_json(values) for values in state["held"]]
         self._held = {result.job.id: result for result in held}
+        self.load_proposals(state)
+
+    def load_proposals(self, state: dict[str, Any]) -> None:
+        """Restore the proposals of ``state_dict`` alone."""
         self.proposals = {
             arm: Proposal(from_json(params), tuple(like))
             for arm, params, like in state.get("proposals", ())

@@ -209,7 +209,7 @@ class Decider:
     def _proposed(self, arm: int) -> Proposal:
         """Return the proposal for an arm, an empty one if none is due."""
         arms, proposer = self.arms, self.proposer
-        n_begun = int(np.count_nonzero((arms.charged > 0) | arms.busy))
+        n_begun = int(np.count_nonzero(arms.has_told | arms.busy))
         is_new = not arms.charged[arm] and arm not in arms.enqueued
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
             return Proposal()
@@ -240,14 +240,14 @@ class Decider:
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""
         arms = self.arms
-        opened = np.flatnonzero(arms.charged > 0)
+        opened = np.flatnonzero(arms.has_told)
         return Opened(
             opened,
             arms.charged[opened],
             self.expected_ends(opened),
             ~arms.can_train()[opened],
             arms.max_epochs,
-            np.flatnonzero(arms.busy & (arms.charged == 0)),
+            np.flatnonzero(arms.busy & ~arms.has_told),
             tuple(arms.curve(arm) for arm in opened.tolist()),
             self.policy.proposing(),
         )
@@ -279,14 +279,20 @@ class Decider:
             raise
         arms.start(decision._replace(round=round_))
         self.ledger.reserve(job)
-        if not len(arms.unopened()):
-            self._has_more_slots()
+        self._refill()
         self._forget()
+
+    def _refill(self) -> None:
+        """Add arms if all are opened, and fewer than epochs that the budget pays."""
+        if not len(self.arms.unopened()):
+            payable = self.ledger.horizon(self.arms.rounds).max()
+            if len(self.arms.busy) < payable:
+                self._has_more_slots()
 
     def _has_more_slots(self) -> bool:
         """Add the arms that the proposer of a space has more of, if it has any."""
         n_arms = len(self.arms.busy)
-        n = self.proposer.more_slots(n_arms)
+        n = self.proposer.more_slots(n_arms, self.arms.proposals)
         self._resize(n)
         return bool(n > n_arms)
 
@@ -391,6 +397,7 @@ class Decider:
         if self._options.max_epochs is None or self.policy.plans_rounds:
             self._replan()
         self.arms.counted_from = len(self.arms.history)
+        self._refill()
         self.follow_up()
 
     def _raise_limit(self) -> None:
@@ -427,6 +434,7 @@ class Decider:
 
     def _load(self, state: dict[str, Any]) -> None:
         n = len(state["arms"]["charged"])
+        self.arms.load_proposals(state["arms"])
         while len(self.arms.busy) < n and self._has_more_slots():
             pass
         self._resize(n)

@@ -105,7 +105,9 @@ class ShownSpace(Space):
         """All that is known of it."""
         return self._description
 
-    def draw(self, n: int, rng: np.random.Generator) -> Configurations:
+    def draw(
+        self, n: int, rng: np.random.Generator, known: Sequence[Any] = ()
+    ) -> Configurations:
         """Return configurations of which nothing is known."""
         return Configurations([{} for _ in range(n)], self)
 

@@ -3,7 +3,7 @@
 import os
 import pickle
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -158,9 +158,12 @@ class Seeds:
         """Return the generator that configurations are drawn with."""
         return np.random.default_rng(self._candidates)
 
-    def more_configurations(self, space: Space, n: int) -> Configurations:
-        """Return as many configurations again where ``n`` have been drawn."""
-        return space.draw(n, np.random.default_rng(_child(self._candidates, n)))
+    def more_configurations(
+        self, space: Space, known: Sequence[Mapping[str, Any]]
+    ) -> Configurations:
+        """Return as many configurations again as are known, or all others."""
+        rng = np.random.default_rng(_child(self._candidates, len(known)))
+        return space.draw(len(known), rng, known)
 
     def of_arm(self, arm: int) -> int:
         """Return the seed of an arm, whenever it is opened."""
