@@ -75,7 +75,7 @@ class RisingSearch:
     n_candidates : int, optional
         Configurations of a space that are tried at most, each once. By default as many
         are drawn as the policy asks for, 500 under a budget in time; in a space with
-        distributions as many again are drawn whenever all have been opened.
+        distributions as many others are drawn whenever all have been opened.
     max_epochs, policy_params, epochs_per_job, min_epochs, max_failures
         See ``Scheduler``.
     deterministic, direction, epoch_costs

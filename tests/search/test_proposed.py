@@ -10,7 +10,12 @@ from optuna.distributions import IntDistribution
 from scipy import stats
 
 from risingsearch.cli import main as cli
-from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
+from risingsearch.errors import (
+    InvalidParameterError,
+    PolicyError,
+    RunDirError,
+    SearchFailedError,
+)
 from risingsearch.priors.sources import read_prior
 from risingsearch.proposers import Proposal, Proposer
 from risingsearch.search.search import RisingSearch
@@ -195,6 +200,50 @@ class TestSpace:
         assert sorted(params["top"] for params in search.candidates) == [1, 2, 3]
         assert "space" not in read(folder / "journal.jsonl").header["settings"]
         assert RisingSearch.resume(folder, Rising()).run().n_epochs == 15
+
+    def few(self, folder=None, budget=20, **options):
+        space = {"arm": [0], "top": IntDistribution(1, 30), "speed": [1]}
+        options = {"policy": "auto", "budget": budget, "max_epochs": 4} | options
+        return a_search(folder, candidates=space, **options)
+
+    def test_an_extended_search_opens_no_configuration_twice(self, tmp_path, folder):
+        whole = self.few(tmp_path / "w")
+        whole.run()
+        whole.extend(100)
+        whole = whole.run()
+        opened = [whole.candidates[arm.arm]["top"] for arm in whole.arms if arm.epochs]
+        assert sorted(opened) == [*range(1, 31)]
+        self.few(folder).run()
+        for n in (30, 50, 90):
+            search = self.few(folder, callbacks=crashing(n))
+            if search.scheduler.budget == 20:
+                search.extend(100)
+            with pytest.raises(CrashError):
+                search.run()
+            if n > 30:
+                (folder / "state.json").unlink(missing_ok=True)
+        again = self.few(folder).run()
+        assert facts(again) == facts(whole)
+        assert again.candidates == whole.candidates
+
+    @pytest.mark.parametrize("limit", [20, 0])
+    def test_what_ends_before_its_first_epoch_is_known(self, limit):
+        begun = []
+
+        class Fitting(Rising):
+            def train(self, state):
+                begun.append(state)
+                if state["top"] > limit:
+                    raise StopIteration
+                return super().train(state)
+
+        search = self.few(trainable=Fitting(), budget=60)
+        if limit:
+            assert search.run().n_epochs == 60
+        else:
+            with pytest.raises(SearchFailedError):
+                search.run()
+            assert len(begun) == 30
 
     def test_a_proposal_is_of_the_space(self):
         class Wrong(Proposer):
