@@ -28,9 +28,8 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     check_arguments,
     last_step,
     routing_callee,
-    trains_in_one_fit,
 )
-from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
+from risingsearch.integrations.sklearn.folds import Folds, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
@@ -91,11 +90,8 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
         folds.steps_per_epoch = steps_within(folds, budget, cv.run_dir)
-    all_trees = False
     if budget.epochs is None:
         folds.max_epochs = folds.in_full(candidates[0])
-        one = configured(folds.estimator, candidates[0])
-        all_trees = folds.resource is None and trains_in_one_fit(one)
     return SearchRun(
         folds,
         candidates,
@@ -103,7 +99,7 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
         in_full=cv.refit == "full",
-        all_trees=all_trees,
+        is_timed=budget.epochs is None and folds.resource is None,
         advises=chooses and budget.epochs is not None and cv.verbose > 0,
         error_score=_error_score(cv.error_score),
         seed=seed,

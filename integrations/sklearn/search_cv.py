@@ -427,8 +427,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         folds, seed = self._run.folds, self._search.seed_of(self.best_index_)
         winner = self.best_index_, self.best_epoch_
         if self._refits(folds):
-            full = self.refit == "full" or self._run.all_trees(result, self.best_index_)
-            n_epochs = folds.in_full(self.best_params_) if full else self.best_epoch_
+            of_arm = self.best_index_, self.refit == "full"
+            n_epochs = self._run.epochs_to_refit(result, *of_arm)
             return folds.refit(self.best_params_, seed, n_epochs)
         if winner != (result.best_arm, result.best_epoch):
             return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)

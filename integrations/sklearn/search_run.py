@@ -1,5 +1,6 @@
 """A search over folds under way: where it trains, and how it ends."""
 
+import math
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,8 @@ from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
-from risingsearch.integrations.sklearn.folds import Folds
+from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
+from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.processes import (
     ProcessApart,
     SentOnce,
@@ -42,7 +44,7 @@ class SearchRun:
         executor: Any,
         refits: bool,
         in_full: bool,  # the refit
-        all_trees: bool,  # in the refit, unless they overfit
+        is_timed: bool,
         seconds_before: float,
         advises: bool,  # on the length of an epoch
         policy: Any,
@@ -54,7 +56,10 @@ class SearchRun:
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
         self._advises = advises and not executor
-        self._in_full, self._all_trees = in_full, all_trees
+        self._in_full, self._is_timed = in_full, is_timed
+        self._of_trees = is_timed and trains_in_one_fit(
+            configured(folds.estimator, candidates[0])
+        )
         if executor is None and count > 1:
             executor = _threads(count)
         if executor is None and count > 1:
@@ -72,6 +77,7 @@ class SearchRun:
         if not (self._workers or executor):
             self.search._loop.apart = ProcessApart(folds)
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
+        self._scores: dict[int, list[float]] = {}  # the same
         self.search.seconds_besides = lambda: (
             seconds_before + (self._refit_seconds() if refits else 0.0)
         )
@@ -80,6 +86,7 @@ class SearchRun:
         """Train until the budget is spent, and tell the callbacks of every epoch."""
 
         def tell(report: Report) -> None:
+            self._scores.setdefault(report.job.arm, []).extend(report.scores)
             of_arm = self._fit_seconds.setdefault(report.job.arm, [])
             for details in report.metrics:
                 times = (v for name, v in details.items() if name.endswith("_fit_time"))
@@ -107,12 +114,13 @@ class SearchRun:
         tasks.search_done()
         return result
 
-    def all_trees(self, result: SearchResult, arm: int) -> bool:
-        """Return whether the refit is a full training, as the arm does not overfit."""
-        curves = result.curves
-        falls = [-float(s) for c in curves.values() for s in np.diff(c) if s < 0.0]
-        lost = np.nanmax(curves[arm]) - curves[arm][-1]
-        return self._all_trees and bool(lost <= NOISE * np.median(falls or [0.0]))
+    def epochs_to_refit(self, result: SearchResult, arm: int, in_full: bool) -> int:
+        """Return the epochs of a refit."""
+        if in_full or (self._of_trees and not _overfits(result.curves, arm)):
+            return self.folds.in_full(result.candidates[arm])
+        if self._is_timed:
+            return settled_epoch(result.curves[arm])
+        return result.arms[arm].best_epoch
 
     def _advise(self, report: Report) -> None:
         """Say once if the epochs of the search should be longer."""
@@ -131,8 +139,9 @@ class SearchRun:
             return 0.0  # known to an earlier process at most
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         trained = float(len(seconds))
-        to_train = float(max([best.best_epoch + 1, *ends]))
-        if self._in_full or self._all_trees:
+        last = settled_epoch(self._scores[arm]) if self._is_timed else best.best_epoch
+        to_train = float(max([last + 1, *ends]))
+        if self._in_full or self._of_trees:
             to_train = folds.in_full(self.search._log.candidates[arm])
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
@@ -140,6 +149,25 @@ class SearchRun:
         rows_trained = sum(len(train) for train, _ in folds.splits)
         share = float(_num_samples(folds.X)) / rows_trained
         return sum(seconds) / trained * share * to_train
+
+
+def _overfits(curves: Mapping[int, list[float]], arm: int) -> bool:
+    """Return whether the arm's last score is below its best by more than noise."""
+    falls = [-float(s) for c in curves.values() for s in np.diff(c) if s < 0.0]
+    lost = np.nanmax(curves[arm]) - curves[arm][-1]
+    return not lost <= NOISE * np.median(falls or [0.0])
+
+
+def settled_epoch(scores: list[float]) -> int:
+    """Return the last epoch of the half of an arm's scores that is best on average.
+
+    The best single score is often an early one, while the learning rate is high and the
+    scores jump, and a refit jumps elsewhere.
+    """
+    scores = [*filter(math.isfinite, scores)] or [0.0]
+    sums = np.cumsum([0.0, *scores])
+    n = max(1, len(scores) // 2)
+    return n + int(np.argmax(sums[n:] - sums[:-n]))
 
 
 def _threads(n: int) -> ThreadPoolExecutor | None:
