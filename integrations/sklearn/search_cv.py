@@ -80,11 +80,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         out that share of the rows once, of each class in proportion if possible.
     refit : bool, "full", "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows, for as many epochs as
-        its best score took, or under a budget in time all trees of an ensemble, unless
-        it overfits; ``"full"`` for ``max_epochs``, or those of a full training.
-        ``"best"`` hands over the model that had the best score, trained on the training
-        rows of a single split. Another text names one of several metrics. A callable
-        maps ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
+        its best score took; under a budget in time all trees of an ensemble, unless it
+        overfits, or passes until the better half of its scores ends; ``"full"`` for
+        ``max_epochs``, or those of a full training. ``"best"`` hands over the model
+        that had the best score, trained on the training rows of a single split. Another
+        text names one of several metrics. A callable maps ``cv_results_`` to the index
+        to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
         Processes that train at the same time, or threads under
         ``joblib.parallel_config("threading")``; -1 for all processors. With an

@@ -44,7 +44,7 @@ class SearchRun:
         executor: Any,
         refits: bool,
         in_full: bool,  # the refit
-        is_timed: bool,
+        is_timed: bool,  # so that the refit has all trees, or passes until it settles
         seconds_before: float,
         advises: bool,  # on the length of an epoch
         policy: Any,
@@ -56,10 +56,10 @@ class SearchRun:
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
         self._advises = advises and not executor
-        self._in_full, self._is_timed = in_full, is_timed
-        self._of_trees = is_timed and trains_in_one_fit(
-            configured(folds.estimator, candidates[0])
-        )
+        one = configured(folds.estimator, candidates[0])
+        self._in_full = in_full
+        self._all_trees = is_timed and trains_in_one_fit(one)
+        self._settles = is_timed and not self._all_trees
         if executor is None and count > 1:
             executor = _threads(count)
         if executor is None and count > 1:
@@ -116,9 +116,9 @@ class SearchRun:
 
     def epochs_to_refit(self, result: SearchResult, arm: int, in_full: bool) -> int:
         """Return the epochs of a refit."""
-        if in_full or (self._of_trees and not _overfits(result.curves, arm)):
+        if in_full or (self._all_trees and not _overfits(result.curves, arm)):
             return self.folds.in_full(result.candidates[arm])
-        if self._is_timed:
+        if self._settles:
             return settled_epoch(result.curves[arm])
         return result.arms[arm].best_epoch
 
@@ -139,9 +139,9 @@ class SearchRun:
             return 0.0  # known to an earlier process at most
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         trained = float(len(seconds))
-        last = settled_epoch(self._scores[arm]) if self._is_timed else best.best_epoch
+        last = settled_epoch(self._scores[arm]) if self._settles else best.best_epoch
         to_train = float(max([last + 1, *ends]))
-        if self._in_full or self._of_trees:
+        if self._in_full or self._all_trees:
             to_train = folds.in_full(self.search._log.candidates[arm])
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
