@@ -192,7 +192,7 @@ def test_a_timed_refit_of_passes_ends_where_the_scores_are_high_on_average(clock
     def score(model, X, y):
         return model.score(X, y) + (model.epochs_ == 2)
 
-    search = timed(timeout=60, scoring=score).fit(X, Y)
+    search = timed(timeout=600, scoring=score).fit(X, Y)
     assert search.best_epoch_ == 2 < 20 < search.best_estimator_.epochs_
 
 
