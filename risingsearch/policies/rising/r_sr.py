@@ -106,14 +106,14 @@ class RSR(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """End a phase whose last result did not come."""
-        end_phases(self, arm)
+        end_phases(self)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
         self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
-        end_phases(self, arm)
+        end_phases(self)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the phase."""
@@ -140,15 +140,11 @@ def phase_targets(n_arms: int, horizon: int) -> Ints:
     return np.array(targets, dtype=np.int64)
 
 
-def end_phases(policy: RSR, arm: int) -> None:
-    """End the phases whose results are in; ``arm`` is looked at first."""
+def end_phases(policy: RSR) -> None:
+    """End the phases whose results are in."""
     # The arm of the lowest average goes; before it, one that never paid anything.
     while policy.phase[0] < len(policy.target) and round_is_over(
-        policy.pulls_left,
-        policy.alive,
-        policy.pulls,
-        policy.target[policy.phase[0]],
-        arm,
+        policy.pulls_left, policy.alive, policy.pulls, policy.target[policy.phase[0]]
     ):
         worst, lowest = WAIT, math.inf
         for i in range(len(policy.pulls)):

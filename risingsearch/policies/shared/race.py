@@ -32,27 +32,30 @@ def next_in_turn(
     return best_available(available, value, turns)
 
 
+def lacks_pulls(
+    pulls_left: Ints, alive: Bools, arm: int, n_pulls: int, target: int
+) -> bool:
+    """Return whether an arm, after so many pulls, is to give more in this round."""
+    return bool(pulls_left[arm] > 0 and alive[arm] and n_pulls < target)
+
+
 def next_below(
     available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
 ) -> tuple[int, bool]:
     """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left."""
     busy = False
     for i in range(len(pulls)):
-        if alive[i] and pulls_left[i] > 0 and pulls[i] < target:  # often: no call
+        if lacks_pulls(pulls_left, alive, i, pulls[i], target):
             if available[i]:
                 return i, True
             busy = True
     return WAIT, busy
 
 
-def round_is_over(
-    pulls_left: Ints, alive: Bools, pulls: Ints, target: int, first: int = 0
-) -> bool:
+def round_is_over(pulls_left: Ints, alive: Bools, pulls: Ints, target: int) -> bool:
     """Return whether every arm in the race has given its pulls of the round."""
-    if alive[first] and pulls_left[first] > 0 and pulls[first] < target:  # mostly
-        return False
     for i in range(len(pulls) - 1, -1, -1):  # a round ends with the last
-        if alive[i] and pulls_left[i] > 0 and pulls[i] < target:
+        if lacks_pulls(pulls_left, alive, i, pulls[i], target):
             return False
     return True
 

@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.race import next_below, round_is_over
+from risingsearch.policies.shared.race import lacks_pulls, next_below, round_is_over
 from risingsearch.policies.tuning.successive_halving import keep_best
 
 
@@ -121,13 +121,17 @@ class Hyperband(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""
-        climb(self, arm)
+        climb(self)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
-        self.pulls[arm] += 1
-        self.rewards[arm, self.pulls[arm]] = reward
-        climb(self, arm)
+        n = self.pulls[arm] + 1
+        level = self.level[self.bracket[0], self.rung[0]]
+        lacks = lacks_pulls(self.pulls_left, self.member, arm, n, level)
+        self.pulls[arm] = n
+        self.rewards[arm, n] = reward
+        if not lacks:
+            climb(self)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
@@ -179,12 +183,12 @@ def promised(policy: Hyperband, level: int) -> int:
     return WAIT
 
 
-def climb(policy: Hyperband, arm: int) -> None:
-    """Leave the rungs and brackets whose results are in; ``arm`` is looked at first."""
+def climb(policy: Hyperband) -> None:
+    """Leave the rungs and brackets whose results are in."""
     pulls_left, member, pulls = policy.pulls_left, policy.member, policy.pulls
     bracket, rung = policy.bracket, policy.rung
     level = policy.level[bracket[0], rung[0]]
-    while round_is_over(pulls_left, member, pulls, level, arm) and pulls_left.any():
+    while round_is_over(pulls_left, member, pulls, level) and pulls_left.any():
         if rung[0] + 1 < len(policy.size) - bracket[0]:
             for i in range(len(pulls)):
                 policy.score[i] = policy.rewards[i, min(level, pulls[i])]

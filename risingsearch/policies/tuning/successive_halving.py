@@ -49,7 +49,7 @@ class SuccessiveHalving(NamedTuple):
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    target: Ints  # (n_rungs,), pulls in all by the end of a rung
+    target: Ints  # (n_rungs + 1,), pulls in all by the end of a rung, or no limit
     keep: Ints  # (n_rungs,), arms that continue after it
     rung: Ints  # (1,)
     member: Bools  # (n_arms,), arms on the current rung
@@ -76,7 +76,7 @@ class SuccessiveHalving(NamedTuple):
             target.append(min(total, limit))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            target=np.array(target, dtype=np.int64),
+            target=np.array([*target, NO_LIMIT], dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
             rung=np.zeros(1, dtype=np.int64),
             member=np.ones(n_arms, dtype=np.bool_),
@@ -94,28 +94,28 @@ class SuccessiveHalving(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        target = NO_LIMIT
-        if self.rung[0] < len(self.target):
-            target = self.target[self.rung[0]]
+        target = self.target[self.rung[0]]
         return next_in_round(
             self.available, self.pulls_left, self.member, self.pulls, target, self.score
         )
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""
-        climb(self, arm)
+        climb(self)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
-        self.pulls[arm] += 1
+        n = self.pulls[arm] + 1
+        lacks_pulls = self.pulls_left[arm] > 0 and n < self.target[self.rung[0]]
+        self.pulls[arm] = n
         self.score[arm] = reward
-        climb(self, arm)
+        if not lacks_pulls:
+            climb(self)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
-        if self.rung[0] < len(self.target):
-            return int(max(1, self.target[self.rung[0]] - self.pulls[arm]))
-        return int(max(1, self.pulls_left[arm]))
+        missing = self.target[self.rung[0]] - self.pulls[arm]
+        return int(max(1, min(missing, self.pulls_left[arm])))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the rung, whether the arm is still on it, and its last reward."""
@@ -134,14 +134,10 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
     return sizes
 
 
-def climb(policy: SuccessiveHalving, arm: int) -> None:
-    """Leave the rungs whose results are in; ``arm`` is looked at first."""
-    while policy.rung[0] < len(policy.target) and round_is_over(
-        policy.pulls_left,
-        policy.member,
-        policy.pulls,
-        policy.target[policy.rung[0]],
-        arm,
+def climb(policy: SuccessiveHalving) -> None:
+    """Leave the rungs whose results are in."""
+    while policy.rung[0] < len(policy.keep) and round_is_over(
+        policy.pulls_left, policy.member, policy.pulls, policy.target[policy.rung[0]]
     ):
         keep_best(
             policy.member,
