@@ -64,6 +64,7 @@ class SWA(NamedTuple):
     pulls: Ints  # (n_arms,)
     windows: Ints  # (n_epochs,), M of every epoch; SWA has one
     epoch: Ints  # (1,), j
+    next_epoch: Ints  # (1,), first round of the next; SWA has none
     epoch_pulls: Ints  # (n_arms,)
     P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
     average: Floats  # (n_arms,), of the last M rewards of the epoch
@@ -89,7 +90,8 @@ class SWA(NamedTuple):
         """
         policy = cls.create_wswa(n_arms, horizon, max_pulls, alpha=alpha, sigma=sigma)
         window = swa_window(float(alpha), float(sigma), n_arms, horizon)
-        return policy._replace(windows=np.array([window]))
+        never = np.array([1 << N_EPOCHS])
+        return policy._replace(windows=np.array([window]), next_epoch=never)
 
     @classmethod
     def create_wswa(
@@ -109,6 +111,7 @@ class SWA(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             windows=np.array(windows, dtype=np.int64),
             epoch=np.zeros(1, dtype=np.int64),
+            next_epoch=np.full(1, 2, dtype=np.int64),
             epoch_pulls=np.zeros(n_arms, dtype=np.int64),
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
@@ -116,7 +119,7 @@ class SWA(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of the highest recent mean, after ``M`` pulls of each."""
-        if epoch_is_over(self, t):  # nothing is known in the next
+        if t >= self.next_epoch[0]:  # nothing is known in it
             return int(self.available.argmax())
         window = self.windows[self.epoch[0]]
         arm = least_pulled(self.available, self.epoch_pulls, window)
@@ -150,15 +153,12 @@ def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
     return max(1, math.ceil(min(alpha * scale * log_root, horizon)))
 
 
-def epoch_is_over(policy: SWA, t: int) -> bool:
-    """Return whether round ``t`` belongs to a later epoch; SWA has none."""
-    last = len(policy.windows) - 1
-    return bool(policy.epoch[0] < last and t >= 2 << policy.epoch[0])
-
-
 def start_epoch(policy: SWA, t: int) -> None:
     """Forget the epochs before the one that round ``t`` belongs to."""
-    while epoch_is_over(policy, t):
+    if t < policy.next_epoch[0]:
+        return
+    while t >= policy.next_epoch[0]:
         policy.epoch[0] += 1
-        for i in range(len(policy.pulls)):
-            policy.epoch_pulls[i] = 0
+        policy.next_epoch[0] *= 2
+    for i in range(len(policy.pulls)):
+        policy.epoch_pulls[i] = 0
