@@ -161,7 +161,7 @@ class BudgetedExploration(NamedTuple):
         if not self.one_armed:
             self.total[arm] += reward
             self.epoch_pulls[arm] += 1
-            end_sweep(self)
+            end_sweep(self, arm)
         elif arm == CHANGING_ARM:
             self.total[arm] += reward - self.known_reward
             if self.total[arm] < -self.loss_budget:
@@ -205,17 +205,18 @@ def begin_epoch(policy: BudgetedExploration, t: int) -> None:
         policy.alive[i] = True
 
 
-def end_sweep(policy: BudgetedExploration) -> None:
+def end_sweep(policy: BudgetedExploration, arm: int) -> None:
     """Drop the arms that have fallen behind, once all in the race had their turn."""
+    alive, pulls_left = policy.alive, policy.pulls_left
     best = -math.inf
-    turns = -1
-    for i in range(len(policy.alive)):
-        if in_race(policy.alive, policy.pulls_left, i):
+    turns = policy.epoch_pulls[arm] if in_race(alive, pulls_left, arm) else -1
+    for i in range(len(alive) - 1, -1, -1):  # a sweep ends with the last
+        if in_race(alive, pulls_left, i):
             if turns < 0:
                 turns = policy.epoch_pulls[i]
             elif policy.epoch_pulls[i] != turns:
                 return
             best = max(best, policy.total[i])
-    for i in range(len(policy.alive)):
+    for i in range(len(alive)):
         if policy.total[i] < best - policy.loss_budget:
-            policy.alive[i] = False
+            alive[i] = False
