@@ -8,12 +8,13 @@ from tempfile import TemporaryDirectory
 import optuna
 
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
+from risingsearch.integrations.optuna.sampler import RisingSampler
 from risingsearch.integrations.optuna.storages import Checkpoints
 from risingsearch.integrations.optuna.trials import (
     ARM,
     CHECKPOINT,
     N_EPOCHS,
+    NOTHING_TO_TRAIN,
     TrialSlice,
     is_given_up,
 )

@@ -37,6 +37,7 @@ from risingsearch.integrations.optuna.trials import (
     LIKE,
     N_EPOCHS,
     ArmView,
+    NothingToTrain,
     TrialSlice,
     all_trials,
     check_length,
@@ -56,7 +57,6 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import checked_enqueue
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 
-NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 UNASKED = (
     "the objective did not ask for its arm (rising.arm(trial)), so its trials cannot "
     "resume later: they are stopped as by any pruner and never revived"
@@ -107,7 +107,8 @@ class RisingSampler(BaseSampler):
     ----------
     budget : int
         Epochs in all, over all workers, at least 1; an epoch is a report. Never
-        exceeded by an objective that ends when ``should_prune`` says so.
+        exceeded by an objective that suggests a parameter or asks for its arm, and
+        ends when ``should_prune`` says so.
     max_epochs : int
         Epochs that the objective trains when nothing stops it, at least 1.
     policy : str, default "auto"
@@ -316,9 +317,7 @@ class RisingSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Ask the sampler that proposes new arms; a trial without epochs ends here."""
-        if trial.user_attrs.get(N_EPOCHS) == 0:
-            raise optuna.TrialPruned(NOTHING_TO_TRAIN)
+        """Ask the sampler that proposes new arms."""
         return self.base.sample_independent(
             self._view(study, trial), trial, param_name, param_distribution
         )
@@ -332,6 +331,7 @@ class RisingSampler(BaseSampler):
     ) -> None:
         """Queue the slice that is due next, or stop the study when nothing is."""
         if trial.user_attrs.get(N_EPOCHS) == 0:
+            trial.system_attrs.pop(FIXED, None)  # in memory, it is the storage's
             return
         self._here.suggested.pop(trial.number, None)  # of one that asked for nothing
         if _opens(trial):
@@ -374,8 +374,8 @@ class RisingSampler(BaseSampler):
     def _wait_for_work(self, study: Study, trial: FrozenTrial) -> None:
         """Let a trial train nothing; in ``optimize``, wait until there is work."""
         # Otherwise the worker would ask for one trial after the other in vain.
-        attrs = trial.system_attrs
-        trial.system_attrs = {key: attrs[key] for key in attrs if key != FIXED}
+        # Optuna looks here first for each parameter, also one with a single value.
+        trial.system_attrs = trial.system_attrs | {FIXED: NothingToTrain()}
         self._here.mine.discard(trial.number)
         for pause in pauses():
             with warnings.catch_warnings():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from optuna.exceptions import UpdateFinishedTrialError
+from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -33,6 +33,7 @@ FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
 AGAIN = "rising:again"  # system attribute: the dead trial whose FIXED it has
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
+NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
 READS = 100
 
@@ -172,7 +173,8 @@ def fix_enqueued(
     """Fix the parameters of a new trial, if some are enqueued that none has."""
     if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:
         return
-    attrs = (other.system_attrs for other in all_trials(study))
+    others = (one for one in all_trials(study) if one.user_attrs.get(N_EPOCHS) != 0)
+    attrs = (one.system_attrs for one in others)
     opened = {key_of_all(one[FIXED]) for one in attrs if FIXED in one}
     due = next((one for one in enqueued if key_of_all(one) not in opened), None)
     if due is not None:
@@ -196,6 +198,13 @@ def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTr
         intermediate_values=curve(last),
         trial_id=opening._trial_id,
     )
+
+
+class NothingToTrain(dict[str, Any]):
+    """Fixed parameters of a trial without epochs: it ends when it suggests one."""
+
+    def __contains__(self, name: object) -> bool:
+        raise TrialPruned(NOTHING_TO_TRAIN)
 
 
 class _WithoutEmptyTrials:

@@ -288,9 +288,9 @@ def test_an_objective_longer_than_max_epochs_is_refused(objective, make_study):
         study.optimize(objective)
 
 
-def unaware(trial, trained):
+def unaware(trial, trained, low):
     """Report and stop as Optuna's tutorial does."""
-    x = trial.suggest_float("x", 0.0, 1.0)
+    x = trial.suggest_float("x", low, 1.0)
     for epoch in range(20):
         trained.append((trial.number, epoch))
         score = (1.0 - (x - 0.3) ** 2) * (1.0 - 1.0 / (epoch + 2))
@@ -300,12 +300,15 @@ def unaware(trial, trained):
     return score
 
 
-def test_trials_that_never_ask_are_stopped_and_never_revived(make_study):
+@pytest.mark.parametrize("low", [0.0, 1.0])  # a single value is not sampled
+def test_trials_that_never_ask_are_stopped_and_never_revived(make_study, low):
     trained = []
     study = make_study(budget=150)
     with pytest.warns(UserWarning, match="did not ask for its arm"):
-        study.optimize(lambda trial: unaware(trial, trained))
+        study.optimize(lambda trial: unaware(trial, trained, low))
+    study.optimize(lambda trial: unaware(trial, trained, low))  # nothing is left
     assert len(trained) == len(set(trained)) == 150
+    assert len(empty_trials(study)) == 1
     states = [trial.state for trial in study.trials]
     assert set(states) == {TrialState.COMPLETE, TrialState.PRUNED}
     assert all("rising:arm" not in trial.user_attrs for trial in study.trials)
