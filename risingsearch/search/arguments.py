@@ -71,6 +71,22 @@ def _auto_proposer(
     return None if features is None else ListProposer(features)
 
 
+def check_learning_rate(given: Mapping[str, Any]) -> None:
+    """Raise if a declared learning rate is none, also where nothing asks for it."""
+    declared, space = given["learning_rate"], given["space"]
+    if space is not None:
+        LearningRate.of(space, declared)
+        return
+    candidates = given["candidates"]
+    for name in [declared] if isinstance(declared, str) else declared or ():
+        if all(name not in one for one in candidates):
+            known = dict.fromkeys(name for one in candidates for name in one)
+            raise InvalidParameterError(
+                "learning_rate must name a parameter of the candidates, "
+                f"{', '.join(known) or 'which have none'}; got {name!r}"
+            )
+
+
 def configurations_of(
     candidates: Sequence[Mapping[str, Any]], space: Space | None, *, enqueued: bool
 ) -> Callable[[Mapping[str, Any]], str | None]:

@@ -24,6 +24,7 @@ from risingsearch.scheduling.options import DEFAULTS, SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import (
     ShownSpace,
+    check_learning_rate,
     checked_candidates,
     slots_in,
     with_enqueued,
@@ -211,6 +212,7 @@ def completed(
     arguments["budget"] = budget_within(arguments["budget"], timeout)
     candidates = _with_candidates(arguments, seeds)
     if run is None:
+        check_learning_rate(arguments)
         arguments["prior"] = read_prior(arguments["prior"], candidates)
         arguments["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
     else:

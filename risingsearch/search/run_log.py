@@ -13,7 +13,7 @@ from typing import Any
 
 from risingsearch.arms import Arm, Job, Report
 from risingsearch.budget import Budget
-from risingsearch.checks import checked_int, is_number
+from risingsearch.checks import LARGEST_COST, checked_int, is_number
 from risingsearch.contents import first_difference
 from risingsearch.errors import (
     InvalidParameterError,
@@ -442,8 +442,11 @@ def outcome_of(event: Event) -> Outcome:
     scores, seconds, metrics = (
         tuple(from_json(event[name])) for name in ("scores", "seconds", "metrics")
     )
-    numbers = (*seconds, event["elapsed"], event["calls"], event.get("best", 0))
-    are_valid = all(map(is_number, numbers)) and {dict} >= set(map(type, metrics))
+    best, clock = event.get("best"), event.get("clock", event.get("now"))
+    known = (one for one in (best, clock) if one is not None)
+    numbers = (*seconds, event["elapsed"], event["calls"], *known)
+    are_valid = all(is_number(one) and not abs(one) > LARGEST_COST for one in numbers)
+    are_valid &= {dict} >= set(map(type, metrics))
     if not are_valid or not len(scores) == len(seconds) == len(metrics):
         raise ValueError(f"the result of job {event['job']} is none")
     report = Report(
@@ -453,7 +456,6 @@ def outcome_of(event: Event) -> Outcome:
         metrics,
         failure and EarlierError(str(failure), str(event["failure_type"])),
     )
-    best = event.get("best")
     return Outcome(
         report,
         ended=event.get("ended", False),
@@ -464,7 +466,7 @@ def outcome_of(event: Event) -> Outcome:
         attempts=event.get("attempts", 1),
         startup=from_json(event.get("startup")),
         now=event.get("now"),
-        clock=event.get("clock", event.get("now")),
+        clock=clock,
     )
 
 

@@ -483,7 +483,7 @@ class Replayed(NamedTuple):
         """Replay the search of a directory; nothing is unpickled."""
         with gc_paused(), damage_as_error(run.path):
             arguments = run.arguments(_saved_names(), {}, unpickle=False)
-            arguments["seed"] = run.entropy
+            arguments |= {"seed": run.entropy, "learning_rate": None}
             if run.left_out is None:
                 arguments["prior"] = run.prior(arguments["candidates"]) or None
             elif "space" not in arguments:

@@ -74,11 +74,19 @@ def test_a_good_value_outside_the_space_is_refused():
     assert first_rate(learning_rate={"lr": 1e-6})[0] == pytest.approx(-6, abs=0.5)
 
 
-def test_what_the_space_lacks_is_refused():
-    with pytest.raises(
-        InvalidParameterError, match=r"number of the space .*, lr, drop"
-    ):
-        search(learning_rate="momentum")
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({}, r"number of the space .*, lr, drop"),
+        ({"policy": "asha"}, r"number of the space .*, lr, drop"),
+        ({"proposer": None}, r"number of the space .*, lr, drop"),
+        ({"space": [{"lr": 0.1}, {"lr": 0.2}]}, "parameter of the candidates, lr"),
+    ],
+)
+def test_what_the_space_lacks_is_refused(options, known):
+    for wrong in ("momentum", {"momentum": 0.1}):
+        with pytest.raises(InvalidParameterError, match=f"{known}; got 'momentum'"):
+            search(learning_rate=wrong, **options)
 
 
 @pytest.mark.parametrize("at", [2, 9, 25])

@@ -150,14 +150,19 @@ def test_a_decision_is_on_disk_before_its_job_runs(folder):
         *({"parts": parts} for parts in ({"arm": "x"}, [1], None)),
         *({"reason": reason} for reason in (7, ["x"], None)),
         *({"seen": seen} for seen in ("x", -1)),
+        *({"clock": clock} for clock in (1e308, "x", [])),
+        {"seconds": [1e308]},
     ],
 )
-def test_a_forged_start_is_refused_however_it_is_looked_at(folder, change):
+def test_a_forged_event_is_refused_however_it_is_looked_at(folder, change):
     interrupted(folder, with_state=False, epochs=5)
     journal = folder / "journal.jsonl"
     header, events, _ = read(journal)
     create(journal, header)
-    Journal(journal, read(journal)).append(events[0] | change)
+    log = Journal(journal, read(journal))
+    at = int(change.keys() <= {"clock", "seconds"})  # of a result
+    for event in (*events[:at], events[at] | change):
+        log.append(event)
     for look in (RisingSearch.saved_result, lambda at: a_search(at, Counting())):
         with pytest.raises(RunDirError, match="no release has written"):
             look(folder)
