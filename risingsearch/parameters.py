@@ -19,6 +19,7 @@ from risingsearch.json_values import plain
 Places = NDArray[np.float64]
 
 ROOT = math.sqrt(0.5)
+NARROW = 1e-6  # width of a range by its lower end, where a logarithm bends no more
 
 
 def is_number(value: Any) -> bool:
@@ -54,7 +55,9 @@ def is_between(value: Any, low: float, high: float) -> bool:
     """Return whether a value is a number between two ends, except for rounding."""
     if not is_number(value):
         return False
-    rounding = 0.0 if isinstance(value, Integral) else _rounding_of(value)
+    if isinstance(value, Integral):  # compared exactly, as large as it may be
+        return low <= int(value) <= high
+    rounding = _rounding_of(value)
     return bool(low - rounding <= value <= high + rounding)
 
 
@@ -119,6 +122,18 @@ class Interval(Kind):
     step: float | None = None  # from the lower end; whole numbers have 1 at least
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        width = self.high - self.low
+        if not (is_number(width) and is_number(width / (self.step or 1))):
+            steps = f" in steps of {self.step:g}" if self.step else ""
+            raise InvalidParameterError(
+                f"the numbers from {self.low:g} to {self.high:g}{steps} are more than "
+                "a float can hold: bring the ends nearer together"
+            )
+        if self.log and self.whole and 0 < width < NARROW * self.low:
+            # There the logarithm is even, and of large numbers too coarse.
+            object.__setattr__(self, "log", False)
+
     def _ends(self) -> tuple[float, float]:
         ends = self.low, self.high
         if self.log:
@@ -131,12 +146,15 @@ class Interval(Kind):
         """How many values there are at equal distances; None without these."""
         if self.log or not (self.whole or self.step):
             return None
+        if self.whole:
+            return int(self.high - self.low) // int(self.step or 1) + 1
         low, high = exact(self.low), exact(self.high)
         return int((high - low) / exact(self.step or 1)) + 1
 
     def _at(self, k: int) -> float | int:
-        found = exact(self.low) + k * exact(self.step or 1)
-        return int(found) if self.whole else float(found)
+        if self.whole:
+            return int(self.low) + k * int(self.step or 1)
+        return float(exact(self.low) + k * exact(self.step or 1))
 
     @property
     def listed(self) -> Sequence[Any] | None:

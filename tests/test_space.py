@@ -110,6 +110,30 @@ def test_whole_numbers_are_in_their_range(low, n, step):
     assert all(given._contains(space.from_unit(x)["a"]) for x in points(space, 20))
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("low", [10**17, 10**18, 10**30, 2**1000])
+def test_whole_numbers_beyond_those_that_floats_tell_apart_are_exact(low, log):
+    space = Space.of({"a": IntDistribution(low, low + 100, log=log)})
+    found = {one["a"] for one in space.from_units(points(space))}
+    assert len(found) > 80
+    assert all(space.problem_of({"a": low + k}) is None for k in range(101))
+    assert all(space.problem_of({"a": wrong}) for wrong in (low - 1, low + 101))
+    assert space.to_unit({"a": low + 50}) == space.features([0.5])[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        FloatDistribution(-1e308, 1e308),
+        FloatDistribution(-1e308, 1e308, step=1e307),
+        IntDistribution(-(10**308), 10**308),
+    ],
+)
+def test_a_range_wider_than_floats_is_refused(given):
+    with pytest.raises(InvalidParameterError, match=r"to 1e\+308.* nearer together"):
+        Space.of({"a": given})
+
+
 @pytest.mark.parametrize("name", ["randint", "whole in the log", "at steps", "list"])
 def test_values_are_as_likely_as_their_distribution_says(name):
     space = Space.of({"rate": DISCRETE[name][0]})
