@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from risingsearch.budget import in_words
 from risingsearch.cli.options import one_line
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name in ("metric", "first_failure"):
             value = one_line(value)
         if name == "budget":
+            from risingsearch.budget import in_words
+
             [(unit, total)] = value.items()
             value = f"{facts['spent']:.6g} of {total:.6g} {in_words(unit)}"
         if name == "gpus":

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from risingsearch.budget import in_words
 from risingsearch.cli.options import add_json, add_run_command, one_line
 from risingsearch.cli.printing import print_facts
 from risingsearch.errors import InvalidParameterError
@@ -114,6 +113,7 @@ class RunView:
 
     def progress_text(self) -> str:
         """Return the budget used and the time left; that runs down until a look."""
+        from risingsearch.budget import in_words
         from risingsearch.plotting.words import duration
 
         status = self.status
