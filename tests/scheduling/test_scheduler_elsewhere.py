@@ -16,26 +16,17 @@ def train(search, job):
     search.tell(job, [(job.arm + 1) * (1 - 1 / (epoch + 1)) for epoch in epochs])
 
 
-def test_what_is_peeked_at_is_what_is_asked_for():
+def test_what_is_peeked_at_is_what_is_asked_for_and_why():
     looked, blind = scheduler(), scheduler()
     while (job := looked.peek()) is not None:
         assert looked.peek() == job == looked.ask() == blind.ask()
-        train(looked, job)
-        train(blind, job)
-    assert looked.spent == 20
-    assert looked.state_dict() == blind.state_dict()
-
-
-def test_why_a_job_starts_is_what_the_history_will_say():
-    looked, blind = scheduler(), scheduler()
-    while (job := looked.peek()) is not None:
-        assert looked.ask() == job == blind.ask()
         reason, parts = looked.why(job)[1:3]
         train(looked, job)
         train(blind, job)
         row = looked.history[-job.n_epochs]
         assert row["reason"] == reason
         assert {name: row[name] for name in parts} == parts
+    assert looked.spent == 20
     assert looked.state_dict() == blind.state_dict()
 
 

@@ -57,25 +57,21 @@ class Recorded:
 class Flaky(Recorded):
     """The same, but an exception in a curve is raised once only, then it is 0.5."""
 
+    once = ValueError
+
     def train(self, state):
         try:
             return super().train(state)
-        except ValueError:
+        except self.once:
             if self.trained[tuple(map(str, state.curve)), state.epochs] == 1:
                 raise
             return {"score": 0.5, "own_epoch": state.epochs}
 
 
-class Interrupted(Recorded):
+class Interrupted(Flaky):
     """The same, but of an epoch that ends the process, once only; then it is 0.5."""
 
-    def train(self, state):
-        try:
-            return super().train(state)
-        except (KeyboardInterrupt, SystemExit):
-            if self.trained[tuple(map(str, state.curve)), state.epochs] == 1:
-                raise
-            return {"score": 0.5, "own_epoch": state.epochs}
+    once = KeyboardInterrupt, SystemExit
 
 
 class Dies(Recorded):

@@ -35,26 +35,21 @@ class TestSpace:
         with pytest.warns(UserWarning, match="is 9, and the space has 6 comb"):
             assert len(drawn(GRID, n_candidates=9)) == 6
 
-    @pytest.mark.parametrize("space", [{}, [], None, "alpha", 3])
-    def test_empty_or_none(self, space):
-        with pytest.raises(InvalidParameterError, match="and not empty; got"):
-            drawn(space)
-
-    def test_parts_are_dicts(self):
-        with pytest.raises(InvalidParameterError, match="holds 3; its parts must be"):
-            drawn([{"a": [1]}, 3])
-
     @pytest.mark.parametrize(
-        "space", [{"a": []}, {"a": loguniform(1, 2), "b": ()}, [{"a": [1]}, {"b": []}]]
+        ("space", "message"),
+        [
+            *((one, "and not empty; got") for one in ({}, [], None, "alpha", 3)),
+            ([{"a": [1]}, 3], "holds 3; its parts must be"),
+            ({"a": []}, "'a' a list of values, not empty"),
+            ([{"a": [1]}, {"b": []}], "'b' a list of values, not empty"),
+            *(
+                ({"a": loguniform(1, 2)} | {"b": one}, "'b' a list of")
+                for one in ((), 0.1, "l2", None)
+            ),
+        ],
     )
-    def test_parameter_without_values(self, space):
-        with pytest.raises(InvalidParameterError, match="a list of values, not empty"):
-            drawn(space, n_candidates=2)
-
-    @pytest.mark.parametrize("value", [0.1, "l2", None])
-    def test_a_value_is_no_choice(self, value):
-        space = {"a": loguniform(1, 2), "b": value}
-        with pytest.raises(InvalidParameterError, match="'b' a list of values"):
+    def test_what_is_no_space(self, space, message):
+        with pytest.raises(InvalidParameterError, match=message):
             drawn(space, n_candidates=2)
 
 

@@ -17,18 +17,22 @@ def in_window(past, t, window):
     return [reward for k, reward in pairs if k >= t - window]
 
 
-def sw_ucb(window, xi, width=1.0):
+def by_windows(window, index):
+    """Return the indices of arms by their rewards in a window, if they have any."""
+
     def values(t, seen, left, rng):
-        index = {}
-        for i in left:
-            x = in_window(seen[i], t, window)
-            index[i] = math.inf
-            if x:
-                bonus = math.sqrt(xi * math.log(min(t - 1, window)) / len(x))
-                index[i] = sum(x) / len(x) + width * bonus
-        return index
+        rewards = {i: in_window(seen[i], t, window) for i in left}
+        u = min(t - 1, window)
+        return {i: index(x, u) if x else math.inf for i, x in rewards.items()}
 
     return values
+
+
+def sw_ucb(window, xi, width=1.0):
+    def index(x, u):
+        return sum(x) / len(x) + width * math.sqrt(xi * math.log(u) / len(x))
+
+    return by_windows(window, index)
 
 
 def kl_bound(mean, level):
@@ -46,18 +50,11 @@ def kl_bound(mean, level):
 
 
 def sw_kl_ucb(window, c):
-    def values(t, seen, left, rng):
-        index = {}
-        u = min(t - 1, window)
-        for i in left:
-            x = in_window(seen[i], t, window)
-            index[i] = math.inf
-            if x:
-                right = math.log(u) + (c * math.log(math.log(u)) if u >= 3 else 0.0)
-                index[i] = kl_bound(sum(x) / len(x), right / len(x))
-        return index
+    def index(x, u):
+        right = math.log(u) + (c * math.log(math.log(u)) if u >= 3 else 0.0)
+        return kl_bound(sum(x) / len(x), right / len(x))
 
-    return values
+    return by_windows(window, index)
 
 
 def sw_ts(window):
