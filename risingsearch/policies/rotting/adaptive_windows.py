@@ -39,7 +39,8 @@ class AdaptiveWindows(NamedTuple):
     residual: Floats  # (2,), sum of squared second differences, count
     kept: Ints  # (n_arms,), of FEWA room for the arms that pass; else zero
     tightest: Ints  # (n_arms,), of RAW-UCB: last window of the lowest bound
-    sought: Floats  # (n_arms,), confidence width at which it was
+    latest: Ints  # (2,), of RAW-UCB: last arm updated, and the round after that
+    width: Floats  # (1,), of RAW-UCB: of the confidence at that round
 
     @classmethod
     def empty(
@@ -68,7 +69,8 @@ class AdaptiveWindows(NamedTuple):
             residual=np.zeros(2),
             kept=np.zeros(n_arms, dtype=np.int64),
             tightest=np.zeros(n_arms, dtype=np.int64),
-            sought=np.zeros(n_arms),
+            latest=np.zeros(2, dtype=np.int64),
+            width=np.zeros(1),
         )
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -148,8 +150,7 @@ class FEWA(AdaptiveWindows):
             n_kept, arm = keep_best(self, n_kept, j, width * self.spread[j])
             if arm != WAIT:
                 break
-        for i in range(len(self.kept)):
-            self.kept[i] = 0
+        self.kept[:] = 0
         return arm
 
 
@@ -237,7 +238,7 @@ class RAWUCB(AdaptiveWindows):
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm
-        width = confidence_width(self, t)
+        width = self.width[0] if t == self.latest[1] else confidence_width(self, t)
         promising, reached = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
@@ -256,9 +257,9 @@ class RAWUCB(AdaptiveWindows):
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to all windows of the arm, and seek the tightest bound."""
         extend_windows(self, arm, reward)
-        width = confidence_width(self, t + 1)
-        self.tightest[arm] = tightest_window(self, arm, width)
-        self.sought[arm] = width
+        self.latest[0], self.latest[1] = arm, t + 1
+        self.width[0] = confidence_width(self, t + 1)
+        self.tightest[arm] = tightest_window(self, arm, self.width[0])
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average and bonus of the tightest bound at the coming round."""
@@ -280,7 +281,7 @@ def last_bound(policy: RAWUCB, arm: int, width: float) -> float:
 
 def lowest_bound(policy: RAWUCB, arm: int, width: float) -> float:
     """Return the arm's index."""
-    if policy.sought[arm] == width:
+    if arm == policy.latest[0] and width == policy.width[0]:
         return last_bound(policy, arm, width)
     window = tightest_window(policy, arm, width)
     return float(policy.mean[arm, window] + width * policy.spread[window])

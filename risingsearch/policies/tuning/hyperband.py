@@ -154,8 +154,7 @@ def start_bracket(policy: Hyperband) -> None:
     n_arms = len(policy.pulls)
     missing = policy.size[policy.bracket[0], 0]
     first = policy.next_arm[0]
-    for i in range(n_arms):
-        policy.member[i] = False
+    policy.member[:] = False
     for i in range(n_arms):
         arm = (first + i) % n_arms
         if missing > 0 and policy.pulls_left[arm] > 0:
