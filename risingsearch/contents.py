@@ -10,11 +10,11 @@ import hashlib
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,31 @@ _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
 _DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
 _PLAIN = (*_DATA, FunctionType, type, type(None))
+_CONTAINERS = (list, dict, set)
 _METHODS = (staticmethod, classmethod, property, cached_property, type(cache(repr)))
 _WRAPPERS = (MethodType, *_METHODS)  # of functions, in one of these attributes
 _WRAPPED = ("__func__", "__self__", "__wrapped__", "fget", "fset", "fdel", "func")
 _FUNCTIONS = (FunctionType, partial, *_WRAPPERS)
 _CODE = (*_PLAIN, *_FUNCTIONS, CodeType, ModuleType)
 _FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
+_NAMES = ("GLOBAL", "DEREF", "ATTR")  # of values that outlive a call
+_FUNCTION_LOADS = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD")
+_BESIDE = ("__init__", "__repr__", "__eq__", "__hash__")  # no use while running
+_PASSED_ON = "passed on"
+_WRITES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
+_READS = (
+    "BINARY_",
+    "COMPARE_",
+    "CONTAINS_",
+    "DICT_",
+    "GET_",
+    "LIST_",
+    "POP_",
+    "TO_BOOL",
+)
+_READERS = {"all", "any", "copy", "count", "enumerate", "get", "index", "items", "keys"}
+_READERS |= {"len", "list", "max", "min", "range", "sorted", "sum", "tuple", "values"}
+_WRITERS = {"copyto", "fill", "partition", "put", "resize", "shuffle", "sort"}
 _MOST_BYTES = 2**26  # of an array that code uses, and that is compared by its values
 
 
@@ -173,7 +192,12 @@ def digest(value: Any) -> str:
 
 
 def code_digest(trainable: Any) -> str:
-    """Return a digest of a trainable's functions, with the plain values they use."""
+    """Return a digest of a trainable's functions, with the values that they use.
+
+    Lists, dicts and sets count where all code only reads them, and so do attributes of
+    objects of the user, but for the trainable's own, which may tell where it runs; of
+    what is inside them, numbers, texts and arrays.
+    """
     inside = getattr(trainable, "__dict__", {}).values()
     functions = (one for one in inside if isinstance(one, _FUNCTIONS))
     given = type(trainable), trainable.start, trainable.train, *functions
@@ -184,6 +208,18 @@ def _is_own(value: Any) -> bool:
     """Return whether a class or a function, perhaps in a partial, is the user's."""
     inner = value.func if isinstance(value, partial) else value
     return not _is_installed(getattr(inner, "__module__", None))
+
+
+def _has_own_attributes(value: Any) -> bool:
+    """Return whether only code of the user changes the attributes of an object."""
+    kinds = () if isinstance(value, _CODE) else type(value).__mro__[:-1]
+    return bool(kinds) and not any(_is_installed(kind.__module__) for kind in kinds)
+
+
+class _Used(NamedTuple):
+    """A container or an object that counts by its content."""
+
+    value: Any
 
 
 class _Digester:
@@ -217,14 +253,24 @@ class _Digester:
             return *one.__bases__, _items(vars(one), (*_METHODS, FunctionType, type))
         known, names = one.__globals__, _names(one.__code__, "LOAD_GLOBAL")
         kept = (name for name in names if (id(known), name) not in self._changed)
+        used = {k: self._used(known.get(k), (id(known), k)) for k in kept}
         kinds = _PLAIN if self._kinds == (object,) else (object,)
-        return *self._cells(one), _items({k: known.get(k) for k in kept}, kinds)
+        return *self._cells(one), _items(used, kinds)
+
+    def _used(self, value: Any, key: Any) -> Any:
+        """Return a value that code uses; by its content, if it counts so."""
+        if self._kinds == (object,):
+            return value
+        is_read = (_PASSED_ON, key) not in self._changed
+        counts = is_read if type(value) in _CONTAINERS else _has_own_attributes(value)
+        return _Used(value) if counts else value
 
     def _cells(self, function: FunctionType) -> Iterator[Any]:
         """Yield the values in a function's closure, None for those that change."""
         for cell in function.__closure__ or ():
             with suppress(ValueError):  # not filled yet
-                yield None if id(cell) in self._changed else cell.cell_contents
+                is_kept = id(cell) not in self._changed
+                yield self._used(cell.cell_contents, id(cell)) if is_kept else None
 
     def _signature(self, value: Any) -> Iterator[bytes]:
         """Yield the marks of a function or a class, without all that it uses."""
@@ -255,6 +301,8 @@ class _Digester:
         yield kind.__name__
         if not issubclass(kind, self._kinds):
             yield self.of(kind)
+        elif kind is _Used:
+            yield from self._content(value.value)
         elif value is None or kind in (bool, int, float, complex):
             yield (hex(value) if kind is int else repr(value)).encode()
         elif kind in (str, bytes):
@@ -288,6 +336,22 @@ class _Digester:
             yield flat.view(dtype=sys.modules["torch"].uint8).numpy().tobytes()
         else:
             yield from map(self.of, _state_of(value))
+
+    def _content(self, value: Any) -> Iterator[bytes]:
+        """Yield the digests of what is in a container, or of attributes that stay."""
+        yield self.of(type(value))
+        if isinstance(value, dict):
+            yield from sorted(self.of(key) + self.of(value[key]) for key in value)
+        elif isinstance(value, list | set):
+            yield self.of(tuple(value) if type(value) is list else frozenset(value))
+        else:
+            kept = (
+                item for item in vars(value).items() if item[0] not in self._changed
+            )
+            flat = {
+                k: self._used(v, k) if type(v) in _CONTAINERS else v for k, v in kept
+            }
+            yield self.of(_items(flat, _DATA))
 
     def _code(self, code: CodeType, doc: str | None = None) -> Iterator[bytes]:
         yield code.co_code
@@ -332,14 +396,69 @@ def _state_of(value: Any) -> tuple[Any, ...]:
 
 
 def _changed_by(one: Any) -> set[Any]:
-    """Return the globals, cells of closures and attributes that a function changes."""
+    """Return the globals, cells of closures and attributes that a function changes.
+
+    And, as ``(_PASSED_ON, one)``, those that something else could change.
+    """
     if isinstance(one, type):
         return set()
     code, known = one.__code__, id(one.__globals__)
     cells = dict(zip(code.co_freevars, one.__closure__ or (), strict=True))
-    own = _names(code, "STORE_DEREF") & cells.keys()
-    globals_ = {(known, name) for name in _names(code, "STORE_GLOBAL")}
-    return {id(cells[name]) for name in own} | globals_ | _names(code, "STORE_ATTR")
+    found: set[Any] = set()
+    for kind, name, changes in _uses(code):
+        key = {"GLOBAL": (known, name), "DEREF": id(cells.get(name))}.get(kind, name)
+        found.add(key if changes else (_PASSED_ON, key))
+    return found
+
+
+def _uses(code: CodeType) -> Iterator[tuple[str, str, bool]]:
+    """Yield the names in code that are not only read, and whether it changes them."""
+    steps = list(dis.get_instructions(code))
+    written: set[str] = set()  # by their local names
+    for i in reversed(range(len(steps))):
+        how, _, kind = steps[i].opname.partition("_")
+        name = steps[i].argval
+        if kind == "ATTR" and code.co_name in _BESIDE:
+            continue
+        if how == "STORE" and kind in _NAMES:
+            yield kind, name, True
+        elif how == "LOAD" and kind in (*_NAMES, "FAST"):
+            step, k = _user_of(steps[i + 1 :]), i
+            while k > 0 and steps[k].opname == "LOAD_ATTR":
+                k -= 1
+            near = (*steps[k - 1 : k], step)  # f(name), f(one.name), or name.f
+            calls = {one.argval for one in near if one.opname in _FUNCTION_LOADS}
+            last = (
+                step.arg if step.opname == "KW_NAMES" else None
+            )  # in Python 3.11, 3.12
+            names = steps[i + 1].argval if last is None else code.co_consts[last]
+            changes = (
+                step.opname in _WRITES
+                or not calls.isdisjoint(_WRITERS)
+                or (isinstance(names, tuple) and "out" in names)
+                or (step.opname == "STORE_FAST" and step.argval in written)
+            )
+            reads = step.opname.startswith(_READS) or not calls.isdisjoint(_READERS)
+            if kind == "FAST":
+                written |= {name} if changes else set()
+            elif changes or not reads:
+                yield kind, name, changes
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _uses(inner)
+
+
+def _user_of(steps: Sequence[dis.Instruction]) -> dis.Instruction:
+    """Return the step that takes what was on top of the stack before these."""
+    depth = 1
+    for step in steps:
+        effect = dis.stack_effect(step.opcode, step.arg, jump=False)
+        if depth == 1 and step.opname in _FUNCTION_LOADS[1:]:
+            break
+        if effect <= 0 and depth + effect <= 1:
+            break
+        depth += effect
+    return step
 
 
 def _names(code: CodeType, operation: str) -> set[Any]:

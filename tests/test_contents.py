@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from risingsearch.contents import described, digest, first_difference
+from risingsearch.contents import code_digest, described, digest, first_difference
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -185,3 +185,57 @@ def test_a_difference_is_shown_where_it_is():
     name, was, now, _ = first_difference(saved, given)
     assert name == "init"
     assert now == f"{was}, whose content differs"
+
+
+BUFFER, OUT, ALIAS, WEIGHTS = (np.zeros(3) for _ in range(4))
+SEEN, CACHE, SIZES, RATES = [], {}, [8, 4], {"low": 0.1}
+
+
+class Settings:
+    def __init__(self):
+        self.rate, self.layers, self.n_read = 0.1, [3], 0
+
+    def read(self):
+        self.n_read += 1
+        return self.rate + len(self.layers)
+
+
+SETTINGS = Settings()
+
+
+class Using:
+    def __init__(self):
+        self.scale, self.epochs = 2.0, 0
+
+    def start(self, params, seed):
+        return params
+
+    def train(self, state):
+        same = ALIAS
+        same[0] += 1
+        BUFFER[:] += np.add(WEIGHTS, 1.0, out=OUT)
+        SEEN.append(state)
+        CACHE[len(SEEN)] = state
+        self.epochs += 1
+        return self.scale * sum(SIZES) * RATES["low"] * SETTINGS.read()
+
+
+USING = Using()
+
+
+def test_values_that_code_changes_while_it_runs_do_not_count():
+    before = code_digest(USING)
+    USING.train(USING.start({}, 0))
+    assert code_digest(USING) == before
+
+
+READ = [(WEIGHTS, 0), (SIZES, 0), (RATES, "low"), (SETTINGS.layers, 0)]
+
+
+@pytest.mark.parametrize(("place", "name"), [*READ, (vars(SETTINGS), "rate")])
+def test_values_that_code_only_reads_count(place, name):
+    before, was = code_digest(USING), place[name]
+    place[name] = 7.0
+    changed = code_digest(USING)
+    place[name] = was
+    assert changed != before == code_digest(USING)
