@@ -39,7 +39,10 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
     >>> keep_jobs(cluster, 8)  # doctest: +SKIP
     """
     n_jobs = checked_int("n_jobs", n_jobs, 1)
-    _give_ctrl_c_back()
+    handler = signal.getsignal(signal.SIGINT)
+    if getattr(handler, "__module__", None) == "dask_jobqueue.runner":
+        # Ctrl-C is to interrupt the search again, instead of ending Python.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     cluster.scale(jobs=n_jobs)  # at once
     cluster.adapt(
         Adaptive=_KeptJobs,
@@ -47,13 +50,6 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
         maximum_jobs=n_jobs,
         interval=LOOK_EVERY,
     )
-
-
-def _give_ctrl_c_back() -> None:
-    """Have Ctrl-C interrupt the search instead of ending Python."""
-    handler = signal.getsignal(signal.SIGINT)
-    if getattr(handler, "__module__", None) == "dask_jobqueue.runner":
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _KeptJobs(Adaptive):

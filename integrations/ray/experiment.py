@@ -231,7 +231,10 @@ class Experiment:
             self._take_up()
         if self.is_done:
             self._record.write_ready()  # what was taken up now
-            self._finish()
+            self._teller.follow(done=True)
+            self.controller.search_alg.set_finished()
+            for trial in self.trials.values():  # or paused ones would keep it running
+                self._stop(trial)
             return None
         waiting = [
             self.trials[trial_id]
@@ -338,13 +341,6 @@ class Experiment:
                     self.arms.fail(trial_id, "Ray has ended the trial", NONE)
             elif self.arms.is_over(trial_id) and trial_id not in self._retries:
                 self._stop(self.trials[trial_id])
-
-    def _finish(self) -> None:
-        """Let the experiment end: paused trials would keep it running."""
-        self._teller.follow(done=True)
-        self.controller.search_alg.set_finished()
-        for trial in self.trials.values():
-            self._stop(trial)
 
     def _stop(self, trial: Trial) -> None:
         if trial.status in WAITS:

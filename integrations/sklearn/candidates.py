@@ -83,7 +83,9 @@ def _parts(space: Spaces) -> tuple[list[Mapping[str, Any]], list[Mapping[str, An
 
 
 def _is_space(part: Mapping[str, Any]) -> bool:
-    single = {k: v for k, v in part.items() if not _is_choice(v)}
+    lists = (list, np.ndarray, range)
+    given = {k: v for k, v in part.items() if not isinstance(v, lists)}
+    single = {k: v for k, v in given.items() if not is_distribution(v)}
     if not single or len(single) == len(part):
         return bool(part) and not single
     name, value = next(iter(single.items()))
@@ -91,18 +93,6 @@ def _is_space(part: Mapping[str, Any]) -> bool:
     raise InvalidParameterError(
         f"one dict of param_distributions gives {name!r} a single value, {several!r} "
         f"several: write {name!r}: [{value!r}] for a space"
-    )
-
-
-def _is_choice(value: Any) -> bool:
-    return is_distribution(value) or isinstance(value, (list, np.ndarray, range))
-
-
-def _what_matters(params: Mapping[str, Any]) -> frozenset[Any]:
-    """Return the facts that can matter: of a number, its type and whether it is 0."""
-    return frozenset(
-        (name, type(value), bool(value) if isinstance(value, Real) else id(value))
-        for name, value in params.items()
     )
 
 
@@ -115,7 +105,10 @@ def check_trainable(
     without_effect: set[str] = set()
     checked: set[Any] = set()
     for params in candidates:
-        kind = _what_matters(params)
+        kind = frozenset(  # what can matter: of a number, its type and whether it is 0
+            (name, type(value), bool(value) if isinstance(value, Real) else id(value))
+            for name, value in params.items()
+        )
         if resource is None and kind in checked:
             continue
         checked.add(kind)

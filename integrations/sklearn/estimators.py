@@ -85,7 +85,11 @@ class _PartialFit(_Stepper):
         if hasattr(y, "toarray"):  # labels of each row, in a sparse matrix
             y = y.toarray()
         if not self.trained and isinstance(self.estimator, OneVsRestClassifier):
-            _begin_with_labels(self.estimator, y, self.classes)
+            # For several labels per row, which the first ``partial_fit`` lacks.
+            own, binarizer = self.estimator, LabelBinarizer(sparse_output=True).fit(y)
+            if binarizer.y_type_.startswith("multilabel"):
+                own.classes_, own.label_binarizer_ = self.classes, binarizer
+                own.estimators_ = [clone(own.estimator) for _ in own.classes_]
         with temporarily(self.estimator, **dict.fromkeys(passes(self.estimator), 1)):
             for _ in range(self.steps):
                 self.estimator.partial_fit(*_data(X, y), **params)
@@ -93,14 +97,6 @@ class _PartialFit(_Stepper):
         if isinstance(self.estimator, MultiOutputClassifier):  # as its fit does
             of_outputs = self.estimator.estimators_
             self.estimator.classes_ = [output.classes_ for output in of_outputs]
-
-
-def _begin_with_labels(estimator: Any, y: Any, classes: Any) -> None:
-    """Prepare for several labels per row, which the first ``partial_fit`` lacks."""
-    binarizer = LabelBinarizer(sparse_output=True).fit(y)
-    if binarizer.y_type_.startswith("multilabel"):
-        estimator.classes_, estimator.label_binarizer_ = classes, binarizer
-        estimator.estimators_ = [clone(estimator.estimator) for _ in classes]
 
 
 class _WarmStart(_Stepper):

@@ -133,7 +133,9 @@ def trained_by(cv: Any) -> str:
 
 def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Folds:
     scorer, metric = cv._get_scorers()
-    if y is None and _needs_targets(cv.estimator):
+    # The tag alone is not enough: a Pipeline does not take it from its last step.
+    learns = is_classifier(cv.estimator) or is_regressor(cv.estimator)
+    if y is None and (learns or get_tags(cv.estimator).target_tags.required):
         raise InvalidParameterError(
             "RisingSearchCV requires y to be passed, but the target y is None: "
             f"{type(cv.estimator).__name__} learns from targets"
@@ -239,12 +241,6 @@ def _without_column(cv: Any, y: Any) -> Any:
     if shape[1:] != (1,) or takes_columns or not tags.single_output:
         return y
     return column_or_1d(y, warn=True)
-
-
-def _needs_targets(estimator: Any) -> bool:
-    # The tag alone is not enough: a Pipeline does not take it from its last step.
-    required: bool = get_tags(estimator).target_tags.required
-    return required or is_classifier(estimator) or is_regressor(estimator)
 
 
 def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:

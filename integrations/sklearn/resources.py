@@ -129,19 +129,16 @@ def resource_of(
     """Return the resource that is given by ``resource`` and ``max_epochs``."""
     n = EPOCHS if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
     if name == N_SAMPLES:
-        return training_rows(splits, _strata(estimator, X, y), n, seed)
+        strata = np.zeros(_num_samples(X), dtype=int)
+        if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
+            strata = np.unique(np.asarray(y), return_inverse=True)[1]
+        return training_rows(splits, strata, n, seed)
     if isinstance(name, str) and name in estimator.get_params():
         return parameter_values(name, estimator, len(splits), n)
     raise InvalidParameterError(
         "resource must be None, 'n_samples' or the name of a whole-number parameter of "
         f"the {type(estimator).__name__}; got {shown(name)}"
     )
-
-
-def _strata(estimator: Any, X: Any, y: Any) -> Any:
-    if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
-        return np.unique(np.asarray(y), return_inverse=True)[1]
-    return np.zeros(_num_samples(X), dtype=int)
 
 
 class Retrainer:

@@ -244,6 +244,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             Metadata for the estimator, the scorer and the splitter: ``groups``,
             ``sample_weight``, ... Those with an entry per row are sliced by fold.
 
+        Returns
+        -------
+        RisingSearchCV
+            Itself, with the results in its attributes.
+
         Raises
         ------
         InvalidParameterError
@@ -283,6 +288,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             First try every failed configuration once more; its failures stay charged.
         timeout : float, optional
             Wall-clock seconds to add instead, to a budget of such.
+
+        Returns
+        -------
+        RisingSearchCV
+            Itself, with the results of the whole search.
 
         Raises
         ------

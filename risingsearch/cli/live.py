@@ -67,16 +67,13 @@ class LiveRun:
         if time.monotonic() >= self._next:
             begun = time.monotonic()
             with self._noting_problems():
-                self._look()
+                run = self._run = self._run or RunView(self._run_dir, may_come=True)
+                mark = run.reader.version()
+                if mark != self._mark or self.problem is not None:
+                    run.look()
+                    self._mark, self.problem, self._page = mark, None, None
             self._rest(begun)
         return f"{self._mark} {self.problem}"
-
-    def _look(self) -> None:
-        run = self._run = self._run or RunView(self._run_dir, may_come=True)
-        mark = run.reader.version()
-        if mark != self._mark or self.problem is not None:
-            run.look()
-            self._mark, self.problem, self._page = mark, None, None
 
     @contextmanager
     def _noting_problems(self) -> Iterator[None]:

@@ -61,7 +61,10 @@ class RunView:
 
                 self.last = last_identity(self.path)
             if "sweep" in self.last:
-                result = _as_swept(self.status.result, self.last["sweep"])
+                metric = self.last["sweep"].get("metric", "score")
+                if isinstance(metric, Mapping):
+                    metric = metric.get("name") or metric["regex"]
+                result = replace(self.status.result, metric=str(metric))
                 self.status = self.status._replace(result=result)
 
     def is_of_sweep(self) -> bool:
@@ -169,14 +172,6 @@ class RunView:
             facts["training"] = [one._asdict() for one in status.training]
             facts["seconds_left"] = status.seconds_left
         print_facts(facts, as_json=as_json, result=self.result)
-
-
-def _as_swept(result: SearchResult, sweep: Mapping[str, Any]) -> SearchResult:
-    """Return the result with the metric of a sweep."""
-    metric = sweep.get("metric", "score")
-    if isinstance(metric, Mapping):
-        metric = metric.get("name") or metric["regex"]
-    return replace(result, metric=str(metric))
 
 
 def _searched(parameter: Any) -> str:

@@ -55,6 +55,11 @@ def plot_allocation(
     metric : str, default "score"
         The name of the score, shortened as well.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn in; ``axes.figure`` has ``savefig``.
+
     Raises
     ------
     InvalidParameterError
@@ -121,6 +126,11 @@ def plot_curves(
     ----------
     history, ax, direction, labels, metric
         As in ``plot_allocation``; a new figure has a fixed size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn in; ``axes.figure`` has ``savefig``.
 
     Raises
     ------

@@ -108,7 +108,9 @@ def report_page(
 ) -> str:
     """Return the page that ``write_report`` writes; ``own_page`` has the version."""
     importances = importances or parameter_importance(result)
-    most, lost = _most_epochs(result, settings), lost_jobs(result)
+    known, lost = settings.get("max_epochs"), lost_jobs(result)
+    most = known if isinstance(known, Integral) else result.max_epochs
+    most = int(most or max((arm.charged for arm in result.arms), default=0))
     values = values_of(result.candidates)
     if not space:
         space = {name: in_short(_present(column)) for name, column in values.items()}
@@ -219,10 +221,3 @@ def _arms(result: Result, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]
         "others": others,
         "othersLeftOut": len(result.other_metrics) - len(others),
     }
-
-
-def _most_epochs(result: Result, settings: Mapping[str, Any]) -> int:
-    """Return how many epochs an arm could have trained, as far as that is known."""
-    most = settings.get("max_epochs")
-    most = most if isinstance(most, Integral) else result.max_epochs
-    return int(most or max((arm.charged for arm in result.arms), default=0))

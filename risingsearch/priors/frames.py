@@ -48,12 +48,17 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
     direction, score = asked.direction, asked.score
     metric = score
     if set(frame.columns) >= EXPORTED:
-        own = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
-        direction = asked.checked_direction(name, own)
+        said = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
+        direction = asked.checked_direction(name, said)
         metric = score or "score"
-        frame = _parameters_of_export(frame).assign(
-            **{RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[metric]}
-        )
+        names = [one for one in frame.columns if one.startswith(PARAMETER)]
+        own = {
+            one: one.removeprefix(PARAMETER)
+            for one in names
+            if one != PARAMETER + AS_TEXT
+        }
+        others = {RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[metric]}
+        frame = frame[list(own)].rename(columns=own).assign(**others)
         score = "score"
     elif score is None or direction is None:
         absent = "score" if score is None else "direction"
@@ -62,16 +67,6 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
     frame = frame.set_axis(frame.columns.map(str), axis="columns")
     runs = _runs(frame, checked_score(score, frame.columns, name), name)
     return asked.search(name, runs, direction, metric=metric)
-
-
-def _parameters_of_export(frame: Any) -> Any:
-    """Return the columns with parameters."""
-    columns = {
-        name: name.removeprefix(PARAMETER)
-        for name in frame.columns
-        if name.startswith(PARAMETER) and name != PARAMETER + AS_TEXT
-    }
-    return frame[list(columns)].rename(columns=columns)
 
 
 def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:

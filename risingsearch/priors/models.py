@@ -160,18 +160,13 @@ def _model(matching: Matching, search: EarlierSearch) -> _Model:
 def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:
     """Return the mean correlation of a model with the scores of other searches."""
     others = [(k + step) % len(models) for step in range(1, len(models))][:COMPARED]
-    if not others:
-        return max(0.0, ALONE * _agreement_within(models[k]))
+    if not others:  # with the predictions of each run by the others of its search
+        whitening, scores = models[k].known.whitening, models[k].known.told.scores
+        precision = whitening.T @ whitening
+        without = scores - (precision @ scores) / np.diag(precision)
+        return max(0.0, ALONE * correlation(without, scores))
     found = [
         correlation(models[k].predict(columns[other]), models[other].known.told.scores)
         for other in others
     ]
     return max(0.0, float(np.mean(found)))
-
-
-def _agreement_within(model: _Model) -> float:
-    """Return the correlation of all runs with the predictions by the others of them."""
-    whitening, scores = model.known.whitening, model.known.told.scores
-    precision = whitening.T @ whitening
-    without = scores - (precision @ scores) / np.diag(precision)
-    return correlation(without, scores)

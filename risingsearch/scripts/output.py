@@ -121,7 +121,9 @@ def reports(
                 raise ScriptError(msg)
     if script.returncode != 0:
         line = last[False] or last[True]
-        how = _ending(script.returncode)
+        names = {-number.value: number.name for number in signal.Signals}
+        code = script.returncode
+        how = names.get(code, f"signal {-code}") if code < 0 else f"exit code {code}"
         raise ScriptError(f"the script ended with {how}; its last line: {line!r}")
     yield from filter(None, map(reader.read, cut))
 
@@ -172,13 +174,6 @@ class _Output:
             yield line, may_report
         if not content:
             self._open.unregister(key.fileobj)
-
-
-def _ending(returncode: int) -> str:
-    if returncode >= 0:
-        return f"exit code {returncode}"
-    names = {number.value: number.name for number in signal.Signals}
-    return names.get(-returncode, f"signal {-returncode}")
 
 
 class Pace:

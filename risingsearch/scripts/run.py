@@ -17,7 +17,6 @@ from risingsearch.arms import Report
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.scheduling.options import SearchOptions
-from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import identity
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
@@ -103,8 +102,12 @@ def run_sweep(
             trainable.resume(search)
         if more is not None:
             search.extend(more)
-        if retry_failed and search.retry_failed():
-            _check_pays(search.scheduler, run_dir)
+        is_spent = search.scheduler.spent >= search.scheduler.budget
+        if retry_failed and search.retry_failed() and is_spent:
+            raise InvalidParameterError(
+                f"the budget of {run_dir} is spent, and what has failed cannot be "
+                "tried again: add to it with --budget +N"
+            )
         result = search.run()
         cleaner.clean()
     if sweep.resume:
@@ -199,15 +202,6 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
         )
     with damage_as_error(run_dir):
         return int(header["settings"]["n_jobs"])
-
-
-def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
-    """Raise an InvalidParameterError if no budget is left to try arms again."""
-    if scheduler.spent >= scheduler.budget:
-        raise InvalidParameterError(
-            f"the budget of {run_dir} is spent, and what has failed cannot be tried "
-            "again: add to it with --budget +N"
-        )
 
 
 def resume_sweep(

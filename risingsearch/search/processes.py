@@ -33,12 +33,17 @@ class Slots:
     @contextmanager
     def taken(self, wanted: int | None = None) -> Iterator[int]:
         """Yield the number of a slot, once one is free that is like the wanted one."""
-
-        def fitting() -> list[int]:
-            return [slot for slot in self._free if self._is_like(slot, wanted)]
-
+        variables = self.variables
+        like = (
+            range(len(variables))
+            if wanted is None
+            else [
+                slot for slot, own in enumerate(variables) if own == variables[wanted]
+            ]
+        )
         with self._changed:
-            [slot, *_] = self._changed.wait_for(fitting)
+            self._changed.wait_for(lambda: not set(like).isdisjoint(self._free))
+            slot = next(slot for slot in self._free if slot in like)
             self._free.remove(slot)
         try:
             yield slot
@@ -50,9 +55,6 @@ class Slots:
     def is_free(self, slot: int) -> bool:
         """Return whether no process runs in a slot."""
         return slot in self._free
-
-    def _is_like(self, slot: int, wanted: int | None) -> bool:
-        return wanted is None or self.variables[slot] == self.variables[wanted]
 
 
 class SingleProcesses(Executor):

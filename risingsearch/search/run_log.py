@@ -336,6 +336,8 @@ class RunLog:
         arm = scheduler.best_arm
         budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
         best = {} if arm is None else self.candidates[arm]
+        metrics = (one for report in self.reports.values() for one in report.metrics)
+        numeric = (name for one in metrics for name in one if is_number(one[name]))
         return SearchResult(
             best_params={name: plain(value) for name, value in best.items()},
             best_score=scheduler.best_score,
@@ -355,7 +357,7 @@ class RunLog:
             else self.retained.best(Key(arm, scheduler.best_epoch)),
             trust_in_prior=scheduler.trust_in_prior(),
             metric=self.metric,
-            other_metrics=_numeric(self.reports.values()),
+            other_metrics=list(dict.fromkeys(numeric)),
             budget=Budget(**budget),
             spent=scheduler.spent,
             begun=self._begun,
@@ -468,12 +470,6 @@ def outcome_of(event: Event) -> Outcome:
         now=event.get("now"),
         clock=clock,
     )
-
-
-def _numeric(reports: Iterable[Report]) -> list[str]:
-    metrics_of_all = (metrics for report in reports for metrics in report.metrics)
-    found = (name for one in metrics_of_all for name in one if is_number(one[name]))
-    return list(dict.fromkeys(found))
 
 
 def check_kind(

@@ -241,7 +241,9 @@ class RisingSearch:
             epoch_costs=arguments["epoch_costs"],
             **scheduled | {"seed": self._seeds.of_policy},
         )
-        self._check_proposals(arguments)
+        if isinstance(arguments["proposer"], Proposer):
+            of_all = self.candidates, arguments["space"]
+            self.scheduler.check_proposals(configurations_of(*of_all, enqueued=False))
         self.scheduler.stop_when(*(arguments[name] for name in STOP_RULES))
         header = {"metric": arguments["metric"], "begun": arguments["begun"]}
         restore = getattr(arguments["space"], "restored", dict)
@@ -282,11 +284,6 @@ class RisingSearch:
             epoch_timeout=arguments["epoch_timeout"],
             seconds_besides=lambda: self.seconds_besides(),
         )
-
-    def _check_proposals(self, arguments: Mapping[str, Any]) -> None:
-        if isinstance(arguments["proposer"], Proposer):
-            of_all = self.candidates, arguments["space"]
-            self.scheduler.check_proposals(configurations_of(*of_all, enqueued=False))
 
     @classmethod
     def resume(
@@ -330,6 +327,11 @@ class RisingSearch:
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
 
+        Returns
+        -------
+        RisingSearch
+            Its ``result`` can be read at once; its budget can be extended first.
+
         Raises
         ------
         RunDirError
@@ -372,6 +374,11 @@ class RisingSearch:
         ----------
         run_dir : path
             The directory; without a search, or damaged, it is a ``RunDirError``.
+
+        Returns
+        -------
+        SearchResult
+            As ``run`` would return it if it ended now.
         """
         path = checked_path("run_dir", run_dir)
         is_running = is_held(path)
@@ -385,6 +392,11 @@ class RisingSearch:
         of the epoch in training, and nothing is lost; a second one does not wait. With
         an executor, or at the second, the jobs in flight are trained again by the next
         ``run``, and charged once. After Ctrl-C ``result`` returns the result so far.
+
+        Returns
+        -------
+        SearchResult
+            The best configuration and all epochs so far, as ``result`` has it.
 
         Raises
         ------

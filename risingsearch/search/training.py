@@ -247,8 +247,11 @@ class _JobRun:
         score, metrics = checked_score(result, task.metric, by)
         if task.wants_checkpoint and metrics:
             metrics = savable(metrics)
-        if task.wants_cost:
-            check_cost(result, metrics)
+        if task.wants_cost and not is_cost(metrics.get(COST)):
+            raise InvalidParameterError(
+                "the budget is a cost, so train must return a mapping with 'score' and "
+                f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
+            )
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
         if is_best or task.may_retry or needed:
@@ -378,15 +381,6 @@ def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
             f"metric={metric!r} is the name of the score, and {by} returned "
             f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return the "
             "value to be searched for as 'score', and others under other names"
-        )
-
-
-def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
-    """Raise if an epoch reports no cost."""
-    if not is_cost(metrics.get(COST)):
-        raise InvalidParameterError(
-            "the budget is a cost, so train must return a mapping with 'score' and "
-            f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
         )
 
 

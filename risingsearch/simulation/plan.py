@@ -121,7 +121,9 @@ class Plan:
                 on_run(None)
             return
         # Compiled code ignores Ctrl-C: even a single job leaves this thread free.
-        pool = ThreadPoolExecutor(jobs or _n_processors())
+        has_own = hasattr(os, "sched_getaffinity")  # this process may have fewer
+        n_processors = len(os.sched_getaffinity(0)) if has_own else os.cpu_count()
+        pool = ThreadPoolExecutor(jobs or n_processors or 1)
         try:
             for begin in range(0, n_runs, AT_ONCE):
                 seeds = root.spawn(min(AT_ONCE, n_runs - begin))
@@ -229,12 +231,6 @@ def _generators(seed: np.random.SeedSequence) -> list[np.random.Generator]:
     """Return new generators for the arms of a run and for its play."""
     again = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
     return [np.random.default_rng(child) for child in again.spawn(2)]
-
-
-def _n_processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _with_params(

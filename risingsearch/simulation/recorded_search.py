@@ -203,6 +203,11 @@ def search_recorded(
     progress : bool, default False
         As in ``compare``.
 
+    Returns
+    -------
+    RecordedSearch
+        Score and epochs of every search, per budget and policy; ``rows`` sums up.
+
     Raises
     ------
     InvalidParameterError

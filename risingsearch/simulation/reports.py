@@ -52,7 +52,10 @@ def environment_report(
     horizons = horizons or HORIZONS
     sample = make_environment(name, horizons[0], seed, **parameters)
     if not policies:
-        policies = {policy: (policy, {}) for policy in _suitable(sample, name)}
+        [setting] = [info.setting for info in list_environments() if info.name == name]
+        rested = ROTTING if sample.reference == "greedy" else RISING
+        suitable = RESTLESS if setting == "restless" else rested
+        policies = {policy: (policy, {}) for policy in suitable}
     named = _resolved(policies)
     for policy, own in named.values():  # what is wrong is said before anything compiles
         make_policy(policy, sample.n_arms, horizons[0], **own)
@@ -72,13 +75,6 @@ def environment_report(
             for row in sorted(block, key=lambda row: row["mean_regret"])
         ],
     }
-
-
-def _suitable(environment: Any, name: str) -> tuple[str, ...]:
-    [setting] = [info.setting for info in list_environments() if info.name == name]
-    if setting == "restless":
-        return RESTLESS
-    return ROTTING if environment.reference == "greedy" else RISING
 
 
 def _resolved(policies: Calls) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -124,7 +124,10 @@ class RunDirectory:
             n_in_state, state = _saved_state(self.path / STATE)
             if not holds_search(self.path):
                 _check_complete(path, 0, n_in_state)
-                create(path, header if self._url is None else self._with_url(header))
+                if self._url is not None:  # a new folder of the object store
+                    header = {**header, URL: f"{self._url}/{secrets.token_hex(8)}"}
+                    ObjectStore(header[URL]).check()
+                create(path, header)
             saved = Saved(read(path), n_in_state, state)
             _check_complete(path, len(saved.events), n_in_state)
         else:
@@ -137,12 +140,6 @@ class RunDirectory:
                 left.unlink()
         self.checkpoints = self._store(recorded)
         return saved
-
-    def _with_url(self, header: Event) -> Event:
-        """Header of a new search that names a new folder of the object store."""
-        url = f"{self._url}/{secrets.token_hex(8)}"
-        ObjectStore(url).check()
-        return {**header, URL: url}
 
     def _store(self, recorded: Recorded) -> Store:
         """Where the checkpoints of the search are."""
