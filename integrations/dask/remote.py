@@ -70,9 +70,11 @@ class WorkerData:
         self, shared: SharedTrainable | None = None, most_bytes: float | None = None
     ) -> None:
         self.shared = shared
-        most = _most_bytes() if most_bytes is None and shared else most_bytes or 0
+        if most_bytes is None and shared:  # by how much memory this worker may take
+            limit = get_worker().memory_manager.memory_limit
+            most_bytes = STATES_SHARE * limit if limit else STATES_BYTES
         self._states: LRU[str, tuple[Any, int]] = LRU(
-            most, {}, weight=lambda _, held: held[1]
+            most_bytes or 0, {}, weight=lambda _, held: held[1]
         )
 
     def __reduce__(self) -> tuple[type[WorkerData], tuple[()]]:
@@ -120,9 +122,3 @@ def train_job(
     if state is None:
         return Reply(outcome)
     return Reply(outcome, data.put(state, len(outcome.resume_from)))
-
-
-def _most_bytes() -> float:
-    """Return how much of this worker's memory states may take."""
-    limit = get_worker().memory_manager.memory_limit
-    return STATES_SHARE * limit if limit else STATES_BYTES

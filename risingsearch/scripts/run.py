@@ -102,12 +102,8 @@ def run_sweep(
             trainable.resume(search)
         if more is not None:
             search.extend(more)
-        is_spent = search.scheduler.spent >= search.scheduler.budget
-        if retry_failed and search.retry_failed() and is_spent:
-            raise InvalidParameterError(
-                f"the budget of {run_dir} is spent, and what has failed cannot be "
-                "tried again: add to it with --budget +N"
-            )
+        if retry_failed and search.retry_failed():
+            _check_pays(search, run_dir)
         result = search.run()
         cleaner.clean()
     if sweep.resume:
@@ -202,6 +198,15 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
         )
     with damage_as_error(run_dir):
         return int(header["settings"]["n_jobs"])
+
+
+def _check_pays(search: RisingSearch, run_dir: Path) -> None:
+    """Raise an InvalidParameterError if no budget is left to try arms again."""
+    if search.scheduler.spent >= search.scheduler.budget:
+        raise InvalidParameterError(
+            f"the budget of {run_dir} is spent, and what has failed cannot be tried "
+            "again: add to it with --budget +N"
+        )
 
 
 def resume_sweep(

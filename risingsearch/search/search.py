@@ -225,18 +225,16 @@ class RisingSearch:
         """Put the parts together; ``run`` is the search that continues, if any."""
         self.trainable = checked_trainable(arguments["trainable"])
         seed = checked_seed(arguments["seed"])
-        entropy = run.entropy if seed is None and run is not None else seed
-        self._seeds = Seeds(entropy)
+        self._seeds = Seeds(run.entropy if seed is None and run is not None else seed)
         workers, scheduled = completed(arguments, run, self._seeds)
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
         n_arms = len(self.candidates)
-        order = self._seeds.order(n_arms) if arguments["shuffle"] else None
         self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=arguments["direction"],
-            opening_order=order,
+            opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
             proposer=proposer_of(arguments, self.candidates, self._seeds),
             epoch_costs=arguments["epoch_costs"],
             **scheduled | {"seed": self._seeds.of_policy},
