@@ -289,11 +289,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         timeout : float, optional
             Wall-clock seconds to add instead, to a budget of such.
 
-        Returns
-        -------
-        RisingSearchCV
-            Itself, with the results of the whole search.
-
         Raises
         ------
         NotFittedError

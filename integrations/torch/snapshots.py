@@ -108,35 +108,26 @@ def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
     if kind == "value":
         return content
     if kind == "tensor":
-        return _restored_tensor(content, held, device)
+        tensor: torch.Tensor = content["data"]
+        if _fits(held, tensor, torch.Tensor) and held.is_leaf:
+            held.detach().copy_(tensor)
+            tensor = held
+        elif not content["on_cpu"]:
+            tensor = tensor.to(device)
+        _set_gradient(tensor, content["requires_grad"], content["grad"])
+        return tensor
     if kind in ("array", "number"):
-        return _restored_array(content, held)
+        array = np.load(io.BytesIO(content.numpy().tobytes()), allow_pickle=False)
+        if not (_fits(held, array, np.ndarray) and held.flags.writeable):
+            return array
+        held[...] = array
+        return held
     if kind == "built" and held is not None:
         return held
     if kind == "state" and has_state(held):
         _set_state(held, _restored(content, None, name, CPU), name)
         return held
     return _restored_container(kind, content, held, name, device)
-
-
-def _restored_tensor(
-    saved: dict[str, Any], held: Any, device: torch.device
-) -> torch.Tensor:
-    data: torch.Tensor = saved["data"]
-    tensor = data if saved["on_cpu"] else data.to(device)
-    if _fits(held, data, torch.Tensor) and held.is_leaf:
-        held.detach().copy_(data)
-        tensor = held
-    _set_gradient(tensor, saved["requires_grad"], saved["grad"])
-    return tensor
-
-
-def _restored_array(saved: torch.Tensor, held: Any) -> Any:
-    array = np.load(io.BytesIO(saved.numpy().tobytes()), allow_pickle=False)
-    if _fits(held, array, np.ndarray) and held.flags.writeable:
-        held[...] = array
-        return held
-    return array
 
 
 def _fits(held: Any, saved: Any, kind: type[Any]) -> bool:

@@ -115,11 +115,6 @@ def make_environment(
     **parameters
         The environment's own, see ``list_environments``.
 
-    Returns
-    -------
-    Environment
-        Its arms, drawn from the seed; ``n_arms`` says how many.
-
     Raises
     ------
     InvalidParameterError

@@ -94,11 +94,6 @@ def make_click_log(
     seconds : int, default 86400
         Length of the log, at least 1.
 
-    Returns
-    -------
-    ClickLog
-        Its arrays, sorted by time, as of a log that was read.
-
     Examples
     --------
     >>> log = make_click_log(0, n_items=2, n_entries=10_000)

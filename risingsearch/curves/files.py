@@ -83,11 +83,6 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     path : str or path
         The file.
 
-    Returns
-    -------
-    LoadedCurves
-        The scores, the names of the arms, and which form the file has.
-
     Raises
     ------
     InvalidParameterError

@@ -43,11 +43,6 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
     batch : int, default 1
         Trials per Bernoulli pull, at least 1; e.g. 100 for a mini-batch of 100 reviews.
 
-    Returns
-    -------
-    Noise
-        A model that environments take as ``noise``.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

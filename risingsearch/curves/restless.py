@@ -82,7 +82,14 @@ default 1.0
         """
         table = _checked_means(means)
         n_arms, n_knots = table.shape
-        knots = _checked_knots(rounds, n_knots)
+        knots = checked_array("rounds", rounds, dtype=None)
+        whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
+        if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
+            raise InvalidParameterError(
+                f"rounds must be {n_knots} whole numbers, one per column of means, "
+                f"increasing from 1; got {rounds!r}"
+            )
+        knots = knots.astype(np.int64)
         checked_choice("between", between, BETWEEN)
         rates = np.zeros(n_knots)
         if between != "held":
@@ -303,17 +310,6 @@ def _checked_means(means: ArrayLike) -> NDArray[np.float64]:
             f"per knot; got shape {table.shape}"
         )
     return table
-
-
-def _checked_knots(rounds: ArrayLike, n_knots: int) -> NDArray[np.int64]:
-    knots = checked_array("rounds", rounds, dtype=None)
-    whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
-    if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
-        raise InvalidParameterError(
-            f"rounds must be {n_knots} whole numbers, one per column of means, "
-            f"increasing from 1; got {rounds!r}"
-        )
-    return knots.astype(np.int64)
 
 
 def _checked_variances(

@@ -107,7 +107,11 @@ def click_fitted(
         )
     minutes = np.arange(start + WINDOW, end + MINUTE, MINUTE)
     rates = _rates_over_time(log, n_items, minutes, WINDOW, 0.0)
-    smooth = _smoothed(rates, minutes)
+    with needed("statsmodels", "bench"):
+        lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
+    near = 0.01 * (minutes[-1] - minutes[0])  # lines are fitted that far apart
+    options = {"frac": FRACTION, "delta": near, "return_sorted": False}
+    smooth = np.clip([lowess(row, minutes, **options) for row in rates], 0.0, 1.0)
     # Minute by minute over the horizon; several minutes may share a round.
     stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
     knots, minute = np.unique(stretched, return_index=True)
@@ -129,17 +133,3 @@ def _rates_over_time(
         own[0] = own[observed[0]]
         rates.append(own[latest])
     return np.array(rates)
-
-
-def _smoothed(
-    rates: NDArray[np.float64], times: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return every row smoothed by LOWESS, within 0 and 1."""
-    with needed("statsmodels", "bench"):
-        lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
-    near = 0.01 * (times[-1] - times[0])  # lines are fitted that far apart
-    rows = [
-        lowess(row, times, FRACTION, delta=near, return_sorted=False) for row in rates
-    ]
-    smooth: NDArray[np.float64] = np.clip(np.array(rows), 0.0, 1.0)
-    return smooth

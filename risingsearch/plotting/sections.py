@@ -51,23 +51,15 @@ def costs(result: Any, most: int) -> list[Cost]:
     if len(measured) < len(result.candidates):
         kinds["every candidate, in full"] = list(range(len(result.candidates)))
     found = [Cost("this search", result.n_epochs, training, wall)]
-    for name, arms in kinds.items():
-        epochs, seconds = _full(result, most, arms, pace)
-        found.append(Cost(name, epochs, seconds, seconds * clock))
-    return found
-
-
-def _full(
-    result: Any, most: int, arms: Sequence[int], pace: Mapping[int, float]
-) -> tuple[int, float]:
-    """Return the epochs and seconds of training arms in full."""
     typical = math.fsum(pace.values()) / len(pace) if pace else math.nan
-    epochs = {}
-    for arm in arms:
-        trained, status = result.arms[arm].epochs, result.arms[arm].status
-        epochs[arm] = trained if status == "finished" else max(most, trained)
-    total = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
-    return sum(epochs.values()), total
+    for name, arms in kinds.items():  # trained in full
+        epochs = {}
+        for arm in arms:
+            trained, status = result.arms[arm].epochs, result.arms[arm].status
+            epochs[arm] = trained if status == "finished" else max(most, trained)
+        seconds = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
+        found.append(Cost(name, sum(epochs.values()), seconds, seconds * clock))
+    return found
 
 
 def cost_section(rows: Sequence[Cost], most: int) -> str:

@@ -249,11 +249,6 @@ def resolve_policy(name: str) -> str:
     name : str
         A registered name, or ``"auto"``.
 
-    Returns
-    -------
-    str
-        The name, by which ``make_policy`` and ``policy_info`` know it too.
-
     Raises
     ------
     InvalidParameterError
@@ -292,11 +287,6 @@ def make_policy(
         Pulls an arm can give at most, at least 1; by default the horizon.
     **parameters
         The policy's own, see ``list_policies``.
-
-    Returns
-    -------
-    Policy
-        One that has not pulled any arm yet.
 
     Raises
     ------

@@ -169,7 +169,11 @@ def _searches(source: Any) -> list[EarlierSearch]:
     asked = source if isinstance(source, Source) else Source(source)
     source = asked.source
     if isinstance(source, EarlierSearch):
-        return [_as_asked(source, asked)]
+        if asked.score is not None:
+            msg = f"{source.name}: its scores are read already: leave score out"
+            raise InvalidParameterError(msg)
+        asked.checked_direction(source.name, source.direction or "maximize")
+        return [source if asked.name is None else replace(source, name=asked.name)]
     if isinstance(source, str) and "://" in source:
         from risingsearch.integrations.optuna.earlier_studies import read_studies
 
@@ -183,20 +187,15 @@ def _searches(source: Any) -> list[EarlierSearch]:
     if hasattr(source, "candidates") and hasattr(source, "history"):
         return [_of_result(source, asked)]
     if hasattr(source, "history_") and hasattr(source, "cv_results_"):
-        return [_of_fitted(source, asked)]
+        name, metric = type(source).__name__, asked.score or SCORE
+        direction = asked.checked_direction(name, "maximize")  # as all scorers have it
+        runs = _runs(source.cv_results_["params"], source.history_, metric, name)
+        most = source.scheduler_.max_epochs or 0
+        return [asked.search(name, runs, direction, most, asked.score)]
     if type(source).__name__ == "RisingSearchCV":
         msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
         raise InvalidParameterError(msg)
     raise InvalidParameterError(f"an earlier search is {_ALLOWED}; got {shown(source)}")
-
-
-def _as_asked(search: EarlierSearch, asked: Source) -> EarlierSearch:
-    """Return a search that is read already, by another name if that is asked for."""
-    if asked.score is not None:
-        msg = f"{search.name}: its scores are read already: leave score out"
-        raise InvalidParameterError(msg)
-    asked.checked_direction(search.name, search.direction or "maximize")
-    return search if asked.name is None else replace(search, name=asked.name)
 
 
 def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
@@ -278,15 +277,6 @@ def _of_result(result: Any, asked: Source) -> EarlierSearch:
     direction = asked.checked_direction(name, own)
     runs = _runs(candidates, result.history, metric, name)
     return asked.search(name, runs, direction, metric=metric)
-
-
-def _of_fitted(search: Any, asked: Source) -> EarlierSearch:
-    """Return the runs of a fitted ``RisingSearchCV``."""
-    name, metric = type(search).__name__, asked.score or SCORE
-    direction = asked.checked_direction(name, "maximize")  # as all scorers have it
-    runs = _runs(search.cv_results_["params"], search.history_, metric, name)
-    most = search.scheduler_.max_epochs or 0
-    return asked.search(name, runs, direction, most, asked.score)
 
 
 def _runs(

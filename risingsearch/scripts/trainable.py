@@ -342,24 +342,20 @@ class CommandTrainable:
             )
         cost: dict[str, float] = {}
         if self.cost is not None:
-            cost = {COST: _taken_cost(self.cost, record)}
+            taken_cost = record.pop(self.cost, None)
+            if not is_cost(taken_cost):
+                raise ScriptError(
+                    f"the script reports {shown(taken_cost)} as {self.cost!r}: each "
+                    "epoch says with its score what it has cost, at least 0 and at "
+                    f"most {LARGEST_COST:g}"
+                )
+            cost = {COST: float(taken_cost)}
         taken = RESERVED | {"score"} | cost.keys()
         others = {
             f"reported_{name}" if name in taken else name: value
             for name, value in record.items()
         }
         return {"score": float(score), **cost, **others}
-
-
-def _taken_cost(key: str, record: dict[str, Any]) -> float:
-    """Take the cost of an epoch out of its report, or raise a ScriptError."""
-    cost = record.pop(key, None)
-    if not is_cost(cost):
-        raise ScriptError(
-            f"the script reports {shown(cost)} as {key!r}: each epoch says with its "
-            f"score what it has cost, at least 0 and at most {LARGEST_COST:g}"
-        )
-    return float(cost)
 
 
 def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:

@@ -68,7 +68,14 @@ def placed(
     room = n_groups * (int(1.0 / gpus + ROUNDING) if gpus < 1.0 else 1)
     n_workers = max(1, min(room, most_workers)) if workers == "auto" else workers
     if n_workers > room:
-        raise _too_many(n_workers, gpus, devices)
+        seen = f"can be seen here ({devices.origin})"
+        raise InvalidParameterError(
+            f"{n_workers} workers have no room where gpus is {gpus:g}: "
+            f"{len(devices.names)} {seen}; lower gpus or the number of workers"
+            if devices.names
+            else f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): "
+            "search without gpus, or where there are some"
+        )
     if whole > 1 and any(name.startswith(PARTITION) for name in devices.names):
         raise InvalidParameterError(
             "a process uses one partition (MIG) of a GPU at most, and gpus is "
@@ -148,18 +155,6 @@ def _listed() -> Devices:
     each = zip(gpus[1::3], parts, strict=True)
     names = [name for gpu, own in each for name in own or [gpu]]
     return Devices(names, masks, " ".join(LISTING), {})
-
-
-def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterError:
-    if not devices.names:
-        return InvalidParameterError(
-            f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): search "
-            "without gpus, or where there are some"
-        )
-    return InvalidParameterError(
-        f"{workers} workers have no room where gpus is {gpus:g}: {len(devices.names)} "
-        f"can be seen here ({devices.origin}); lower gpus or the number of workers"
-    )
 
 
 class GpuPool(SingleProcesses):

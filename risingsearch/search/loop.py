@@ -297,7 +297,12 @@ class Loop:
         if any(map(self._trains_alone, self._futures.values())):
             return None
         if not self._unfinished:
-            return self._new_job()
+            if self._scheduler.n_asked > 0:  # one epoch is trained in any case
+                self._log.why_late = self._clock.why_over()
+            if self._log.why_late or self.failures.are_enough():
+                return None
+            with sigint_deferred():
+                return self._next_retried() or self._log.ask()
         if self._futures and self._trains_alone(self._unfinished[-1]):
             return None
         return self._unfinished.pop()
@@ -330,14 +335,6 @@ class Loop:
             self._log.record(job, stamped, keep_live=False)
         self._log.drop_unneeded()
         return report
-
-    def _new_job(self) -> Job | None:
-        if self._scheduler.n_asked > 0:  # one epoch is trained in any case
-            self._log.why_late = self._clock.why_over()
-        if self._log.why_late or self.failures.are_enough():
-            return None
-        with sigint_deferred():
-            return self._next_retried() or self._log.ask()
 
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""

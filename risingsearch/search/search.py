@@ -325,11 +325,6 @@ class RisingSearch:
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
 
-        Returns
-        -------
-        RisingSearch
-            Its ``result`` can be read at once; its budget can be extended first.
-
         Raises
         ------
         RunDirError

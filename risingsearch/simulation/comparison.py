@@ -146,11 +146,6 @@ def compare(
     progress : bool, default False
         Count the runs in a line, on a terminal (needs tqdm).
 
-    Returns
-    -------
-    Comparison
-        Regret and best mean of every run; ``rows`` and ``to_frame`` sum them up.
-
     Raises
     ------
     InvalidParameterError, MissingDependencyError, PolicyError

@@ -203,11 +203,6 @@ def search_recorded(
     progress : bool, default False
         As in ``compare``.
 
-    Returns
-    -------
-    RecordedSearch
-        Score and epochs of every search, per budget and policy; ``rows`` sums up.
-
     Raises
     ------
     InvalidParameterError
@@ -215,6 +210,7 @@ def search_recorded(
     """
     sign = -1.0 if minimize else 1.0
     table = CurveTable.create(sign * np.asarray(curves, dtype=float), noise, "best-arm")
+    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
     budgets = _checked_budgets(budgets, table)
     if not isinstance(policies, Mapping):
         policies = {resolve_policy(name): (name, {}) for name in policies}
@@ -229,7 +225,11 @@ def search_recorded(
         for (p, (name, own)), (b, budget) in product(
             enumerate(policies.values()), enumerate(budgets)
         ):
-            params = _declared_range(name, table) | own
+            known = policy_info(resolve_policy(name)).parameters.get("reward_range")
+            params = dict(own)
+            if known is not None and not known[0] <= low <= high <= known[1]:
+                whole = {"reward_range": (low, high if low < high else low + 1.0)}
+                params = whole | params  # it needs the range to be declared
             player = Player(partial(_live, name, longest), params)
             drawn = partial(_candidates, table=table, n_arms=plans[p][b])
             plan = Plan([player], drawn, None, compiled)
@@ -261,15 +261,6 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
                 f"all; got {budget}"
             )
     return checked
-
-
-def _declared_range(name: str, table: CurveTable) -> dict[str, Any]:
-    """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
-    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
-    default = policy_info(resolve_policy(name)).parameters.get("reward_range")
-    if default is None or default[0] <= low <= high <= default[1]:
-        return {}
-    return {"reward_range": (low, high if low < high else low + 1.0)}
 
 
 def _live(

@@ -41,8 +41,6 @@ class Account:
 
 
 # ------------------------------------------------------------------------------- epochs
-
-
 def test_the_horizon_in_epochs_is_the_budget() -> None:
     account = Account(10)
     account.reserve(n_epochs=6)
@@ -52,8 +50,6 @@ def test_the_horizon_in_epochs_is_the_budget() -> None:
 
 
 # ----------------------------------------------------------- epochs with their own cost
-
-
 def by_cost(**changes: Any) -> Scheduler:
     arguments = {"n_arms": 12, "budget": 20, "max_epochs": 4, "epoch_costs": COSTS}
     return Scheduler(**arguments | {"seed": 0, "policy": "asha"} | changes)
@@ -163,8 +159,6 @@ def test_epochs_that_cost_less_than_rounding_end_with_the_budget(
 
 
 # --------------------------------------------------------------------------- any cost
-
-
 def test_an_arm_costs_its_own_average() -> None:
     account = Account(Budget(seconds=100))
     account.train(0, 8.0, n_epochs=2)
@@ -231,8 +225,6 @@ def test_a_budget_grows_by_its_own_kind(budget: Any, extra: Any, message: str) -
 
 
 # --------------------------------------------------------------------------- wall clock
-
-
 def test_the_clock_stands_where_the_last_job_came_back() -> None:
     account = Account(Budget(wall_seconds=100), n_jobs=2)
     ledger = account.ledger

@@ -15,9 +15,8 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.scheduler import Scheduler
 
+
 # ----------------------------------------------------------- errors that change nothing
-
-
 def in_the_middle() -> tuple[Scheduler, Job, Job]:
     """Return a search with a job told and another in flight."""
     scheduler = Scheduler("cure-ucb", n_arms=3, budget=20, epochs_per_job=2)
@@ -138,8 +137,6 @@ def test_a_missing_cost_changes_nothing() -> None:
 
 
 # ------------------------------------------------------------------ direction, failures
-
-
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_score_that_is_not_finite_is_charged_and_retires_the_arm(

@@ -93,8 +93,6 @@ def test_a_copy_has_results_that_no_decision_may_see_yet() -> None:
 
 
 # ------------------------------------------------------------------ time by the clock
-
-
 def until(seconds: float, scheduler: Scheduler, n_jobs: int) -> int:
     """Train on a virtual clock, an epoch a second; return how often nothing started."""
     n_idle, ends = 0, []

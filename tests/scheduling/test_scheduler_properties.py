@@ -32,7 +32,6 @@ def examples(n: int) -> settings:
 
 
 # ------------------------------------------------------------------------ what is drawn
-
 arguments = st.integers(1, 7).flatmap(
     lambda n_arms: st.fixed_dictionaries(
         {
@@ -84,8 +83,6 @@ ASKS = ("ask", "ask", "ask")
 
 
 # ----------------------------------------------------------------------- what is driven
-
-
 def deliver(search: Scheduler, job: Job, event: Event, cost: float | None) -> None:
     """Bring a job back as the event says."""
     if event.kind == "fail":
@@ -197,8 +194,6 @@ def look_at(search: Scheduler) -> None:
 
 
 # --------------------------------------------------------------------------- what holds
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 @examples(200)
 @given(

@@ -130,8 +130,6 @@ class TestAnObject:
 
 
 # ------------------------------------------------------- directories of somebody else
-
-
 class Bomb:
     """Leaves a file where it is unpickled."""
 

@@ -113,8 +113,6 @@ def test_two_epochs_at_least(epochs):
 
 
 # --------------------------------------------------------------------- broken rules
-
-
 class TrainFails(Good):
     def train(self, state):
         if state["epochs"] == 2:

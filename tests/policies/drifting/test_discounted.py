@@ -67,8 +67,6 @@ def bit(x, rng):
 
 
 # ------------------------------------------------------------------- whole runs
-
-
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.995, 1.0])
 @pytest.mark.parametrize("xi", [0.01, 0.5])
 def test_d_ucb_equals_the_direct_policy(discount, xi, play, play_direct, concave):
@@ -114,8 +112,6 @@ def test_f_dsw_ts_without_a_window_is_the_script_of_the_raven_paper(
 
 
 # ---------------------------------------------------------------- long unpulled arms
-
-
 @pytest.mark.parametrize("discount", [1e-300, 0.3])
 def test_an_arm_whose_past_has_faded_away_is_pulled_again(discount):
     rng = np.random.default_rng(0)
@@ -128,8 +124,6 @@ def test_an_arm_whose_past_has_faded_away_is_pulled_again(discount):
 
 
 # ------------------------------------------------------------------- parameters
-
-
 def test_the_default_discount_is_that_of_the_paper():
     assert DUCB.create(2, 10_000).discount == pytest.approx(1 - 1 / 400)
     assert DUCB.create(2, 1).discount == 0.75
@@ -144,8 +138,6 @@ def test_rewards_are_mapped_from_their_range(window, play, concave):
 
 
 # ------------------------------------------------------------------- explanations
-
-
 def test_d_ucb_explains_mean_and_bonus():
     rng = np.random.default_rng(0)
     policy = DUCB.create(3, 100, discount=0.5, xi=0.5)

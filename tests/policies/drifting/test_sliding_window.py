@@ -85,8 +85,6 @@ def et_swgts(window, precision):
 
 
 # ------------------------------------------------------------------- whole runs
-
-
 @pytest.mark.parametrize("window", [3, 12, 60, 500])
 @pytest.mark.parametrize("xi", [0.05, 1.5])
 def test_sw_ucb_equals_the_direct_policy(window, xi, play, play_direct, concave):
@@ -156,8 +154,6 @@ def test_runs_equal_the_direct_policies_where_arms_come_to_an_end(
 
 
 # ------------------------------------------------------------------- the window
-
-
 def test_the_window_is_filled_in_the_order_in_which_rewards_come_back():
     rng = np.random.default_rng(0)
     policy = SWUCB.create(3, 20, window=2)
@@ -191,8 +187,6 @@ def test_an_arm_outside_the_window_comes_first(policy_class):
 
 
 # ------------------------------------------------------------------- parameters
-
-
 @pytest.mark.parametrize(
     ("policy_class", "n_arms", "horizon", "window"),
     [
@@ -228,8 +222,6 @@ def test_rewards_are_mapped_from_their_range(policy_class, play, concave):
 
 
 # ------------------------------------------------------------------- explanations
-
-
 def test_sw_ucb_explains_mean_and_bonus():
     rng = np.random.default_rng(0)
     policy = SWUCB.create(2, 100, window=4, xi=2.0)

@@ -57,8 +57,6 @@ def d_cto_index(x, t, models, sigma, m=None):
 
 
 # --------------------------------------------------------------------------- CTO-SIM
-
-
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
 def test_cto_run_equals_direct_sums(n_arms, max_pulls, play, play_direct, by_index):
@@ -77,8 +75,6 @@ def test_cto_takes_the_first_of_models_that_fit_alike():
 
 
 # ----------------------------------------------------------------------------- D-CTO
-
-
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
 def test_d_cto_sim_run_equals_direct_sums(
