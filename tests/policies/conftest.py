@@ -56,6 +56,17 @@ def play_direct():
 
 
 @pytest.fixture
+def agree():
+    """Check that a policy makes the run of ``play_direct``."""
+
+    def check(policy, values, rewards, horizon, *, seed=0, **options):
+        direct = play_directly(values, rewards, horizon, seed=seed, **options)
+        assert play_table(policy, rewards, horizon, seed) == direct
+
+    return check
+
+
+@pytest.fixture
 def by_index():
     """Return values for ``play_direct``: each arm's index of its own raw rewards."""
 

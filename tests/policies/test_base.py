@@ -32,7 +32,6 @@ def arrays(order="C"):
     )
 
 
-# ------------------------------------------------------------------------ the tools
 @pytest.mark.parametrize(
     ("value", "pulls", "expected"),
     [(0.6, 9, True), (0.5, 2, True), (0.5, 3, False), (0.5, 4, False), (0.4, 0, False)],
@@ -77,7 +76,6 @@ def test_explain_gives_plain_floats():
     assert [type(part) for part in explain(policy, 0).values()] == [float]
 
 
-# --------------------------------------------------------------------- saved states
 def test_state_survives_json_whatever_it_holds():
     saved = arrays()
     saved.counts[:] = [0, 2**60 + 1, -3, 0]

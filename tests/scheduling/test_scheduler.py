@@ -18,7 +18,6 @@ from risingsearch.policies.base import arm_arrays
 from risingsearch.scheduling.scheduler import Scheduler
 
 
-# --------------------------------------------------------------------------------- jobs
 def test_a_job_says_who_trains_from_where_and_how_long() -> None:
     scheduler = Scheduler(
         "random-search", n_arms=2, budget=10, max_epochs=6, epochs_per_job=4
@@ -122,7 +121,6 @@ def test_the_seed_decides_the_draws() -> None:
     assert run(1) == run(1) != run(2)
 
 
-# ----------------------------------------------------------------------------- policies
 @pytest.mark.parametrize(
     "policy",
     [
@@ -226,7 +224,6 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
     )
 
 
-# ------------------------------------------------------------------------ bad arguments
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

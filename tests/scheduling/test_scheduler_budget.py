@@ -17,7 +17,6 @@ from risingsearch.scheduling.scheduler import Scheduler
 ADAPTIVE = [name for name, info in INFOS.items() if info.adaptive]
 
 
-# ------------------------------------------------------------------------------- budget
 def test_epochs_are_reserved_at_once() -> None:
     scheduler = Scheduler("round-robin", n_arms=20, budget=10, epochs_per_job=4)
     assert [ask(scheduler).n_epochs for _ in range(3)] == [4, 4, 2]
@@ -81,7 +80,6 @@ def test_fewer_scores_than_epochs_end_the_arm_and_return_the_rest() -> None:
     assert [call[1] for call in calls if call[0] == "update"] == [1, 2, 3, 4, 5, 6, 7]
 
 
-# --------------------------------------------------------------------- seconds and cost
 def test_the_horizon_of_an_arm_is_what_is_left_by_its_own_cost() -> None:
     horizons = []
 

@@ -8,7 +8,6 @@ from risingsearch.policies import explain
 from risingsearch.policies.drifting.budgeted_exploration import BudgetedExploration
 
 
-# ------------------------------------------------------------------ the parameters
 @pytest.mark.parametrize(
     ("horizon", "rate", "epoch_length", "loss_budget"),
     [
@@ -41,7 +40,6 @@ def test_a_known_reward_needs_two_arms():
         BudgetedExploration.create(3, 100, known_reward=0.5)
 
 
-# -------------------------------------------------------------- whole runs, by hand
 def be_run(rewards, horizon, epoch_length, loss_budget):
     """Algorithm 2, epoch by epoch and sweep by sweep; rewards are (n_arms, horizon)."""
     arms = []
@@ -133,7 +131,6 @@ def test_one_arm_is_left_after_elimination_in_every_epoch():
     assert policy.alive.tolist() == [False, True, False]
 
 
-# ------------------------------------------------------------------- in a real search
 @pytest.fixture
 def two_epochs():
     """Return a policy with two arms and epochs of 10 rounds."""

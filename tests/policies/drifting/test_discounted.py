@@ -66,24 +66,19 @@ def bit(x, rng):
     return float(rng.random() < x) if 0 < x < 1 else x
 
 
-# ------------------------------------------------------------------- whole runs
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.995, 1.0])
 @pytest.mark.parametrize("xi", [0.01, 0.5])
-def test_d_ucb_equals_the_direct_policy(discount, xi, play, play_direct, concave):
+def test_d_ucb_equals_the_direct_policy(discount, xi, concave, agree):
     for seed in range(2):
         rewards = concave(4, 300, seed, noise=0.2)
         policy = DUCB.create(4, 300, discount=discount, xi=xi)
-        direct = play_direct(d_ucb(discount, xi), rewards, 300, first=0)
-        assert play(policy, rewards, 300) == direct
+        agree(policy, d_ucb(discount, xi), rewards, 300, first=0)
 
 
-def test_d_ucb_equals_the_direct_policy_where_arms_come_to_an_end(
-    play, play_direct, concave
-):
+def test_d_ucb_equals_the_direct_policy_where_arms_come_to_an_end(concave, agree):
     rewards = concave(5, 40, seed=1, noise=0.2)
     policy = DUCB.create(5, 200, 40, discount=0.95, xi=0.1)
-    direct = play_direct(d_ucb(0.95, 0.1), rewards, 200, first=0)
-    assert play(policy, rewards, 200) == direct
+    agree(policy, d_ucb(0.95, 0.1), rewards, 200, first=0)
 
 
 @pytest.mark.parametrize(
@@ -91,27 +86,24 @@ def test_d_ucb_equals_the_direct_policy_where_arms_come_to_an_end(
 )
 @pytest.mark.parametrize(("discount", "window"), [(0.9, 30), (0.99, 5), (0.6, 1)])
 def test_f_dsw_ts_equals_the_direct_policy(
-    combine, function, discount, window, play, play_direct, concave
+    combine, function, discount, window, concave, agree
 ):
     rewards = np.clip(concave(3, 200, seed=6, noise=0.3), 0.0, 1.0)
     policy = FDSWTS.create(3, 200, combine=combine, discount=discount, window=window)
     values = f_dsw_ts(discount, window, function)
-    direct = play_direct(values, rewards, 200, first=0, seed=1, kept=bit)
-    assert play(policy, rewards, 200, seed=1) == direct
+    agree(policy, values, rewards, 200, first=0, seed=1, kept=bit)
 
 
 @pytest.mark.parametrize("discount", [0.99, 0.8])
 def test_f_dsw_ts_without_a_window_is_the_script_of_the_raven_paper(
-    discount, play, play_direct, concave
+    discount, concave, agree
 ):
     for seed in range(2):
         rewards = np.clip(concave(4, 200, seed, noise=0.3), 0.0, 1.0)
         policy = FDSWTS.create(4, 200, discount=discount, window=None)
-        direct = play_direct(raven_f_dsw_ts(discount), rewards, 200, seed=seed)
-        assert play(policy, rewards, 200, seed=seed) == direct
+        agree(policy, raven_f_dsw_ts(discount), rewards, 200, seed=seed)
 
 
-# ---------------------------------------------------------------- long unpulled arms
 @pytest.mark.parametrize("discount", [1e-300, 0.3])
 def test_an_arm_whose_past_has_faded_away_is_pulled_again(discount):
     rng = np.random.default_rng(0)
@@ -123,7 +115,6 @@ def test_an_arm_whose_past_has_faded_away_is_pulled_again(discount):
     assert policy.select(2001, rng) == 1
 
 
-# ------------------------------------------------------------------- parameters
 def test_the_default_discount_is_that_of_the_paper():
     assert DUCB.create(2, 10_000).discount == pytest.approx(1 - 1 / 400)
     assert DUCB.create(2, 1).discount == 0.75
@@ -137,7 +128,6 @@ def test_rewards_are_mapped_from_their_range(window, play, concave):
     assert play(unit, rewards, 80) == play(wide, 16 * rewards - 8, 80)
 
 
-# ------------------------------------------------------------------- explanations
 def test_d_ucb_explains_mean_and_bonus():
     rng = np.random.default_rng(0)
     policy = DUCB.create(3, 100, discount=0.5, xi=0.5)

@@ -20,7 +20,7 @@ def direct_trend(rounds, rewards, t, *, decay, window, width=1.0):
 
 
 @pytest.mark.parametrize(("decay", "window"), [(0.95, 50), (0.8, 7), (1.0, 20)])
-def test_whole_run_equals_the_direct_policy(decay, window, play, play_direct):
+def test_whole_run_equals_the_direct_policy(decay, window, agree):
     def values(t, seen, left, rng):
         value = {}
         for i in left:
@@ -38,7 +38,7 @@ def test_whole_run_equals_the_direct_policy(decay, window, play, play_direct):
         policy = WLSOptimisticTS.create(
             n_arms, 150, max_pulls, decay=decay, window=window
         )
-        assert play(policy, rewards, 150) == play_direct(values, rewards, 150)
+        agree(policy, values, rewards, 150)
 
 
 def test_a_line_does_not_change_while_its_arm_rests():

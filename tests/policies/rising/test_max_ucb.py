@@ -24,9 +24,7 @@ def indices(seen, t, alpha):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize(("n_arms", "max_pulls"), [(2, 150), (5, 40)])
-def test_whole_run_equals_the_direct_policy(
-    alpha, n_arms, max_pulls, play, play_direct
-):
+def test_whole_run_equals_the_direct_policy(alpha, n_arms, max_pulls, agree):
     def values(t, seen, left, rng):
         parts = indices(seen, t, alpha)
         return {i: sum(parts[i]) for i in left}
@@ -35,7 +33,7 @@ def test_whole_run_equals_the_direct_policy(
         rng = np.random.default_rng(seed)
         rewards = rng.normal(rng.normal(size=(n_arms, 1)), 0.5, (n_arms, max_pulls))
         policy = MaxUCB.create(n_arms, 150, max_pulls, alpha=alpha)
-        assert play(policy, rewards, 150) == play_direct(values, rewards, 150)
+        agree(policy, values, rewards, 150)
 
 
 def test_explain_gives_the_two_terms():

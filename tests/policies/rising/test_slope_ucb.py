@@ -147,7 +147,6 @@ def test_r_ucbe_is_given_as_many_arms_as_it_can_pull_first_in_half_of_the_budget
     assert REdUCB.recommended_arms_r_ucbe(5, 5) == 2
 
 
-# ------------------------------------------------ the figures of the CURE-UCB paper
 def two_arms(horizon):
     """Fig. 1: a plateau at 0.4, and a line that reaches 1 after 20,000 pulls."""
     n = np.arange(1, horizon + 1)

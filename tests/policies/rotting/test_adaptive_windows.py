@@ -64,7 +64,7 @@ SIZES = [(2, 150), (4, 50)]
 @pytest.mark.parametrize("growth", [1, 1.3, 2.0])
 @pytest.mark.parametrize(("alpha", "sigma"), [(0.06, 0.1), (1.0, 0.03), (0.2, None)])
 def test_fewa_run_equals_the_direct_filters(
-    growth, alpha, sigma, play, play_direct, rotting, estimated_sigma
+    growth, alpha, sigma, rotting, estimated_sigma, agree
 ):
     def values(t, seen, left, rng):
         scale = estimated_sigma(seen) if sigma is None else sigma
@@ -76,13 +76,13 @@ def test_fewa_run_equals_the_direct_filters(
         policy = FEWA.create(
             n_arms, 150, max_pulls, alpha=alpha, sigma=sigma, growth=growth
         )
-        assert play(policy, rewards, 150) == play_direct(values, rewards, 150)
+        agree(policy, values, rewards, 150)
 
 
 @pytest.mark.parametrize("growth", [1, 1.3, 2.0])
 @pytest.mark.parametrize(("alpha", "sigma"), [(1.4, 0.1), (4.0, 0.03), (1.4, None)])
 def test_raw_ucb_run_equals_the_direct_index(
-    growth, alpha, sigma, play, play_direct, rotting, estimated_sigma
+    growth, alpha, sigma, rotting, estimated_sigma, agree
 ):
     def values(t, seen, left, rng):
         scale = estimated_sigma(seen) if sigma is None else sigma
@@ -94,7 +94,7 @@ def test_raw_ucb_run_equals_the_direct_index(
         policy = RAWUCB.create(
             n_arms, 150, max_pulls, alpha=alpha, sigma=sigma, growth=growth
         )
-        assert play(policy, rewards, 150) == play_direct(values, rewards, 150)
+        agree(policy, values, rewards, 150)
 
 
 @pytest.mark.parametrize("growth", [1, 1.1, 2.0])

@@ -56,16 +56,14 @@ def d_cto_index(x, t, models, sigma, m=None):
     return offset + models[k][n] + sigma * math.sqrt(8 * math.log(t) / n)
 
 
-# --------------------------------------------------------------------------- CTO-SIM
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
-def test_cto_run_equals_direct_sums(n_arms, max_pulls, play, play_direct, by_index):
+def test_cto_run_equals_direct_sums(n_arms, max_pulls, by_index, agree):
     for seed in range(2):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.1)
             policy = DCTOUCB.create_cto_sim(n_arms, 120, max_pulls, models=models)
-            direct = play_direct(by_index(cto_index, models=models), rewards, 120)
-            assert play(policy, rewards, 120) == direct
+            agree(policy, by_index(cto_index, models=models), rewards, 120)
 
 
 def test_cto_takes_the_first_of_models_that_fit_alike():
@@ -74,12 +72,9 @@ def test_cto_takes_the_first_of_models_that_fit_alike():
     assert policy.model[0] == 0
 
 
-# ----------------------------------------------------------------------------- D-CTO
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
-def test_d_cto_sim_run_equals_direct_sums(
-    n_arms, max_pulls, play, play_direct, by_index
-):
+def test_d_cto_sim_run_equals_direct_sums(n_arms, max_pulls, by_index, agree):
     for seed in range(2):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
@@ -87,15 +82,12 @@ def test_d_cto_sim_run_equals_direct_sums(
                 n_arms, 120, max_pulls, models=models, sigma=0.05
             )
             values = by_index(d_cto_index, models=models, sigma=0.05)
-            direct = play_direct(values, rewards, 120)
-            assert play(policy, rewards, 120) == direct
+            agree(policy, values, rewards, 120)
 
 
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("explore_pulls", [2, 9, 20])
-def test_d_cto_run_equals_direct_sums(
-    n_arms, explore_pulls, play, play_direct, by_index
-):
+def test_d_cto_run_equals_direct_sums(n_arms, explore_pulls, by_index, agree):
     for seed in range(2):
         for models in tables(60, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
@@ -104,8 +96,7 @@ def test_d_cto_run_equals_direct_sums(
             )
             m = explore_pulls
             values = by_index(d_cto_index, models=models, sigma=0.05, m=m)
-            direct = play_direct(values, rewards, 120, first=m)
-            assert play(policy, rewards, 120) == direct
+            agree(policy, values, rewards, 120, first=m)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.01, 0.05])

@@ -31,13 +31,12 @@ def recent_means(window):
 
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [300, 80])
-def test_swa_run_equals_direct_means(n_arms, max_pulls, play, play_direct, rotting):
+def test_swa_run_equals_direct_means(n_arms, max_pulls, rotting, agree):
     for seed in range(2):
         rewards = rotting(n_arms, max_pulls, seed)
         policy = SWA.create(n_arms, 300, max_pulls, sigma=0.3)
         [M] = policy.windows
-        direct = play_direct(recent_means(M), rewards, 300, first=M)
-        assert play(policy, rewards, 300) == direct
+        agree(policy, recent_means(M), rewards, 300, first=M)
 
 
 @pytest.mark.parametrize("n_arms", [1, 2, 5])

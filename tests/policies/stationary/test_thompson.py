@@ -17,7 +17,7 @@ def beta_values(t, seen, left, rng):
 
 @pytest.mark.parametrize("reward_range", [(0.0, 1.0), (0.2, 0.6)])
 @pytest.mark.parametrize("fractional", [False, True])
-def test_beta_run_equals_the_direct_policy(reward_range, fractional, play, play_direct):
+def test_beta_run_equals_the_direct_policy(reward_range, fractional, agree):
     low, high = reward_range
 
     def kept(reward, rng):
@@ -31,12 +31,11 @@ def test_beta_run_equals_the_direct_policy(reward_range, fractional, play, play_
         policy = ThompsonBeta.create(
             n_arms, 200, max_pulls, reward_range=reward_range, fractional=fractional
         )
-        direct = play_direct(beta_values, rewards, 200, first=0, kept=kept)
-        assert play(policy, rewards, 200) == direct
+        agree(policy, beta_values, rewards, 200, first=0, kept=kept)
 
 
 @pytest.mark.parametrize("sigma", [0.05, 0.5])
-def test_gaussian_run_equals_the_direct_policy(sigma, play, play_direct):
+def test_gaussian_run_equals_the_direct_policy(sigma, agree):
     def values(t, seen, left, rng):
         return {
             i: np.mean(seen[i])
@@ -47,7 +46,7 @@ def test_gaussian_run_equals_the_direct_policy(sigma, play, play_direct):
     for seed, (n_arms, max_pulls) in enumerate([(2, 200), (4, 200), (6, 50)]):
         rewards = np.random.default_rng(seed).normal(0.5, 0.2, (n_arms, max_pulls))
         policy = ThompsonGaussian.create(n_arms, 200, max_pulls, sigma=sigma)
-        assert play(policy, rewards, 200) == play_direct(values, rewards, 200)
+        agree(policy, values, rewards, 200)
 
 
 def test_explain_gives_the_posterior():

@@ -79,12 +79,11 @@ def ccb_values(horizon, width):
 
 @pytest.mark.parametrize("horizon", [5, 60, 400])
 @pytest.mark.parametrize("width", [1.0, 0.3])
-def test_ccb_equals_the_direct_policy(horizon, width, play, play_direct, noisy):
+def test_ccb_equals_the_direct_policy(horizon, width, noisy, agree):
     for seed in range(2):
         rewards = noisy(4, horizon, seed)
         policy = CCB.create(4, horizon, reward_range=(0.5, 0.5 + width))
-        direct = play_direct(ccb_values(horizon, width), rewards, horizon)
-        assert play(policy, rewards, horizon) == direct
+        agree(policy, ccb_values(horizon, width), rewards, horizon)
 
 
 def test_ccb_never_halves_its_gap_below_what_the_horizon_resolves(play):
