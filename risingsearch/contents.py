@@ -338,7 +338,7 @@ class _Digester:
             yield from map(self.of, _state_of(value))
 
     def _content(self, value: Any) -> Iterator[bytes]:
-        """Yield the digests of what is in a container, or of attributes that stay."""
+        """Yield the digests of a container's items, or of attributes that stay."""
         yield self.of(type(value))
         if isinstance(value, dict):
             yield from sorted(self.of(key) + self.of(value[key]) for key in value)
@@ -449,7 +449,7 @@ def _uses(code: CodeType) -> Iterator[tuple[str, str, bool]]:
 
 
 def _user_of(steps: Sequence[dis.Instruction]) -> dis.Instruction:
-    """Return the step that takes what was on top of the stack before these."""
+    """Return the step that takes the top of the stack as it was before these."""
     depth = 1
     for step in steps:
         effect = dis.stack_effect(step.opcode, step.arg, jump=False)
