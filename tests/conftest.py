@@ -6,6 +6,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 # The tests run side by side: a library with a thread per core would keep them waiting.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -15,6 +16,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from risingsearch.policies import POLICIES, policy_info
+from risingsearch.search import loop, training
 from risingsearch.simulation import engine, plan
 
 sys.path.insert(0, str(Path(__file__).parent))  # for slurm_cluster
@@ -342,3 +344,13 @@ def slurm_cluster(started_slurm, monkeypatch):
 def interpreted(monkeypatch):
     """Simulate without compiling: sooner where the runs are few, and the same bits."""
     monkeypatch.setattr(plan, "loop_for", lambda *_: engine.play)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock that only a test moves."""
+    clock = SimpleNamespace(now=1000.0)
+    clock.monotonic = clock.perf_counter = clock.time = lambda: clock.now
+    for module in (loop, training):
+        monkeypatch.setattr(module, "time", clock)
+    return clock

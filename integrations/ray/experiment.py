@@ -4,6 +4,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ class Experiment:
             metric=metric,
             params=lambda arm: from_json(self.arms.params[arm]),
             reports=self.arms.reports,
-            stop=self._stop_search,
+            stop=partial(setattr, self, "_is_stopped", True),
         )
         self._is_stopped = False
         self._failures = FirstFailures(self.scheduler)
@@ -258,9 +259,6 @@ class Experiment:
         """Whether nothing will ever train again."""
         ended = self._is_stopped or (self.scheduler.done and not self._retries)
         return not self.arms.slices and ended
-
-    def _stop_search(self) -> None:
-        self._is_stopped = True
 
     @property
     def _has_room(self) -> bool:

@@ -252,15 +252,15 @@ def _obstacles(
 
 def _obstacles_of_boosting(params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     forgets = "its state ends with a fit, and an epoch is one, "
-    for parameter in ("boosting_type", "boosting", "boost"):
-        if params.get(parameter) in ("rf", "random_forest"):
-            yield parameter, "a random forest cannot be continued, use 'gbdt'"
-        if params.get(parameter) == "dart":
-            advice = "earlier trees are never dropped, use 'gbdt' or xgboost's dart"
-            yield parameter, advice
-    for parameter in ("data_sample_strategy", "boosting_type", "boosting", "boost"):
-        if params.get(parameter) == "goss":
-            yield parameter, forgets + "use 'gbdt' with bagging (subsample)"
+    forest = "a random forest cannot be continued, use 'gbdt'"
+    of_kinds = {
+        **dict.fromkeys(("rf", "random_forest"), forest),
+        "dart": "earlier trees are never dropped, use 'gbdt' or xgboost's dart",
+        "goss": forgets + "use 'gbdt' with bagging (subsample)",
+    }
+    for parameter in ("boosting_type", "boosting", "boost", "data_sample_strategy"):
+        if (kind := params.get(parameter)) in of_kinds:
+            yield parameter, of_kinds[kind]
     for parameter in ("cegb_penalty_feature_coupled", "cegb_penalty_feature_lazy"):
         if params.get(parameter):
             yield parameter, forgets + "use cegb_penalty_split"

@@ -78,9 +78,10 @@ class SearchRun:
             self.search._loop.apart = ProcessApart(folds)
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self._scores: dict[int, list[float]] = {}  # the same
-        self.search.seconds_besides = lambda: (
-            seconds_before + (self._refit_seconds() if refits else 0.0)
-        )
+        self._clock = self.search._loop.clock
+        self._clock.seconds_before = seconds_before
+        self._seconds = 0.0  # of a refit, as it was expected last
+        self._clock.seconds_besides = self._refit_seconds if refits else float
 
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch."""
@@ -117,7 +118,11 @@ class SearchRun:
     def epochs_to_refit(self, result: SearchResult, arm: int, in_full: bool) -> int:
         """Return the epochs of a refit."""
         if in_full or (self._all_trees and not _overfits(result.curves, arm)):
-            return self.folds.in_full(result.candidates[arm])
+            whole = self.folds.in_full(result.candidates[arm])
+            left = self._clock.left + self._refit_seconds()
+            if in_full or self._seconds <= max(left, self._clock.seconds()):
+                return whole
+            return max(int(whole * left / self._seconds), result.arms[arm].best_epoch)
         if self._settles:
             return settled_epoch(result.curves[arm])
         return result.arms[arm].best_epoch
@@ -138,6 +143,7 @@ class SearchRun:
         if arm is None or not (seconds := self._fit_seconds.get(arm)):
             return 0.0  # known to an earlier process at most
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
+        seconds = seconds[0 if folds.resource else -10 :]  # the pace may have changed
         trained = float(len(seconds))
         last = settled_epoch(self._scores[arm]) if self._settles else best.best_epoch
         to_train = float(max([last + 1, *ends]))
@@ -148,7 +154,9 @@ class SearchRun:
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]
         rows_trained = sum(len(train) for train, _ in folds.splits)
         share = float(_num_samples(folds.X)) / rows_trained
-        return sum(seconds) / trained * share * to_train
+        self._seconds = sum(seconds) / trained * share * to_train
+        is_cut = self._all_trees and not self._in_full  # at half of the time
+        return min(self._seconds, self._clock.seconds()) if is_cut else self._seconds
 
 
 def _overfits(curves: Mapping[int, list[float]], arm: int) -> bool:

@@ -73,14 +73,11 @@ def comparison_page(
         winners=_winners(results),
         data=embedded({"progress": _progress(results)}),
         runs="\n".join(
-            f"<details><summary>{_name(name)}</summary>{result_html(result)}</details>"
+            f"<details><summary>{html.escape(on_one_line(name, LONGEST_NAME))}"
+            f"</summary>{result_html(result)}</details>"
             for name, result in results.items()
         ),
     )
-
-
-def _name(name: str) -> str:
-    return html.escape(on_one_line(name, LONGEST_NAME))
 
 
 def _facts(

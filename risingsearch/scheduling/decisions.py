@@ -165,7 +165,8 @@ class Decider:
             least = self.arms.min_epochs
             why = f"what is left trains no new arm for min_epochs={least}"
         elif can_train.any() or left <= 0:
-            return f"the budget of {total:g} {unit} is spent"
+            kept, why = self.ledger.kept, f"the budget of {total:g} {unit} is spent"
+            return f"{why} but for {kept:.3g}, kept for the refit" if kept else why
         else:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"

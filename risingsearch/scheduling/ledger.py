@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 """Tolerance of a sum of ``epoch_costs``, relative to the cost of a whole arm."""
 
 _ARRAYS = ("paid", "weight", "trained", "promised", "since")
-_FACTS = ("total", "lost", "now", "n_workers")
+_FACTS = ("total", "lost", "now", "n_workers", "kept")
 
 
 class Ledger:
@@ -28,7 +28,7 @@ class Ledger:
     arms while it has none, times its share. A job starts only while that fits, so the
     budget is overrun by no more than the error of the expectation, which failures, paid
     too, do not change. Wall-clock time stands where the last job came back; nothing of
-    it is reserved, and no job starts that is expected to end too late.
+    it is reserved for jobs, and none starts that is expected to end too late.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Ledger:
         self.is_plain = self.unit == "epochs" and epoch_costs is None  # one per epoch
         self.lost = 0.0  # on failures
         self.now = 0.0
+        self.kept = 0.0  # of wall-clock time, for a refit once the search has ended
         self.paid = np.zeros(n_arms)
         self.weight = np.zeros(n_arms)  # of the epochs paid for, by ``epoch_costs``
         self.trained = np.zeros(n_arms, dtype=np.int64)
@@ -64,9 +65,9 @@ class Ledger:
 
     @property
     def reserved(self) -> float:
-        """Expected cost of the jobs in flight."""
+        """Expected cost of the jobs in flight, or the time that is kept for a refit."""
         if self.is_wall_clock:
-            return 0.0
+            return self.kept
         if self.is_plain:
             return int(self.promised.sum())
         return float((self._rate() * self.promised).sum())
@@ -151,9 +152,10 @@ class Ledger:
             self.paid[arm] += cost
             self.weight[arm] += weight
 
-    def pass_until(self, now: float) -> None:
-        """Put the clock forward, if it is not as far."""
+    def pass_until(self, now: float, *, keeps_rest: bool = False) -> None:
+        """Put the clock forward, if it is not as far; the rest may be kept."""
         self.now = max(self.now, now)
+        self.kept = max(0.0, self.total - self.now) if keeps_rest else 0.0
 
     def away(self, job: Job, now: float) -> float:
         """Return how much wall-clock time has passed since a job was reserved."""
@@ -169,6 +171,7 @@ class Ledger:
                 f"the budget is in {in_words(self.unit)}: extend it by {by}, not "
                 f"{shown(budget)}"
             )
+        self.pass_until(self.now + self.kept)
         self.total += added.amount
 
     def resize(self, n: int) -> None:
@@ -184,7 +187,7 @@ class Ledger:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of ``state_dict``."""
         for name in _FACTS:
-            setattr(self, name, state[name])
+            setattr(self, name, ({"kept": 0.0} | state)[name])  # later than the others
         for name in _ARRAYS:
             getattr(self, name)[:] = state[name]
 

@@ -17,7 +17,7 @@ A search is a list of events, each named by its ``event``:
 ``extended``
     So much was added to the ``budget``.
 ``advanced``
-    The clock stands at ``now``, though no job came back.
+    The clock stands at ``now``, though no job came back (``keeps_rest``: for a refit).
 ``resized``
     So many jobs (``n_jobs``) may be in flight from here on.
 
@@ -80,7 +80,7 @@ def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
         case "extended":
             scheduler.extend(Budget.from_json(event["budget"]))
         case "advanced":
-            scheduler.advance(event["now"])
+            scheduler.advance(event["now"], keeps_rest="keeps_rest" in event)
         case "resized":
             scheduler.resize(event["n_jobs"])
 

@@ -368,9 +368,9 @@ class Scheduler:
         self._arms.n_jobs = self._ledger.n_workers = n_jobs
         self._decider.follow_up()
 
-    def advance(self, now: float) -> None:
-        """Put the wall clock forward to the time since the search began."""
-        self._ledger.pass_until(self._checked_now(now))
+    def advance(self, now: float, *, keeps_rest: bool = False) -> None:
+        """Put the wall clock forward; the rest may be kept, then the search is done."""
+        self._ledger.pass_until(self._checked_now(now), keeps_rest=keeps_rest)
         self._decider.follow_up()
 
     def state_dict(self) -> dict[str, Any]:

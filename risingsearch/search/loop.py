@@ -68,22 +68,17 @@ class FirstFailures:
         if self._had_score:
             return False
         n_arms = len({row["arm"] for row in rows})
-        return n_arms >= ENOUGH and len(rows) >= ENOUGH * (
-            1 + self._scheduler.max_failures
-        )
+        least = ENOUGH * (1 + self._scheduler.max_failures)
+        return n_arms >= ENOUGH and len(rows) >= least
 
 
 class WallClock:
     """Wall-clock of a search: the seconds of its runs, not the time between them."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        timeout: float | None,
-        seconds_besides: Callable[[], float],
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, timeout: float | None) -> None:
         self._scheduler = scheduler
-        self._seconds_besides = seconds_besides
+        self.seconds_before = 0.0  # of the next run
+        self.seconds_besides: Callable[[], float] = float  # for a refit, say
         self._timeout = math.inf if timeout is None else timeout
         self._run_began = 0.0
         self._counts = scheduler.unit in WALL_CLOCK
@@ -93,20 +88,20 @@ class WallClock:
 
     def resume(self, recorded: float) -> None:
         """Begin, or continue from the end of the last run of the search."""
-        self._run_began = time.monotonic()
+        self._run_began = time.monotonic() - self.seconds_before
+        self.seconds_before = 0.0
         spent = self._scheduler.spent / self._second if self._counts else 0.0
         measured = recorded if math.isfinite(recorded) else 0.0
-        last = max([spent, measured, *self._returned.values()])
-        self._zero = self._run_began - last
+        self._zero = self._run_began - max([spent, measured, *self._returned.values()])
 
     @property
     def now(self) -> float | None:
         """The spent part of a wall-clock budget; None under another."""
-        return self._seconds() * self._second if self._counts else None
+        return self.seconds() * self._second if self._counts else None
 
     def with_timestamp(self, job: Job, outcome: Outcome) -> Outcome:
         """Return the outcome of a job with the time when it came back."""
-        clock = self._returned.setdefault(job.id, self._seconds())
+        clock = self._returned.setdefault(job.id, self.seconds())
         now = clock * self._second if self._counts else None
         return outcome._replace(clock=clock, now=now)
 
@@ -114,7 +109,7 @@ class WallClock:
     def left(self) -> float:
         """Seconds until the search ends, or this run of it."""
         left = min(self._left_of_run, self._left_of_budget)
-        return left if math.isinf(left) else left - self._seconds_besides()
+        return left if math.isinf(left) else left - self.seconds_besides()
 
     def why_over(self) -> str | None:
         """Return the reason for ending, as text; None while there is time left."""
@@ -146,7 +141,8 @@ class WallClock:
             return math.inf
         return (self._scheduler.budget - now) / self._second
 
-    def _seconds(self) -> float:
+    def seconds(self) -> float:
+        """Return how long the search has run."""
         return max(0.0, time.monotonic() - self._zero)
 
 
@@ -176,7 +172,6 @@ class Loop:
         raises_failures: bool,
         timeout: float | None,
         epoch_timeout: float | None,
-        seconds_besides: Callable[[], float],
     ) -> None:
         self.on_report: Callable[[Report], None] | None = None  # of every job
         self.apart: Workers | None = None  # for a job that may kill this process
@@ -189,7 +184,7 @@ class Loop:
         self._scheduler = log.scheduler
         self._callbacks = callbacks
         self._raises_failures = raises_failures
-        self._clock = WallClock(log.scheduler, timeout, seconds_besides)
+        self.clock = WallClock(log.scheduler, timeout)
         self.failures = FirstFailures(log.scheduler)
         self._workers = workers
         self._in_process = in_process
@@ -209,7 +204,7 @@ class Loop:
         self._stopping = self.interrupted = False
         self._log.why_late = None
         self._longest = 0.0
-        self._clock.resume(self._log.wall_seconds)
+        self.clock.resume(self._log.wall_seconds)
         self.failures.begin()
         self.first_job = self._scheduler.n_asked
         with (
@@ -228,8 +223,8 @@ class Loop:
             finally:
                 for workers in filter(None, (self._workers, self.apart)):
                     workers.rest()
-        if self._log.why_late and self._clock.ends_search and not self._scheduler.done:
-            self._log.use_up()  # the rest is for others, such as a refit
+        if self._log.why_late and self.clock.ends_search and not self._scheduler.done:
+            self._log.use_up(min(self.clock.now or 0.0, self._scheduler.budget))
         self._log.drop_unneeded()
 
     def stop(self) -> None:
@@ -237,7 +232,7 @@ class Loop:
         self._stopping = True
 
     def _is_cut_short(self) -> bool:
-        return self.interrupted or self._clock.left <= 0.0
+        return self.interrupted or self.clock.left <= 0.0
 
     def _interrupt(self) -> None:
         self._stopping = self.interrupted = True
@@ -298,7 +293,7 @@ class Loop:
             return None
         if not self._unfinished:
             if self._scheduler.n_asked > 0:  # one epoch is trained in any case
-                self._log.why_late = self._clock.why_over()
+                self._log.why_late = self.clock.why_over()
             if self._log.why_late or self.failures.are_enough():
                 return None
             with sigint_deferred():
@@ -317,7 +312,7 @@ class Loop:
         attempts = self._scheduler.max_failures + 1
         if not self._workers.isolates_jobs:  # a single death proves nothing
             attempts = max(2, attempts)
-        is_late = deaths > 0 and self._clock.left <= 0.0
+        is_late = deaths > 0 and self.clock.left <= 0.0
         if deaths < (1 if is_late else attempts):
             return None
         first, last = job.from_epoch + 1, job.from_epoch + job.n_epochs
@@ -331,7 +326,7 @@ class Loop:
         report = Report(job, failure=failure)
         outcome = Outcome(report, attempts=deaths)
         with sigint_deferred():
-            stamped = self._clock.with_timestamp(job, outcome)
+            stamped = self.clock.with_timestamp(job, outcome)
             self._log.record(job, stamped, keep_live=False)
         self._log.drop_unneeded()
         return report
@@ -373,12 +368,12 @@ class Loop:
             wants_checkpoint=log.directory is not None,
             wants_cost=scheduler.unit == COST,
             metric=log.metric,
-            deadline=time.time() + self._clock.left,
+            deadline=time.time() + self.clock.left,
         )
         if workers.isolates_jobs:
             task = task._replace(
                 skips=job.id > 0,  # one epoch is trained in any case
-                grace=self._clock.grace(self._longest),
+                grace=self.clock.grace(self._longest),
                 epoch_timeout=self._epoch_timeout,
             )
         with sigint_deferred():
@@ -420,12 +415,12 @@ class Loop:
 
     def _scripts_hang(self) -> bool:
         """Whether the time is over, and scripts run on that would have ended."""
-        late = -self._clock.left
-        return self._starts_processes and late > self._clock.grace(self._longest)
+        late = -self.clock.left
+        return self._starts_processes and late > self.clock.grace(self._longest)
 
     def _leave_hanging(self) -> None:
         """End the run beside jobs in training, which train again in the next one."""
-        self._log.why_late = self._clock.why_over()
+        self._log.why_late = self.clock.why_over()
         arms = ", ".join(str(job.arm) for job in self._futures.values())
         msg = (
             f"{self._log.why_late}, and the scripts of these arms seem to hang: {arms}"
@@ -471,7 +466,7 @@ class Loop:
         with sigint_deferred():
             gpus = self._workers.gpus or gpus_of(self._log.trainable)
             stamped = with_cost(
-                self._clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
+                self.clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
             )
             try:
                 is_here = self._in_process and self._workers_for(job) is self._workers

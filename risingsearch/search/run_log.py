@@ -287,9 +287,10 @@ class RunLog:
         """Add to the budget, on disk as well or not at all."""
         self._change({"event": "extended", "budget": budget.to_json()})
 
-    def use_up(self) -> None:
-        """Count the rest of the time as used, on disk as well or not at all."""
-        self._change({"event": "advanced", "now": self.scheduler.budget})
+    def use_up(self, now: float) -> None:
+        """Keep the rest of the time for a refit, on disk as well or not at all."""
+        kept = {"keeps_rest": True} if now < self.scheduler.budget else {}
+        self._change({"event": "advanced", "now": now} | kept)
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""

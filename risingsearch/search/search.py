@@ -229,7 +229,6 @@ class RisingSearch:
         workers, scheduled = completed(arguments, run, self._seeds)
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
-        self.seconds_besides: Callable[[], float] = float  # for a refit, say
         n_arms = len(self.candidates)
         self.scheduler = Scheduler(
             n_arms=n_arms,
@@ -280,7 +279,6 @@ class RisingSearch:
             raises_failures=arguments["error_score"] == "raise",
             timeout=arguments["timeout_of_run"],
             epoch_timeout=arguments["epoch_timeout"],
-            seconds_besides=lambda: self.seconds_besides(),
         )
 
     @classmethod

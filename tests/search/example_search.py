@@ -50,7 +50,7 @@ def write(folder):
         log.release()
         log._change({"event": "ended", "arms": [0]})
         search.resize(2)
-        log.use_up()
+        log.use_up(3600.0)
         search.extend(Budget(wall_seconds=60))
         log.save_state()
 

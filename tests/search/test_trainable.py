@@ -1,7 +1,6 @@
 """What a trainable is, how its states are kept, and how one job of it runs."""
 
 import math
-import time
 
 import pytest
 
@@ -165,23 +164,16 @@ class TestJobs:
 
 
 class TestTheClock:
-    @pytest.fixture
-    def clock(self, monkeypatch):
-        """Time that passes only where a test says so."""
-        now = [0.0]
-        monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-        return now
-
     def test_runs_while_an_arm_starts_and_trains_not_while_it_is_saved(self, clock):
         def passing(seconds, result):
             def wait(*args):
-                clock[0] += seconds
+                clock.now += seconds
                 return result() if result else None
 
             return wait
 
         def slow_save(state, path):
-            clock[0] += 1000
+            clock.now += 1000
             save(state, path)
 
         trainable = Functions(
@@ -200,13 +192,13 @@ class TestTheClock:
     ):
         class Slow:
             def start(self, params, seed):
-                clock[0] += 3
+                clock.now += 3
 
             def train(self, state):
                 raise AssertionError
 
             def train_epochs(self, state, n_epochs):
-                clock[0] += 5 + n_epochs
+                clock.now += 5 + n_epochs
                 return StartedEpochs([0.5] * n_epochs, given)
 
         outcome = run_task(Slow(), a_task(4))

@@ -13,7 +13,6 @@ from sklearn.linear_model import SGDClassifier
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.integrations.sklearn import epoch_length, folds, preparation
-from risingsearch.search import loop, training
 from tests.search.curve_search import AtOnce
 
 X = np.ones((100, 1))
@@ -21,19 +20,9 @@ Y = np.arange(100) % 2
 EPOCH = 0.01 * (100 + 100)  # each of three folds trains on two thirds, scores a third
 
 
-class Clock:
-    now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-    perf_counter = time = monotonic
-
-
 @pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    for module in (loop, training, folds, preparation, epoch_length):
+def clock(clock, monkeypatch):
+    for module in (folds, preparation, epoch_length):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(Timed, "clock", clock)
     return clock
@@ -73,7 +62,11 @@ def test_fit_ends_in_time_with_its_refit(clock, executor, refit):
     jobs["max_epochs"] = 20 if refit == "full" else None
     search = timed(timeout=timeout, refit=refit, cv=cv, **jobs).fit(X, Y)
     assert 0.95 * timeout <= clock.now - 1000.0 <= timeout + EPOCH
-    assert search.stop_reason_ == f"the budget of {timeout} wall-clock seconds is spent"
+    over = f"the budget of {timeout} wall-clock seconds is spent"
+    if keeps := refit in (True, "full"):
+        over += f" but for {timeout - search.scheduler_.spent:.3g}, kept for the refit"
+    assert search.stop_reason_ == over
+    assert keeps == (search.scheduler_.spent < timeout - EPOCH)
 
 
 def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
@@ -85,9 +78,8 @@ def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
     first = fitted()
     again = [fitted().n_epochs_ for _ in range(3)]
     assert again == [first.n_epochs_] * 3
-    reason = "the budget of 60 wall-clock seconds is spent"
-    assert RisingSearch.saved_result(tmp_path).stop_reason == reason
-    assert first.stop_reason_ == reason
+    assert RisingSearch.saved_result(tmp_path).stop_reason == first.stop_reason_
+    assert first.stop_reason_.endswith(", kept for the refit")
     longer = fitted().continue_search(Budget(wall_seconds=60))
     assert longer.n_epochs_ > first.n_epochs_
 
@@ -194,6 +186,29 @@ def test_a_timed_refit_of_passes_ends_where_the_scores_are_high_on_average(clock
 
     search = timed(timeout=600, scoring=score).fit(X, Y)
     assert search.best_epoch_ == 2 < 20 < search.best_estimator_.epochs_
+
+
+@pytest.mark.parametrize(
+    ("busy", "seconds", "trees", "spent"),  # ten times as slow while it is busy
+    [(0.0, 0.6, 20, 42), (14.0, 0.6, 20, 42), (0.0, 6.0, 5, 30)],
+)
+def test_a_timed_refit_of_trees_has_half_of_the_time_at_most(
+    clock, monkeypatch, busy, seconds, trees, spent
+):
+    def slow(forest, X, y):
+        n = forest.n_estimators - len(getattr(forest, "estimators_", []))
+        pace = 10.0 if clock.now < 1000.0 + busy else 1.0
+        clock.now += n * seconds * len(X) / 100 * pace
+        return fit(forest, X, y)
+
+    fit = RandomForestClassifier.fit
+    monkeypatch.setattr(RandomForestClassifier, "fit", slow)
+    options = {"timeout": 60, "cv": 0.5, "random_state": 0}
+    options["scoring"] = lambda forest, X, y: len(forest.estimators_)
+    forest = RandomForestClassifier(n_estimators=20)
+    search = RisingSearchCV(forest, {"max_depth": [*range(1, 40)]}, **options).fit(X, Y)
+    assert len(search.best_estimator_.estimators_) == trees
+    assert spent <= search.scheduler_.spent < clock.now - 1000.0 <= 63
 
 
 @pytest.mark.parametrize(
