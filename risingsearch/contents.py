@@ -12,6 +12,9 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from functools import cache, cached_property, partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -28,7 +31,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
-_DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
+_NUMBERS = (int, float, complex, Decimal, Fraction, np.generic)
+_DATA = (str, bytes, *_NUMBERS, tuple, frozenset, np.ndarray)
 _PLAIN = (*_DATA, FunctionType, type, type(None))
 _CONTAINERS = (list, dict, set)
 _METHODS = (staticmethod, classmethod, property, cached_property, type(cache(repr)))
@@ -40,18 +44,9 @@ _FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
 _NAMES = ("GLOBAL", "DEREF", "ATTR")  # of values that outlive a call
 _FUNCTION_LOADS = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD")
 _BESIDE = ("__init__", "__repr__", "__eq__", "__hash__")  # no use while running
-_PASSED_ON = "passed on"
+_PASSED_ON, _OF_OBJECT = "passed on", "of an object"
 _WRITES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
-_READS = (
-    "BINARY_",
-    "COMPARE_",
-    "CONTAINS_",
-    "DICT_",
-    "GET_",
-    "LIST_",
-    "POP_",
-    "TO_BOOL",
-)
+_READS = ("BINARY_", "COMPARE_", "CONTAINS_", "DICT_", "GET_", "LIST_", "POP_", "TO_")
 _READERS = {"all", "any", "copy", "count", "enumerate", "get", "index", "items", "keys"}
 _READERS |= {"len", "list", "max", "min", "range", "sorted", "sum", "tuple", "values"}
 _WRITERS = {"copyto", "fill", "partition", "put", "resize", "shuffle", "sort"}
@@ -198,7 +193,8 @@ def code_digest(trainable: Any) -> str:
     objects of the user, but for the trainable's own, which may tell where it runs; of
     what is inside them, numbers, texts and arrays.
     """
-    inside = getattr(trainable, "__dict__", {}).values()
+    inside = [*getattr(trainable, "__dict__", {}).values()]
+    inside += (getattr(trainable, name, None) for name in ("save", "load"))
     functions = (one for one in inside if isinstance(one, _FUNCTIONS))
     given = type(trainable), trainable.start, trainable.train, *functions
     return _Digester(_CODE).whole(tuple(filter(_is_own, given)))
@@ -276,8 +272,11 @@ class _Digester:
         """Yield the marks of a function or a class, without all that it uses."""
         if isinstance(value, type):
             kept = (k for k in vars(value) if k[:2] != "__" and k not in self._changed)
+            own = {k: vars(value)[k] for k in kept}
+            if self._kinds != (object,) and issubclass(value, Enum):
+                own = {one.name: one.value for one in value}
             yield value.__qualname__.encode()
-            yield self.of(_items({k: vars(value)[k] for k in kept}, _DATA))
+            yield self.of(_items(own, _DATA))
             return
         yield from self._code(value.__code__, value.__doc__)
         data = (one for one in self._cells(value) if isinstance(one, _DATA))
@@ -316,7 +315,8 @@ class _Digester:
         elif isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
             yield f"{value.dtype} {value.shape}".encode()
             if value.dtype.hasobject:
-                yield self.of(value.tolist())
+                flat = tuple(value.ravel().tolist())  # as code's lists do not count
+                yield self.of(value.tolist() if self._kinds == (object,) else flat)
             elif self._kinds == (object,) or value.nbytes <= _MOST_BYTES:
                 yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         elif isinstance(value, ModuleType):
@@ -345,13 +345,14 @@ class _Digester:
         elif isinstance(value, list | set):
             yield self.of(tuple(value) if type(value) is list else frozenset(value))
         else:
-            kept = (
-                item for item in vars(value).items() if item[0] not in self._changed
-            )
-            flat = {
-                k: self._used(v, k) if type(v) in _CONTAINERS else v for k, v in kept
+            kept = {
+                name: one
+                for name, one in vars(value).items()
+                if self._changed.isdisjoint((name, (_OF_OBJECT, name)))
             }
-            yield self.of(_items(flat, _DATA))
+            lists = {k: v for k, v in kept.items() if type(v) in _CONTAINERS}
+            kept |= {k: self._used(v, k) for k, v in lists.items()}
+            yield self.of(_items(kept, _DATA))
 
     def _code(self, code: CodeType, doc: str | None = None) -> Iterator[bytes]:
         yield code.co_code
@@ -406,7 +407,8 @@ def _changed_by(one: Any) -> set[Any]:
     cells = dict(zip(code.co_freevars, one.__closure__ or (), strict=True))
     found: set[Any] = set()
     for kind, name, changes in _uses(code):
-        key = {"GLOBAL": (known, name), "DEREF": id(cells.get(name))}.get(kind, name)
+        keys = {"GLOBAL": (known, name), "DEREF": id(cells.get(name))}
+        key = (keys | {_OF_OBJECT: (kind, name)}).get(kind, name)
         found.add(key if changes else (_PASSED_ON, key))
     return found
 
@@ -421,16 +423,17 @@ def _uses(code: CodeType) -> Iterator[tuple[str, str, bool]]:
         if kind == "ATTR" and code.co_name in _BESIDE:
             continue
         if how == "STORE" and kind in _NAMES:
-            yield kind, name, True
+            owner = steps[i - 1]  # of an attribute; no class, if a variable but "cls"
+            is_local = owner.opname[:9] == "LOAD_FAST" and owner.argval != "cls"
+            yield (_OF_OBJECT if kind == "ATTR" and is_local else kind), name, True
         elif how == "LOAD" and kind in (*_NAMES, "FAST"):
             step, k = _user_of(steps[i + 1 :]), i
             while k > 0 and steps[k].opname == "LOAD_ATTR":
                 k -= 1
             near = (*steps[k - 1 : k], step)  # f(name), f(one.name), or name.f
             calls = {one.argval for one in near if one.opname in _FUNCTION_LOADS}
-            last = (
-                step.arg if step.opname == "KW_NAMES" else None
-            )  # in Python 3.11, 3.12
+            # In Python 3.11 and 3.12 the names of arguments are a constant.
+            last = step.arg if step.opname == "KW_NAMES" else None
             names = steps[i + 1].argval if last is None else code.co_consts[last]
             changes = (
                 step.opname in _WRITES

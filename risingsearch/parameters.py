@@ -55,9 +55,8 @@ def is_between(value: Any, low: float, high: float) -> bool:
     """Return whether a value is a number between two ends, except for rounding."""
     if not is_number(value):
         return False
-    if isinstance(value, Integral):  # compared exactly, as large as it may be
-        return low <= int(value) <= high
-    rounding = _rounding_of(value)
+    # A whole number is compared exactly, as large as it may be: no 0.0 is added.
+    rounding = 0 if isinstance(value, Integral) else _rounding_of(value)
     return bool(low - rounding <= value <= high + rounding)
 
 

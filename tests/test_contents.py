@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from risingsearch import Functions
 from risingsearch.contents import code_digest, described, digest, first_difference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -204,6 +207,8 @@ SETTINGS = Settings()
 
 
 class Using:
+    sums = np.zeros(3)
+
     def __init__(self):
         self.scale, self.epochs = 2.0, 0
 
@@ -213,6 +218,7 @@ class Using:
     def train(self, state):
         same = ALIAS
         same[0] += 1
+        self.sums[0] += 1
         BUFFER[:] += np.add(WEIGHTS, 1.0, out=OUT)
         SEEN.append(state)
         CACHE[len(SEEN)] = state
@@ -239,3 +245,25 @@ def test_values_that_code_only_reads_count(place, name):
     changed = code_digest(USING)
     place[name] = was
     assert changed != before == code_digest(USING)
+
+
+NAMES = {"Decimal": Decimal, "Enum": Enum, "Functions": Functions, "np": np}
+CODE = {
+    "load": "made = Functions(dict, len, print, lambda path: X)",
+    "a number": "N = Decimal(X)\nmade = Functions(dict, lambda model: N)",
+    "an enum": "E = Enum('E', {'a': X})\nmade = Functions(dict, lambda model: E.a)",
+    "objects": "A = np.array([X, 'a'], object)\nmade = Functions(dict, lambda m: A[0])",
+    "a class": "class C: rate = X\n"
+    "def train(model): model.rate = C.rate\n"
+    "made = Functions(dict, train)",
+}
+
+
+@pytest.mark.parametrize("code", CODE.values(), ids=CODE)
+def test_what_code_uses_counts_by_its_value(code):
+    def made(value):
+        known = {"__name__": "__main__"} | NAMES
+        exec(code.replace("X", value), known)
+        return code_digest(known["made"])
+
+    assert made("1") == made("1") != made("2")

@@ -173,8 +173,7 @@ def fix_enqueued(
     """Fix the parameters of a new trial, if some are enqueued that none has."""
     if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:
         return
-    others = (one for one in all_trials(study) if one.user_attrs.get(N_EPOCHS) != 0)
-    attrs = (one.system_attrs for one in others)
+    attrs = (other.system_attrs for other in all_trials(study))
     opened = {key_of_all(one[FIXED]) for one in attrs if FIXED in one}
     due = next((one for one in enqueued if key_of_all(one) not in opened), None)
     if due is not None:

@@ -446,8 +446,7 @@ def outcome_of(event: Event) -> Outcome:
         tuple(from_json(event[name])) for name in ("scores", "seconds", "metrics")
     )
     best, clock = event.get("best"), event.get("clock", event.get("now"))
-    known = (one for one in (best, clock) if one is not None)
-    numbers = (*seconds, event["elapsed"], event["calls"], *known)
+    numbers = (*seconds, event["elapsed"], event["calls"], *({best, clock} - {None}))
     are_valid = all(is_number(one) and not abs(one) > LARGEST_COST for one in numbers)
     are_valid &= {dict} >= set(map(type, metrics))
     if not are_valid or not len(scores) == len(seconds) == len(metrics):
