@@ -121,9 +121,14 @@ def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not found:
         return []
     first = next(iter(runs.values()))
+    # A range in which no bad first score flattens the later ones.
+    values = [value for one in found.values() for _, value in one.by_epochs]
+    scores = [row["score"] for name in found for row in runs[name].history]
+    maximize = sign_of(runs[next(iter(found))].direction) > 0.0
+    low, high = score_limits(scores, maximize=maximize)
     shared = {
         "y": f"best {shown_metric(first.metric)} so far",
-        "limits": _limits([runs[name] for name in found], list(found.values())),
+        "limits": (max(low, min(values)), min(high, max(values))),
     }
     epochs, clock, training = map(list, zip(*found.values(), strict=True))
     charts = [{"x": "epochs spent", **shared, "lines": epochs}]
@@ -138,17 +143,6 @@ def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
             lines = [[(float(f"{x / size:.6g}"), y) for x, y in one] for one in lines]
             charts.append({"x": f"{unit} {of}", **shared, "lines": lines})
     return [{"names": list(found), "charts": charts}]
-
-
-def _limits(
-    results: Sequence[Any], progress: Sequence[Progress]
-) -> tuple[float, float]:
-    """Return a range in which no bad first score flattens the later ones."""
-    values = [value for one in progress for _, value in one.by_epochs]
-    scores = [row["score"] for result in results for row in result.history]
-    maximize = sign_of(results[0].direction) > 0.0
-    low, high = score_limits(scores, maximize=maximize)
-    return max(low, min(values)), min(high, max(values))
 
 
 def importance_section(found: Importances) -> str:

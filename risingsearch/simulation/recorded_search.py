@@ -211,12 +211,12 @@ def search_recorded(
     sign = -1.0 if minimize else 1.0
     table = CurveTable.create(sign * np.asarray(curves, dtype=float), noise, "best-arm")
     low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
+    longest = int(table.pulls.max())
     budgets = _checked_budgets(budgets, table)
     if not isinstance(policies, Mapping):
         policies = {resolve_policy(name): (name, {}) for name in policies}
     shape = len(budgets), len(policies), checked_int("n_runs", n_runs, 1)
     score, epochs = np.empty(shape), np.empty(shape, dtype=np.int64)
-    longest = int(table.pulls.max())
     plans = [
         [recommended_arms(name, budget, longest, **own) for budget in budgets]
         for name, own in policies.values()
@@ -254,12 +254,11 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
     if budgets is None:
         return sorted({min(multiple * longest, total) for multiple in MULTIPLES})
     checked = sorted({checked_int("a budget", budget, 1) for budget in budgets})
-    for budget in checked:
-        if budget > total:
-            raise InvalidParameterError(
-                f"a budget can be at most the {total} epochs that the curves hold in "
-                f"all; got {budget}"
-            )
+    if over := [budget for budget in checked if budget > total]:
+        raise InvalidParameterError(
+            f"a budget can be at most the {total} epochs that the curves hold in all; "
+            f"got {over[0]}"
+        )
     return checked
 
 

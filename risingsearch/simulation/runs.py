@@ -147,6 +147,11 @@ def simulate(
         False: interpret. True: compile, or fail. By default compile where that is
         possible, and warn once where it is not.
 
+    Returns
+    -------
+    SimulationResult
+        Regret, reward and pulls of every run; ``to_frame`` makes a table of them.
+
     Raises
     ------
     InvalidParameterError
