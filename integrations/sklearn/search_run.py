@@ -23,8 +23,7 @@ from risingsearch.integrations.sklearn.processes import (
     WorkerProcesses,
 )
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
-from risingsearch.policies import policy_info
-from risingsearch.scheduling.policy_choice import registered_name
+from risingsearch.policies import policy_info, registered_name
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch

@@ -266,6 +266,14 @@ def resolve_policy(name: str) -> str:
     return name
 
 
+def registered_name(policy: Any) -> str | None:
+    """Return the name of a policy or of its factory; None if it is not registered."""
+    if isinstance(policy, str):
+        return resolve_policy(policy)
+    factory = getattr(policy, "create", policy)
+    return next((name for name, create in POLICIES.items() if create == factory), None)
+
+
 def make_policy(
     name: str,
     n_arms: int,

@@ -20,11 +20,11 @@ from risingsearch.policies import (
     base,
     make_policy,
     policy_info,
+    registered_name,
 )
 from risingsearch.scheduling.arm_table import EVERY_ARM, ArmTable
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions
-from risingsearch.scheduling.policy_choice import registered_name
 
 SIZES = "n_arms, horizon, max_pulls"
 

@@ -7,7 +7,6 @@ from risingsearch.budget import Budget, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import (
-    POLICIES,
     policy_info,
     recommended_arms,
     resolve_policy,
@@ -60,14 +59,6 @@ def choose_policy(
     return chosen._replace(
         n_candidates=recommended_arms(name, horizon, limit, **everything)
     )
-
-
-def registered_name(policy: Any) -> str | None:
-    """Return the name of a policy or of its factory; None if it is not registered."""
-    if isinstance(policy, str):
-        return resolve_policy(policy)
-    factory = getattr(policy, "create", policy)
-    return next((name for name, create in POLICIES.items() if create == factory), None)
 
 
 def horizon_and_limit(

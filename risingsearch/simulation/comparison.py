@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
-from risingsearch.simulation.plan import Plan, Player, counted, name_of
+from risingsearch.simulation.plan import Plan, Player, counted, named_pairs
 from risingsearch.simulation.statistics import average_ranks, half_width
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def compare(
     >>> float(result.wins("ltf", 1000).loc["cure-ucb", "random"])
     0.95
     """
-    named_policies = _named("policies", policies)
-    named_environments = _named("environments", environments)
+    named_policies = named_pairs("policies", policies)
+    named_environments = named_pairs("environments", environments)
     horizons = [checked_int("every horizon", horizon, 1) for horizon in horizons]
     n_runs = checked_int("n_runs", n_runs, 1)
     players = [Player(*pair) for pair in named_policies.values()]
@@ -177,26 +177,3 @@ def compare(
                     best_mean[e, h, p, k] = record.best_mean[-1]
     names = list(named_policies), list(named_environments)
     return Comparison(*names, horizons, regret, best_mean)
-
-
-def _named(kind: str, items: Any) -> dict[str, tuple[Any, Any]]:
-    """Return the given items as pairs with parameters, by their names."""
-    if isinstance(items, str):
-        items = [items]
-    if len(items) == 0:
-        raise InvalidParameterError(f"{kind} must be at least one; got {items!r}")
-    if not isinstance(items, Mapping):
-        named = {name_of(_pair(item)[0]): item for item in items}
-        if len(named) < len(items):
-            msg = f"two share a name in {list(named)}: give names of your own"
-            raise InvalidParameterError(msg)
-        items = named
-    return {str(name): _pair(item) for name, item in items.items()}
-
-
-def _pair(item: Any) -> tuple[Any, Any]:
-    # A policy is a tuple too, but has names.
-    if not isinstance(item, tuple) or hasattr(item, "_fields"):
-        return item, None
-    thing, params = item
-    return thing, params

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import reprlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
@@ -45,11 +45,15 @@ class Player:
             make = getattr(policy, "create", policy)
         own = dict(params or {})
         self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", own)
+        # Pulls of an arm that it is told of: None for the most in its run, which a live
+        # search does not know of the candidates that it has drawn.
+        self.longest: int | None = None
 
     def policy(self, environment: Any, horizon: int) -> Any:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
-        policy = self._make(environment.n_arms, horizon, int(limits.max()))
+        most = min(self.longest or int(limits.max()), horizon)
+        policy = self._make(environment.n_arms, horizon, most)
         check_contract(policy, environment.n_arms)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits
@@ -256,3 +260,32 @@ def name_of(player: Any) -> str:
     player = getattr(player, "func", player)  # of a partial
     name = str(getattr(player, "__qualname__", type(player).__qualname__))
     return name.removesuffix(".create").rpartition(".")[2]
+
+
+def named_pairs(
+    kind: str, items: Any, name_of: Callable[[Any], str] = name_of
+) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Return what ``compare`` takes as pairs with parameters, by their names."""
+    if isinstance(items, str) or callable(items):
+        items = [items]
+    if not isinstance(items, Collection) or not len(items):
+        raise InvalidParameterError(f"{kind} must be at least one; got {items!r}")
+    if not isinstance(items, Mapping):
+        named = {name_of(_pair(kind, item)[0]): item for item in items}
+        if len(named) < len(items):
+            msg = f"two share a name in {list(named)}: give names of your own"
+            raise InvalidParameterError(msg)
+        items = named
+    return {str(name): _pair(kind, item) for name, item in items.items()}
+
+
+def _pair(kind: str, item: Any) -> tuple[Any, dict[str, Any]]:
+    # A policy is a tuple too, but has names.
+    if not isinstance(item, tuple) or hasattr(item, "_fields"):
+        return item, {}
+    if len(item) != 2 or not isinstance(item[1], Mapping | None):
+        raise InvalidParameterError(
+            f"{kind} must be names, functions, or pairs of one with a dict of its "
+            f"parameters; got {reprlib.repr(item)}"
+        )
+    return item[0], dict(item[1] or {})

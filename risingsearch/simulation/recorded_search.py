@@ -24,13 +24,12 @@ from risingsearch.curves.noise import Noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import (
-    Policy,
-    make_policy,
     policy_info,
     recommended_arms,
+    registered_name,
     resolve_policy,
 )
-from risingsearch.simulation.plan import Plan, Player, counted
+from risingsearch.simulation.plan import Plan, Player, counted, name_of, named_pairs
 from risingsearch.simulation.statistics import half_width
 
 EPOCH_SCHEDULERS = (
@@ -163,8 +162,7 @@ class RecordedSearch:
 
 def search_recorded(
     curves: ArrayLike,
-    policies: Mapping[str, tuple[str, dict[str, Any]]]
-    | Sequence[str] = EPOCH_SCHEDULERS,
+    policies: Mapping[str, Any] | Sequence[Any] = EPOCH_SCHEDULERS,
     budgets: Sequence[int] | None = None,
     n_runs: int = 100,
     seed: int = 0,
@@ -186,9 +184,9 @@ def search_recorded(
     ----------
     curves : array-like of shape (n_configurations, n_epochs)
         The recorded scores; NaN after a configuration's last epoch.
-    policies : mapping or sequence of str, optional
-        Registered names; a mapping takes names of your own to pairs of a registered
-        name and a dict of parameters.
+    policies : mapping or sequence, optional
+        As ``compare`` takes them. One that is not registered gets as many
+        configurations as one without a rule of ``recommended_arms``.
     budgets : sequence of int, optional
         Epochs, each at least 1 and at most those of all curves. By default 1,
         2, 5, 10 and 20 times the longest curve, as far as they hold that many.
@@ -205,33 +203,28 @@ def search_recorded(
 
     Raises
     ------
-    InvalidParameterError
-        If an argument is outside its range, or a name unknown.
+    InvalidParameterError, MissingDependencyError, PolicyError
+        As in ``simulate``.
     """
     sign = -1.0 if minimize else 1.0
     table = CurveTable.create(sign * np.asarray(curves, dtype=float), noise, "best-arm")
-    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
-    longest = int(table.pulls.max())
     budgets = _checked_budgets(budgets, table)
-    if not isinstance(policies, Mapping):
-        policies = {resolve_policy(name): (name, {}) for name in policies}
-    shape = len(budgets), len(policies), checked_int("n_runs", n_runs, 1)
+    named = named_pairs("policies", policies, _name_of)
+    shape = len(budgets), len(named), checked_int("n_runs", n_runs, 1)
     score, epochs = np.empty(shape), np.empty(shape, dtype=np.int64)
-    plans = [
-        [recommended_arms(name, budget, longest, **own) for budget in budgets]
-        for name, own in policies.values()
+    longest = int(table.pulls.max())
+    players = [
+        Player(policy, _declared_range(policy, table) | own)
+        for policy, own in named.values()
+    ]
+    n_arms = [
+        [_recommended(policy, budget, longest, own) for budget in budgets]
+        for policy, own in named.values()
     ]
     with counted(score.size, progress) as on_run:
-        for (p, (name, own)), (b, budget) in product(
-            enumerate(policies.values()), enumerate(budgets)
-        ):
-            known = policy_info(resolve_policy(name)).parameters.get("reward_range")
-            params = dict(own)
-            if known is not None and not known[0] <= low <= high <= known[1]:
-                whole = {"reward_range": (low, high if low < high else low + 1.0)}
-                params = whole | params  # it needs the range to be declared
-            player = Player(partial(_live, name, longest), params)
-            drawn = partial(_candidates, table=table, n_arms=plans[p][b])
+        for (p, player), (b, budget) in product(enumerate(players), enumerate(budgets)):
+            drawn = partial(_candidates, table=table, n_arms=n_arms[p][b])
+            player.longest = longest
             plan = Plan([player], drawn, None, compiled)
             last = np.array([budget])
             runs = plan.play(last, budget, n_runs, seed, jobs, on_run=on_run)
@@ -240,7 +233,7 @@ def search_recorded(
                 epochs[b, p, k] = run.records[0].n_played[0]
     highest = np.nanmax(table.means, axis=1)
     return RecordedSearch(
-        list(policies),
+        list(named),
         budgets,
         score,
         epochs,
@@ -262,11 +255,25 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
     return checked
 
 
-def _live(
-    name: str, longest: int, n_arms: int, horizon: int, _: int, **parameters: Any
-) -> Policy:
-    # A live search does not know the longest curve among the candidates it has drawn.
-    return make_policy(name, n_arms, horizon, min(longest, horizon), **parameters)
+def _name_of(policy: Any) -> str:
+    return resolve_policy(policy) if isinstance(policy, str) else name_of(policy)
+
+
+def _recommended(policy: Any, budget: int, longest: int, own: dict[str, Any]) -> int:
+    name = registered_name(policy)
+    if name is None:
+        return recommended_arms("random", budget, longest)  # which has no rule
+    return recommended_arms(name, budget, longest, **own)
+
+
+def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
+    """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
+    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
+    name = registered_name(policy)
+    default = name and policy_info(name).parameters.get("reward_range")
+    if not default or default[0] <= low <= high <= default[1]:
+        return {}
+    return {"reward_range": (low, high if low < high else low + 1.0)}
 
 
 def _candidates(

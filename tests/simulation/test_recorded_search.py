@@ -3,7 +3,7 @@ import pytest
 
 from risingsearch import Scheduler
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import list_policies, recommended_arms
+from risingsearch.policies import RandomSearch, list_policies, recommended_arms
 from risingsearch.simulation.recorded_search import RecordedSearch, search_recorded
 
 
@@ -76,11 +76,19 @@ def test_losses_are_told_in_their_own_sign(curves):
     assert lower.typical == pytest.approx(3.0 - higher.typical)
 
 
-def test_parameters_and_names_of_ones_own(curves):
-    policies = {"two": ("asha", {"eta": 2}), "four": ("asha", {"eta": 4})}
+class Own(RandomSearch):
+    """A policy that is not registered."""
+
+
+def test_it_takes_the_policies_that_compare_takes(curves):
+    policies = [Own, lambda *sizes: Own.create(*sizes), ("asha", {"eta": 2}), "auto"]
     found = search(curves, policies, [50], n_runs=10)
-    assert found.policies == ["two", "four"]
-    assert np.any(found.score[0, 0] != found.score[0, 1])
+    assert found.policies == ["Own", "<lambda>", "asha", "looks-then-slope"]
+    named = {"two": ("asha", {"eta": 2}), "four": ("asha", {"eta": 4}), "own": Own}
+    again = search(curves, named, [50], n_runs=10)
+    assert again.policies == ["two", "four", "own"]
+    np.testing.assert_array_equal(again.score[0, [2, 2, 0]], found.score[0, :3])
+    assert np.any(again.score[0, 0] != again.score[0, 1])
 
 
 def test_scores_outside_0_and_1_are_told_to_policies_that_need_a_range(curves):
@@ -142,6 +150,8 @@ def test_enough_is_the_smallest_budget_that_comes_near():
         ({"n_runs": 0}, "n_runs must be"),
         ({"noise": -1.0}, "noise must be"),
         ({"policies": {"a": ("asha", {"eta": 1})}}, "eta must be"),
+        ({"policies": [("asha", 2)]}, "policies must be names, functions, or pairs"),
+        ({"policies": None}, "policies must be at least one; got None"),
     ],
 )
 def test_bad_arguments(curves, arguments, message):
