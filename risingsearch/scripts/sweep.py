@@ -51,6 +51,7 @@ from risingsearch.scripts.space import (
     MOST_CANDIDATES,
     Categorical,
     Integer,
+    LogUniform,
     Normal,
     Parameter,
     Uniform,
@@ -369,14 +370,15 @@ FORMS: dict[str, type[Strict]] = {
     "launcher": LauncherSetting,
     "launcher.slurm": SlurmSetting,
     "metric": PlainMetric,
+    "parameters.*.choice": Categorical,
+    "parameters.*.int": Integer,
+    "parameters.*.log-uniform": LogUniform,
+    "parameters.*.normal": Normal,
+    "parameters.*.uniform": Uniform,
     "prior.*": EarlierSetting,
     "tracker": TrackerSetting,
 }
 KEYS = {place: list(form.model_fields) for place, form in FORMS.items()}
-KEYS["parameters.*"] = sorted(  # LogUniform has no others
-    {*Uniform.model_fields, *Integer.model_fields}
-    | {*Normal.model_fields, *Categorical.model_fields}
-)
 
 
 def checked_sweep(content: Any, source: str) -> Sweep:

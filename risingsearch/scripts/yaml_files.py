@@ -92,12 +92,14 @@ def _sentence(
     tagged: Mapping[str, int],
     keys: Mapping[str, Sequence[str]],
 ) -> str:
-    place = [str(part) for part in problem["loc"]]
-    if place and (tag := tagged.get(place[0])):
-        del place[tag : tag + 1]
+    place, form = [str(part) for part in problem["loc"]], ""
+    if place and (tag := tagged.get(place[0])) and len(place) > tag:
+        form = place.pop(tag)
     where, words = ".".join(place), str(problem["msg"])
     if problem["type"] == "extra_forbidden":
         words = f"is no key of a sweep here{_hint(place, keys)}"
+        if own := keys.get(f"{place[0]}.*.{form}"):
+            words = f"is no key of {form}, which has {', '.join(sorted(own))}"
     elif problem["type"] == "union_tag_invalid":
         tag, tags = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
         meant = difflib.get_close_matches(tag, tags.replace("'", "").split(", "), n=1)

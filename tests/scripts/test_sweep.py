@@ -97,7 +97,7 @@ def test_budgets_in_time_draw_a_number_of_their_own():
         ({}, "a.yaml: budget is missing: say when the search ends, by budget: 300"),
         (
             {"parameters": {"lr": {"type": "choice", "value": [1]}}},
-            "a.yaml: parameters.lr.value is no key of a sweep here (did you mean v",
+            "a.yaml: parameters.lr.value is no key of choice, which has type, values,",
         ),
         (
             {"metric": {"regexp": "a"}},
@@ -125,6 +125,10 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
             "launcher.slurm.Partition is no key of a sweep here (did you mean partit",
         ),
         ({"xyz": 3}, "xyz is no key of a sweep here; got 3"),
+        (
+            {"parameters": {"lr": {"type": "log-uniform", "log": True}}},
+            "parameters.lr.log is no key of log-uniform, which has high, low, type,",
+        ),
         ({"metric": {"regexp": "a"}}, "metric.regex is missing"),
         (
             {"parameters": {"lr": {"type": "loguniform", "low": 1, "high": 2}}},
