@@ -372,6 +372,9 @@ class RunLog:
         """Return an arm that does not train if its job was abandoned."""
         if not self.is_abandoned or arm.status != "running":
             return arm
+        if not arm.charged:  # else it counts as one that has trained
+            why = "interrupted in its first epoch: it starts when the search continues"
+            return replace(arm, status="unopened", reason=why)
         why = "interrupted: it trains on when the search continues"
         return replace(arm, status="paused", reason=why)
 

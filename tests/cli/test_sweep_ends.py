@@ -111,6 +111,7 @@ def test_a_sweep_whose_terminal_is_closed_leaves_no_script_behind(folder, capsys
     assert process.returncode == 130
     assert "continue with: risingsearch resume" in said
     assert not script.is_running()
+    assert json_of(capsys, "status", "runs/sweep")["arms"].keys() == {"unopened"}
 
 
 def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
