@@ -7,7 +7,6 @@ import sys
 import textwrap
 import tracemalloc
 
-import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,13 +16,7 @@ from risingsearch.scripts import output
 from risingsearch.scripts.output import Lines, Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import JsonLines
-
-
-def is_running(pid):
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+from tests.scripts.test_living import is_alive
 
 
 @pytest.fixture
@@ -169,7 +162,7 @@ def test_what_a_script_that_ended_well_leaves_in_its_own_session_ends(
             time.sleep(0.01)
     """
     assert list(reported(program)) == [{"loss": 1}]
-    assert not is_running(int((tmp_path / "pid").read_text()))
+    assert not is_alive(int((tmp_path / "pid").read_text()))
     assert not (tmp_path / "running.json").exists()
 
 

@@ -21,6 +21,7 @@ from risingsearch.errors import (
     SearchFailedError,
     SetupError,
 )
+from tests.search.curve_search import facts
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +66,6 @@ def threads():
 def learner(learners, tmp_path):
     (tmp_path / "notes").mkdir()
     return learners.Learner(tmp_path / "notes")
-
-
-def facts(result):
-    """Return the history without what differs between any two runs."""
-    return [
-        {key: repr(value) for key, value in row.items() if key != "seconds"}
-        for row in result.history
-    ]
 
 
 def times_noted(learner, what):

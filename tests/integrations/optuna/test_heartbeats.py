@@ -34,16 +34,18 @@ study.optimize(objective)
 BUDGET, MAX_EPOCHS = 16, 8
 
 
+RETRY = getattr(
+    optuna.storages,
+    "RetryHeartbeatStaleTrialCallback",
+    optuna.storages.RetryFailedTrialCallback,  # its name before Optuna 4.9
+)
+
+
 def load(storage):
-    retry = getattr(
-        optuna.storages,
-        "RetryHeartbeatStaleTrialCallback",
-        optuna.storages.RetryFailedTrialCallback,  # its name before Optuna 4.9
-    )
     callback = {
         "heartbeat_stale_trial_callback"
         if hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")
-        else "failed_trial_callback": retry()
+        else "failed_trial_callback": RETRY()
     }
     return optuna.create_study(
         study_name="shared",

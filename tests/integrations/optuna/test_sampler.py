@@ -13,6 +13,7 @@ import risingsearch.integrations.optuna as rising
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna import trials
 from risingsearch.integrations.optuna.trials import give_up
+from tests.integrations.optuna.test_heartbeats import RETRY
 
 N_EPOCHS = "rising:n_epochs"
 
@@ -317,11 +318,7 @@ def test_trials_that_never_ask_are_stopped_and_never_revived(make_study, low):
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize("inherit", [True, False])
 def test_a_retried_slice_stays_the_same(objective, make_study, inherit):
-    retry = getattr(
-        optuna.storages,
-        "RetryHeartbeatStaleTrialCallback",
-        optuna.storages.RetryFailedTrialCallback,  # its name before Optuna 4.9
-    )(inherit_intermediate_values=inherit)
+    retry = RETRY(inherit_intermediate_values=inherit)
     study = make_study(budget=30, max_failures=0)
     study.optimize(objective, n_trials=12)
     trial = study.ask()

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import MiniBatchKMeans
@@ -28,22 +27,20 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
-from xgboost import XGBClassifier
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import COUNTERS, epoch_method
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.transformers import RowCache
-from tests.integrations.sklearn.test_epoch_methods import Counter
+from tests.integrations.sklearn.test_epoch_methods import (
+    LGBM,
+    SCALED_SGD,
+    XGB,
+    Counter,
+)
 
 X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)
 WEIGHTS = np.linspace(0.1, 3.0, len(Y))
-
-LGBM = LGBMClassifier(n_jobs=1, verbosity=-1, min_child_samples=5)
-XGB = XGBClassifier(n_jobs=1, max_depth=2)
-SCALED_SGD = Pipeline(
-    [("scale", StandardScaler()), ("sgd", SGDClassifier(random_state=0))]
-)
 
 
 def trained(estimator, epochs=3, steps_per_epoch=1, X=X, y=Y, **fit_params):

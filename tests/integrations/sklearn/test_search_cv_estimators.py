@@ -10,7 +10,7 @@ import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
 from sklearn import config_context
-from sklearn.datasets import make_classification, make_regression
+from sklearn.datasets import make_regression
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -28,18 +28,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from xgboost import XGBRegressor
 
-from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError, NotTrainableError
+from tests.integrations.sklearn.test_search_cv import SPACE, X, Y, rising
 
-SPACE = {"alpha": [1e-6, 1e-4, 1e-2, 1.0]}
-X, Y = make_classification(120, 8, n_informative=5, random_state=0)
 LABELS = np.array(["no", "yes"])[Y]
-
-
-def rising(estimator, space, **options):
-    """A small search, so that a test names what it is about and nothing else."""
-    options = {"budget": 20, "max_epochs": 8, "cv": 0.25, "random_state": 0} | options
-    return RisingSearchCV(estimator, space, **options)
 
 
 ROWS = np.column_stack([np.arange(40), np.ones(40)])

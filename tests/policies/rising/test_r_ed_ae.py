@@ -7,11 +7,7 @@ import pytest
 
 from risingsearch.policies import explain
 from risingsearch.policies.rising.r_ed_ae import REdAE, judge_lines
-
-SIZES = pytest.mark.parametrize(
-    ("n_arms", "horizon", "max_pulls"),
-    [(2, 120, 120), (4, 160, 50), (6, 100, 100), (3, 7, 7)],
-)
+from tests.policies.rising.test_rising_bandits_cash import SIZES
 
 
 def lines_run(race_class, curves, horizon, *, sigma, delta=0.01):

@@ -58,42 +58,38 @@ def raw_ucb_index(t, rewards, *, alpha, sigma, growth):
     )
 
 
-SIZES = [(2, 150), (4, 50)]
+def last_kept_by_fewa(t, seen, left, **options):
+    return dict.fromkeys(last_kept(t, seen, left, **options), 0.0)
+
+
+def raw_ucb_indices(t, seen, left, **options):
+    return {i: raw_ucb_index(t, seen[i], **options) for i in left}
 
 
 @pytest.mark.parametrize("growth", [1, 1.3, 2.0])
-@pytest.mark.parametrize(("alpha", "sigma"), [(0.06, 0.1), (1.0, 0.03), (0.2, None)])
-def test_fewa_run_equals_the_direct_filters(
-    growth, alpha, sigma, rotting, estimated_sigma, agree
+@pytest.mark.parametrize(
+    ("kind", "direct", "alpha", "sigma"),
+    [
+        (FEWA, last_kept_by_fewa, 0.06, 0.1),
+        (FEWA, last_kept_by_fewa, 1.0, 0.03),
+        (FEWA, last_kept_by_fewa, 0.2, None),
+        (RAWUCB, raw_ucb_indices, 1.4, 0.1),
+        (RAWUCB, raw_ucb_indices, 4.0, 0.03),
+        (RAWUCB, raw_ucb_indices, 1.4, None),
+    ],
+)
+def test_runs_equal_the_direct_policies(
+    growth, kind, direct, alpha, sigma, rotting, estimated_sigma, agree
 ):
+    options = {"alpha": alpha, "growth": growth}
+
     def values(t, seen, left, rng):
         scale = estimated_sigma(seen) if sigma is None else sigma
-        kept = last_kept(t, seen, left, alpha=alpha, sigma=scale, growth=growth)
-        return dict.fromkeys(kept, 0.0)
+        return direct(t, seen, left, sigma=scale, **options)
 
-    for seed, (n_arms, max_pulls) in enumerate(SIZES):
+    for seed, (n_arms, max_pulls) in enumerate([(2, 150), (4, 50)]):
         rewards = rotting(n_arms, max_pulls, seed)
-        policy = FEWA.create(
-            n_arms, 150, max_pulls, alpha=alpha, sigma=sigma, growth=growth
-        )
-        agree(policy, values, rewards, 150)
-
-
-@pytest.mark.parametrize("growth", [1, 1.3, 2.0])
-@pytest.mark.parametrize(("alpha", "sigma"), [(1.4, 0.1), (4.0, 0.03), (1.4, None)])
-def test_raw_ucb_run_equals_the_direct_index(
-    growth, alpha, sigma, rotting, estimated_sigma, agree
-):
-    def values(t, seen, left, rng):
-        scale = estimated_sigma(seen) if sigma is None else sigma
-        options = {"alpha": alpha, "sigma": scale, "growth": growth}
-        return {i: raw_ucb_index(t, seen[i], **options) for i in left}
-
-    for seed, (n_arms, max_pulls) in enumerate(SIZES):
-        rewards = rotting(n_arms, max_pulls, seed)
-        policy = RAWUCB.create(
-            n_arms, 150, max_pulls, alpha=alpha, sigma=sigma, growth=growth
-        )
+        policy = kind.create(n_arms, 150, max_pulls, sigma=sigma, **options)
         agree(policy, values, rewards, 150)
 
 

@@ -10,7 +10,9 @@ from scipy.special import rel_entr
 from risingsearch.policies import explain
 from risingsearch.policies.stationary.ccb import CCB
 from risingsearch.policies.stationary.kl_ucb import KLUCB
+from risingsearch.policies.stationary.raven_ucb import RavenUCB
 from risingsearch.policies.stationary.ucb1 import UCB1
+from risingsearch.policies.stationary.ucb_v import UCBV
 
 POLICIES = [UCB1, KLUCB, CCB]
 
@@ -35,6 +37,48 @@ def kl_index(x, t, *, c=0.0, low=0.0, high=1.0):
     return brentq(excess, mean, top, xtol=1e-14) if excess(top) > 0.0 else 1.0
 
 
+def squares(x):
+    """Return the products of the distances to the old and the new mean, from n = 2."""
+    means = np.cumsum(x) / np.arange(1, len(x) + 1)
+    return (x[1:] - means[:-1]) * (x[1:] - means[1:])
+
+
+def growing_variance(x):
+    """The recursion of the public script: its sum is never averaged down."""
+    return sum(d / k for k, d in enumerate(squares(x), start=1))
+
+
+def shrinking_variance(x):
+    """The recursion as printed in Algorithm 1: it forgets all but the newest."""
+    variance = 0.0
+    for k, d in enumerate(squares(x), start=1):
+        variance = (variance + d) / k
+    return variance
+
+
+def unbiased_variance(x):
+    return np.var(x, ddof=1) if len(x) > 1 else 0.0
+
+
+def ucb_v_index(x, t, *, zeta=1.2, c=1.0, variance=np.var, extra=0, width=1.0):
+    n = len(x) + extra
+    exploration = zeta * math.log(t)
+    return (
+        np.mean(x)
+        + math.sqrt(2 * variance(x) * exploration / n)
+        + 3 * c * width * exploration / n
+    )
+
+
+def raven_index(x, t, *, alpha0=0.5, beta0=1.0, eps=1e-6, variance=unbiased_variance):
+    n = len(x)
+    return (
+        np.mean(x)
+        + alpha0 / math.log(t + eps) * math.sqrt(math.log(t + 1) / (n + 1))
+        + beta0 * math.sqrt(variance(x) / (n + 1) + eps)
+    )
+
+
 @pytest.mark.parametrize(
     ("policy", "parameters", "index", "direct"),
     [
@@ -45,6 +89,24 @@ def kl_index(x, t, *, c=0.0, low=0.0, high=1.0):
         (KLUCB, {}, kl_index, {}),
         (KLUCB, {"c": 3.0}, kl_index, {"c": 3.0}),
         (KLUCB, {"reward_range": (0.4, 0.6)}, kl_index, {"low": 0.4, "high": 0.6}),
+        (UCBV, {}, ucb_v_index, {}),
+        (UCBV, {"zeta": 0.2, "c": 0.3}, ucb_v_index, {"zeta": 0.2, "c": 0.3}),
+        (
+            UCBV,
+            {"zeta": 1.0, "variance": "table4", "denominator": "n+1"},
+            ucb_v_index,
+            {"zeta": 1.0, "variance": growing_variance, "extra": 1},
+        ),
+        (UCBV, {"reward_range": (0.4, 0.6)}, ucb_v_index, {"width": 0.2}),
+        (RavenUCB, {}, raven_index, {}),
+        (
+            RavenUCB,
+            {"alpha0": 2.0, "beta0": 0.3, "eps": 0.1},
+            raven_index,
+            {"alpha0": 2.0, "beta0": 0.3, "eps": 0.1},
+        ),
+        (RavenUCB, {"variance": "table4"}, raven_index, {"variance": growing_variance}),
+        (RavenUCB, {"variance": "alg1"}, raven_index, {"variance": shrinking_variance}),
     ],
 )
 def test_whole_run_equals_the_direct_policy(
@@ -100,6 +162,8 @@ def test_ccb_never_halves_its_gap_below_what_the_horizon_resolves(play):
         (UCB1, ucb1_index),
         (KLUCB, kl_index),
         (CCB, lambda x, t: np.mean(x) + 0.5 * (9 / len(x)) ** 0.25),
+        (UCBV, ucb_v_index),
+        (RavenUCB, raven_index),
     ],
 )
 def test_explain_gives_the_parts_of_the_index(policy, index):
@@ -109,4 +173,5 @@ def test_explain_gives_the_parts_of_the_index(policy, index):
     parts = explain(bandit, 0)
     assert parts["mean"] == pytest.approx(0.5)
     assert sum(parts.values()) == pytest.approx(index([0.5, 0.4, 0.6], 4))
-    assert explain(bandit, 1)["bonus"] == math.inf
+    unpulled = "range_bonus" if policy is UCBV else "bonus"
+    assert explain(bandit, 1)[unpulled] == math.inf

@@ -5,15 +5,11 @@ import pytest
 
 from risingsearch.policies import WAIT, explain
 from risingsearch.policies.tuning.hyperband import Hyperband
+from tests.policies.tuning.test_successive_halving import flat
 
 
 def pulls_of(arms, n_arms):
     return np.bincount(arms, minlength=n_arms).tolist()
-
-
-def flat(values, max_pulls):
-    """Return constant rewards, (n_arms, max_pulls)."""
-    return np.tile(np.array(values, dtype=float)[:, None], (1, max_pulls))
 
 
 def test_hyperband_brackets_are_those_of_the_paper():
