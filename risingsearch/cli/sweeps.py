@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from risingsearch.cli.options import (
     sweep_path,
 )
 from risingsearch.cli.printing import print_facts
-from risingsearch.cli.status import facts_of
+from risingsearch.cli.status import RunView, facts_of
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 if TYPE_CHECKING:
@@ -97,9 +97,11 @@ def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
 def _plan(arguments: argparse.Namespace) -> None:
     sweep = _sweep(arguments.sweep, arguments.budget)
     from risingsearch.priors import read_prior
+    from risingsearch.scripts.run import check_sweep
     from risingsearch.storage.run_directory import holds_search
 
     candidates = sweep.draw()
+    check_sweep(sweep, candidates)
     run_dir = Path("runs", arguments.sweep.stem)
     facts: dict[str, Any] = {
         "metric": sweep.metric_name,
@@ -171,15 +173,8 @@ def _run(arguments: argparse.Namespace) -> None:
         more = sweep.budget.like(budget.amount)
     else:
         sweep = _sweep(arguments.sweep, budget)
-    with _advice(run_dir, str(arguments.sweep)):
-        result, checkpoint = run_sweep(
-            sweep,
-            run_dir,
-            more=more,
-            retry_failed=arguments.retry_failed,
-            trackers=_trackers,
-        )
-    _print_found(result, run_dir, checkpoint, as_json=arguments.json)
+    begin = partial(run_sweep, sweep, run_dir, more=more)
+    _print_found(arguments, run_dir, str(arguments.sweep), begin)
 
 
 def _resume(arguments: argparse.Namespace) -> None:
@@ -196,14 +191,8 @@ def _resume(arguments: argparse.Namespace) -> None:
         f"{run_dir / FILE}; later edits of a sweep file need run, not resume",
         file=sys.stderr,
     )
-    with _advice(run_dir, "SWEEP.yaml"):
-        result, checkpoint = resume_sweep(
-            run_dir,
-            arguments.budget,
-            retry_failed=arguments.retry_failed,
-            trackers=_trackers,
-        )
-    _print_found(result, run_dir, checkpoint, as_json=arguments.json)
+    begin = partial(resume_sweep, run_dir, arguments.budget)
+    _print_found(arguments, run_dir, "SWEEP.yaml", begin)
 
 
 def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
@@ -228,6 +217,10 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as error:
         msg = f"interrupted{error}; continue with: risingsearch resume {run_dir}"
+        from risingsearch.storage.run_directory import holds_search
+
+        if holds_search(run_dir) and (run := RunView(run_dir)).is_over:
+            msg = f"interrupted after its end: {run.why_ended()}"
         raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
         raise SearchFailedError(
@@ -238,7 +231,14 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
 
 
 def _print_found(
-    result: SearchResult, run_dir: Path, checkpoint: Path, *, as_json: bool
+    arguments: argparse.Namespace,
+    run_dir: Path,
+    sweep: str,
+    begin: Callable[..., tuple[SearchResult, Path]],
 ) -> None:
+    with _advice(run_dir, sweep):
+        result, checkpoint = begin(
+            retry_failed=arguments.retry_failed, trackers=_trackers
+        )
     facts = facts_of(result, run_dir) | {"checkpoint": str(checkpoint)}
-    print_facts(facts, as_json=as_json, result=result)
+    print_facts(facts, as_json=arguments.json, result=result)

@@ -17,7 +17,7 @@ from typing import Any
 from risingsearch.arms import sign_of
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of
-from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
+from risingsearch.scripts.trainable import CommandTrainable, Reports, ScriptRun
 from risingsearch.search.training import StartedEpochs
 
 FILES = "files"  # in an arm's folder: the checkpoint directory of its process
@@ -45,9 +45,7 @@ class LivingTrainable(CommandTrainable):
         self._alive: dict[int, _Living] = {}  # by arm, the longest paused ones first
         self._evicted: set[int] = set()
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         living = self._claimed(run)
         if living is None:
             made_room = "its process made room for those of better arms (max_alive)"
@@ -99,9 +97,9 @@ class LivingTrainable(CommandTrainable):
 
     def _continued(
         self, living: _Living, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    ) -> Reports:
         """Return the reports of the next epochs, and pause the process."""
-        results: list[dict[str, Any]] = []
+        results: Reports = []
         with self._slots.taken(living.slot) as slot:
             if living.slot is None:
                 self._make_home(home)

@@ -25,12 +25,17 @@ from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.slices import FOLDER as SLURM
 from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
 from risingsearch.scripts.sweep import Sweep, checked_sweep
-from risingsearch.scripts.trainable import ArchivedTrainable, CommandTrainable
+from risingsearch.scripts.trainable import (
+    ArchivedTrainable,
+    CommandTrainable,
+    NothingReportedError,
+)
 from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.training import COST
+from risingsearch.space import Configurations
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     URL,
@@ -77,6 +82,7 @@ def run_sweep(
     search = _search(
         sweep,
         trainable,
+        sweep.draw(),
         executor=executor,
         n_jobs=n_begun or n_workers,
         callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
@@ -118,12 +124,25 @@ def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
     return sweep.model_copy(update={"seed": begun.get("seed", secrets.randbits(32))})
 
 
-def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
+def check_sweep(sweep: Sweep, drawn: Configurations) -> None:
+    """Raise the error of a run that cannot begin, but for its earlier searches."""
+    slots = sweep.placement().variables
+    trainable = CommandTrainable(sweep.command, Path(ARMS), slots=slots)
+    if sweep.launcher.slurm is None:  # else the program is on other machines
+        trainable.check_program()
+    n_jobs = len(slots)
+    with ThreadPoolExecutor(n_jobs) as executor:
+        _search(sweep, trainable, drawn, executor=executor, n_jobs=n_jobs, prior=None)
+
+
+def _search(
+    sweep: Sweep, trainable: CommandTrainable, drawn: Configurations, **options: Any
+) -> RisingSearch:
     first = range(len(sweep.enqueue))  # they come first
     same = SearchOptions.among(dict(sweep), enqueue=first, prior=sweep.earlier())
     return RisingSearch(
         trainable,
-        sweep.draw(),
+        drawn,
         direction=sweep.direction,
         metric=sweep.metric_name,
         progress=True,
@@ -210,11 +229,7 @@ def _check_pays(search: RisingSearch, run_dir: Path) -> None:
 
 
 def resume_sweep(
-    run_dir: Path,
-    added: float | Budget | None = None,
-    *,
-    retry_failed: bool = False,
-    trackers: MakeTrackers = lambda options: [],
+    run_dir: Path, added: float | Budget | None = None, **options: Any
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run."""
     saved = identity.last(run_dir)
@@ -227,20 +242,7 @@ def resume_sweep(
             f"{cwd}, where the scripts of {run_dir} ran, is gone: call risingsearch "
             f"run SWEEP.yaml --run-dir {run_dir} in the folder that they run in now"
         )
-    return run_sweep(
-        sweep, run_dir, cwd, more, retry_failed=retry_failed, trackers=trackers
-    )
-
-
-def _lost(search: RisingSearch) -> str:
-    """Return the cost of an interrupt where scripts cannot resume, as a clause."""
-    begun = [arm for arm in search.explain() if arm.status in ("running", "paused")]
-    n_epochs = sum(arm.epochs for arm in begun)
-    words = (
-        ": with resume: false the processes of unfinished arms are gone, so "
-        f"{n_epochs} of their epochs cannot be continued; their scores are kept"
-    )
-    return words if n_epochs else ""
+    return run_sweep(sweep, run_dir, cwd, more, **options)
 
 
 class _CheckpointCleaner:
@@ -255,11 +257,12 @@ class _CheckpointCleaner:
         self._changed: set[int] = set()  # arms whose directories may have to go
 
     def after_job(self, report: Report) -> None:
-        """Drop unneeded files after a job; raise where no script resumes."""
+        """Drop unneeded files after a job; raise a mistake that all scripts share."""
         if isinstance(self._trainable, AfterSlurm):
             self._trainable.after_job(report)
         self._changed.add(report.job.arm)
         self.clean()
+        _check_reported(self._search, report)
         if self._resumes and report.failure is not None:
             _check_resumed(self._search, UNLIKELY)
 
@@ -287,12 +290,33 @@ def _ended(executor: ThreadPoolExecutor, search: RisingSearch) -> Iterator[None]
     try:
         yield
     except KeyboardInterrupt as error:
-        resumes = not isinstance(trainable, LivingTrainable)
-        raise KeyboardInterrupt("" if resumes else _lost(search)) from error
+        lost = 0
+        if isinstance(trainable, LivingTrainable):
+            begun = ("running", "paused")
+            lost = sum(arm.epochs for arm in search.explain() if arm.status in begun)
+        words = (
+            ": with resume: false the processes of unfinished arms are gone, so "
+            f"{lost} of their epochs cannot be continued; their scores are kept"
+        )
+        raise KeyboardInterrupt(words if lost else "") from error
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         trainable.end()
         executor.shutdown()
+
+
+def _check_reported(search: RisingSearch, report: Report) -> None:
+    """Raise a SearchFailedError for the first script, if it ran without a score."""
+    # Its configuration is hardly to blame where it succeeds. The next would be trained
+    # in vain too, with resume: false from the first epoch to the last.
+    if not isinstance(report.failure, NothingReportedError):
+        return
+    if not any(other.scores for other in search.reports.values()):
+        raise SearchFailedError(
+            f"{report.failure}; no script of this sweep has reported an epoch, and the "
+            "others would train in vain, so it has stopped: correct the metric or the "
+            "script, and run the search again"
+        ) from report.failure
 
 
 def _check_resumed(search: RisingSearch, chance: float) -> None:

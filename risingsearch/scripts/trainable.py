@@ -1,5 +1,6 @@
 """Training scripts in any language as a trainable: one process per job."""
 
+import errno
 import io
 import json
 import os
@@ -38,13 +39,14 @@ LOG = "log.txt"
 """In an arm's folder: all that its scripts have printed. It is never shortened."""
 PROGRESS, FILES = "progress.json", "files"
 """In a state, which is a tar file: the progress of the arm, and its directory."""
+Reports = list[dict[str, Any]]  # of epochs, each with its score and other metrics
 LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
 class Attempt(NamedTuple):
     """Reports of a script, epoch by epoch, and the folder that it has left."""
 
-    results: list[dict[str, Any]]
+    results: Reports
     work: Path
     startup: float  # seconds that were none of an epoch's; NaN: not known
 
@@ -57,6 +59,10 @@ class ScriptRun:
     params: dict[str, Any]
     seed: int
     epoch: int = 0
+
+
+class NothingReportedError(ScriptError):
+    """A script has succeeded, and nothing in its output is the score of an epoch."""
 
 
 class CommandTrainable:
@@ -109,16 +115,14 @@ class CommandTrainable:
             raise StopIteration
         return results[0]
 
-    def train_epochs(self, run: ScriptRun, n_epochs: int) -> list[dict[str, Any]]:
+    def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
         """Run the script for some epochs; return its report of each."""
         # It works on a copy of the arm's last checkpoint directory, which is kept if it
         # succeeds. A ScriptError is its fault, a SetupError that of the machine.
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         self._make_home(home)
         end_left_over(home)
         begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs
@@ -138,7 +142,7 @@ class CommandTrainable:
             if begin > 0:
                 before = home / checkpoint_name(begin)
                 shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
-            results: list[dict[str, Any]] = []
+            results: Reports = []
             reader = reader_of(self._metric)
             pace = Pace()
             launched = self._launched(run, begin, to_epoch, work, slot, reader)
@@ -269,15 +273,8 @@ class CommandTrainable:
         reader: Reader,
     ) -> Iterator[tuple[Script, Iterator[dict[str, Any]]]]:
         """Yield a script that runs, and its reports."""
-        facts = (
-            run.arm,
-            run.seed,
-            from_epoch,
-            to_epoch - from_epoch,
-            to_epoch,
-            str(work),
-            json.dumps(run.params),
-        )
+        epochs = from_epoch, to_epoch - from_epoch, to_epoch
+        facts = (run.arm, run.seed, *epochs, str(work), json.dumps(run.params))
         fields = dict(zip(FIELDS, facts, strict=True))
         values = run.params | fields
         command = [
@@ -301,9 +298,9 @@ class CommandTrainable:
             ):
                 yield script, records
 
-    def _nothing_reported(self, reader: Reader) -> ScriptError:
+    def _nothing_reported(self, reader: Reader) -> NothingReportedError:
         where = f"in {self.report_file}" if self.report_file else "in its output"
-        return ScriptError(
+        return NothingReportedError(
             f"the script succeeded, but has reported no epoch {where}: there is "
             f"{reader.missed}"
         )
@@ -320,16 +317,30 @@ class CommandTrainable:
                 script = Script(command, self._markers or home, variables, self.cwd)
             except OSError as error:
                 what = error.filename or command[0]
-                msg = f"{what} cannot be started ({error.strerror})"
-                if fields_of(self.command[0]):
-                    raise ScriptError(msg) from error  # other arms have other programs
-                raise SetupError(msg) from error
+                raise self._unstartable(what, error.strerror) from error
             self._running.add(script)
         try:
             yield script
         finally:
             script.end()
             self._running.discard(script)
+
+    def check_program(self) -> None:
+        """Raise a SetupError if the program that every arm starts is not there."""
+        if fields_of(self.command[0]):
+            return
+        program = filled(self.command[0], {})
+        at = os.path.join(self.cwd or "", program) if os.sep in program else program
+        for variables in self._slots.variables:
+            path = variables.get("PATH", os.environ.get("PATH", os.defpath))
+            if shutil.which(at, path=path) is None:
+                why = errno.EACCES if os.path.exists(at) else errno.ENOENT
+                raise self._unstartable(program, os.strerror(why))
+
+    def _unstartable(self, program: str, why: str | None) -> ScriptError | SetupError:
+        """Return the error for a program: of one arm if a parameter names it."""
+        kind = ScriptError if fields_of(self.command[0]) else SetupError
+        return kind(f"{program} cannot be started ({why})")
 
     def _checked(
         self, record: dict[str, Any], reader: Reader, begin: int, epoch: int, last: int

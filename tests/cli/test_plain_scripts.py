@@ -8,6 +8,7 @@ import pytest
 
 from risingsearch import RisingSearch
 from risingsearch.cli.main import main
+from risingsearch.scripts import run
 from tests.cli.sweeping import exported, json_of, started, still_alive, wait_for
 
 PLAIN = """
@@ -63,6 +64,29 @@ def test_what_was_ended_to_make_room_is_not_called_paused(plain, capsys):
     reasons = {arm.reason for arm in RisingSearch.saved_result("runs/plain").arms}
     assert any("made room for those of better arms" in reason for reason in reasons)
     assert json_of(capsys, "status", "runs/plain")["arms"] == arms
+
+
+def test_a_pattern_that_finds_nothing_trains_one_script_in_vain(plain, capsys):
+    sweep = Path("plain.yaml").read_text()
+    Path("plain.yaml").write_text(sweep.replace('"validation', '"validaton'))
+    assert main(["run", "plain.yaml"]) == 3
+    said = capsys.readouterr().err
+    assert "no line in which 'validaton {number}' finds a number; no script of" in said
+    assert "with --retry-failed to try first those that have failed" in said
+    assert len(Path("pids").read_text().split()) == 1
+    Path("plain.yaml").write_text(sweep)
+    found = json_of(capsys, "run", "plain.yaml", "--retry-failed")
+    assert (found["epochs"], found["failures"]) == (24, 1)
+    assert "failed" not in found["arms"]
+
+
+def test_an_interrupt_after_the_end_says_that_it_has_ended(plain, capsys, monkeypatch):
+    ctrl_c = signal.SIGINT
+    monkeypatch.setattr(run, "_best_folder", lambda *_: signal.raise_signal(ctrl_c))
+    assert main(["run", "plain.yaml"]) == 130
+    said = capsys.readouterr().err
+    assert "interrupted after its end: the budget of 24 epochs is spent" in said
+    assert "resume" not in said
 
 
 WAITS = "    while epoch > 2 and not os.path.exists('go'): time.sleep(0.01)\n"

@@ -98,6 +98,16 @@ def test_a_sweep_and_its_run_are_not_confused(folder, capsys):
         assert "by: risingsearch resume runs/sweep" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wrong", ["learning_rate: lr", "policy_params: {eta: 2}"])
+def test_a_plan_refuses_what_a_run_would(folder, capsys, wrong):
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}{wrong}\n")
+    said = []
+    for command in ("plan", "run"):
+        assert main([command, "sweep.yaml"]) == 2
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+
+
 def test_runs_are_compared_on_one_page(folder, capsys):
     for run_dir in ("runs/one", "runs/two"):
         assert main(["run", "sweep.yaml", "--run-dir", run_dir]) == 0

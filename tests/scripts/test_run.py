@@ -9,10 +9,15 @@ from risingsearch.errors import ScriptError, SearchFailedError
 from risingsearch.scripts.run import (
     DOUBTFUL,
     UNLIKELY,
+    _check_reported,
     _check_resumed,
     _CheckpointCleaner,
 )
-from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
+from risingsearch.scripts.trainable import (
+    CommandTrainable,
+    NothingReportedError,
+    checkpoint_name,
+)
 
 ARM = 3
 
@@ -78,3 +83,13 @@ def test_a_flaky_script_is_none_that_cannot_resume(began, resumed, chance, ends)
         return
     with pytest.raises(SearchFailedError, match="no script has resumed from its"):
         _check_resumed(a_search(began, resumed), chance)
+
+
+def test_only_the_first_success_without_a_score_is_a_mistake_of_all():
+    job, silent = Job(0, 0, 1, 0), NothingReportedError("no line")
+    failures = silent, ScriptError("exit code 1")
+    first, other = (Report(job, failure=failure) for failure in failures)
+    with pytest.raises(SearchFailedError, match="no line; no script of this sweep"):
+        _check_reported(SimpleNamespace(reports={0: other, 1: first}), first)
+    _check_reported(SimpleNamespace(reports={0: other}), other)
+    _check_reported(SimpleNamespace(reports={0: Report(job, [0.1]), 1: first}), first)

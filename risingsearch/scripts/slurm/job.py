@@ -46,8 +46,9 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
             attempt = trainable.attempt(run, part.begin, part.to_epoch)
     except Exception as error:
         is_ours = isinstance(error, RisingSearchError)
-        is_of_setup = is_ours and not isinstance(error, ScriptError)
-        kind = SetupError if is_of_setup else ScriptError
+        kind = SetupError if is_ours else ScriptError
+        if isinstance(error, ScriptError):
+            kind = type(error)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
         return SliceOutcome(_since(began), [], error=kind.__name__, message=text)
     startup = None if math.isnan(attempt.startup) else before + attempt.startup

@@ -19,11 +19,15 @@ from risingsearch.scripts.slurm.slices import (
 from risingsearch.scripts.trainable import (
     Attempt,
     CommandTrainable,
+    NothingReportedError,
+    Reports,
     ScriptRun,
     checkpoint_name,
 )
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.training import StartedEpochs, count_seconds
+
+FAILURES = {kind.__name__: kind for kind in (ScriptError, NothingReportedError)}
 
 
 class AfterSlurm(CommandTrainable):
@@ -51,9 +55,7 @@ class AfterSlurm(CommandTrainable):
         for submitted in slices_in(self._slices, report.job.arm):
             submitted.close()
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         part = self._slice(run, n_epochs)
         submitted = claimed(self._slices, part)
         if submitted is not None:
@@ -85,7 +87,7 @@ class AfterSlurm(CommandTrainable):
         """Return the epochs that a job has brought back, or raise its error."""
         count_seconds(outcome.seconds)
         if outcome.error is not None:
-            kind = ScriptError if outcome.error == ScriptError.__name__ else SetupError
+            kind = FAILURES.get(outcome.error, SetupError)
             self._fail(run.arm, submitted, kind(outcome.message))
         work = self.home(run.arm) / Path(outcome.work).name
         startup = math.nan if outcome.startup is None else outcome.startup
@@ -120,9 +122,7 @@ class SlurmTrainable(AfterSlurm):
         super().__init__(*args, slices=jobs.home, **options)
         self._jobs = jobs
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         self._make_home(home)
         part = self._slice(run, n_epochs)
         with self._slots.taken() as slot:

@@ -103,6 +103,12 @@ def test_a_script_that_fails_counts_with_its_own_words(training):
         own.train_epochs(own.start({"lr": 0.1}, 70), 1)
 
 
+def test_a_script_that_reports_nothing_is_told_apart(training):
+    own = training("print(0.5)")
+    with pytest.raises(trainable.NothingReportedError):
+        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+
+
 def test_a_node_that_starts_no_job_stops_the_search_in_the_end(training, pretended):
     pretended.fates = [("FAILED", "early")] * 3
     own = training()
