@@ -8,8 +8,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_generator, checked_int, keyword_defaults
 from risingsearch.curves import raven, rising, rotting, shifting, smooth
 from risingsearch.curves.base import Environment
@@ -19,6 +17,7 @@ from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, unknown_name
+from risingsearch.policies.arrays import Rng
 
 __all__ = [
     "ENVIRONMENTS",
@@ -99,7 +98,7 @@ RESTED = (rising.__name__, rotting.__name__)
 def make_environment(
     name: str,
     horizon: int,
-    seed: int | np.random.Generator | None = None,
+    seed: int | Rng | None = None,
     **parameters: Any,
 ) -> Environment:
     """Build an environment by its registered name.

@@ -26,7 +26,8 @@ environment.
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from risingsearch.policies.arrays import Floats, Ints, Rng
 
 
 class Environment(Protocol):
@@ -49,12 +50,10 @@ class Environment(Protocol):
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean reward of an arm's ``n``-th pull, were it at round ``t``."""
 
-    def draw(
-        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
-    ) -> float:
+    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
         """Return the reward of a pull whose mean is ``mean``."""
 
-    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of means of the best policy, per number; never compiled."""
 
 
@@ -64,7 +63,7 @@ def fresh(environment: Any) -> Any:
     return environment if own is None else own()
 
 
-def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
+def pull_limits(environment: Any, rounds: int) -> Ints:
     """Return the pulls each arm can give within a number of rounds."""
     own = getattr(environment, "pulls", None)
     if own is None:

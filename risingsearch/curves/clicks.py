@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_array, checked_generator, checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 
 COLUMNS = ("timestamp", "item", "click")
 LOWEST, HIGHEST = 0.02, 0.08  # click rates of a synthetic log
@@ -23,9 +24,9 @@ class ClickLog(NamedTuple):
     Good for ``make_environment("clicks")`` and ``"clicks-fitted"``.
     """
 
-    timestamps: NDArray[np.float64]  # (n_entries,), seconds, increasing
-    items: NDArray[np.int64]  # (n_entries,), index into names
-    clicks: NDArray[np.bool_]  # (n_entries,)
+    timestamps: Floats  # (n_entries,), seconds, increasing
+    items: Ints  # (n_entries,), index into names
+    clicks: Bools  # (n_entries,)
     names: tuple[str, ...]  # most shown first
 
 
@@ -70,7 +71,7 @@ def click_log(source: Any) -> ClickLog:
 
 
 def make_click_log(
-    rng: np.random.Generator | int | None = None,
+    rng: Rng | int | None = None,
     *,
     n_items: int = 20,
     n_entries: int = 500_000,
@@ -116,8 +117,8 @@ def make_click_log(
 
 
 def click_rates(
-    log: ClickLog, item: int, times: NDArray[np.float64], before: float, after: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    log: ClickLog, item: int, times: Floats, before: float, after: float
+) -> tuple[Floats, Ints]:
     """Return an item's click rate (NaN without entries) and entries at each time."""
     own = np.flatnonzero(log.items == item)
     when = log.timestamps[own]

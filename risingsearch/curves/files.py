@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from risingsearch.errors import InvalidParameterError, RisingSearchError, needed
 from risingsearch.paths import checked_path
+from risingsearch.policies.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ class LoadedCurves(NamedTuple):
         "maximize" or "minimize", if the file says so, as an exported run does.
     """
 
-    means: NDArray[np.float64]
+    means: Floats
     names: tuple[str, ...]
     form: str
     direction: str | None = None
@@ -147,7 +148,7 @@ def _npz(path: Path) -> LoadedCurves:
     return LoadedCurves(means, names, BY_ARM)
 
 
-def _two_dimensional(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
+def _two_dimensional(name: str, array: NDArray[Any]) -> Floats:
     if array.ndim != 2 or not np.issubdtype(array.dtype, np.number):
         raise InvalidParameterError(
             f"{name} must hold numbers in two dimensions, arms and epochs; got "
@@ -261,7 +262,7 @@ def _epochs(names: Sequence[str]) -> list[int]:
 
 def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
     """Return the curves of arms that have a score; warn of the others."""
-    is_scored: NDArray[np.bool_] = ~np.all(np.isnan(curves.means), axis=1)
+    is_scored: Bools = ~np.all(np.isnan(curves.means), axis=1)
     left_out = [
         name for name, has in zip(curves.names, is_scored, strict=True) if not has
     ]

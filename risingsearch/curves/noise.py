@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_choice, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Rng
 
 NONE, GAUSSIAN, BERNOULLI = range(3)
 _KINDS = ("none", "gaussian", "bernoulli")
@@ -71,7 +70,7 @@ def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
     return noise
 
 
-def noisy(noise: Noise, mean: float, scale: float, rng: np.random.Generator) -> float:
+def noisy(noise: Noise, mean: float, scale: float, rng: Rng) -> float:
     """Return a reward of this mean; ``scale`` multiplies the standard deviation."""
     if noise.kind == GAUSSIAN:
         return mean + noise.sigma * scale * rng.standard_normal()

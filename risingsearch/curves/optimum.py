@@ -6,21 +6,18 @@ is for restless ones.
 """
 
 import numpy as np
-from numpy.typing import NDArray
+
+from risingsearch.policies.arrays import Floats, Ints
 
 
-def best_arm(
-    means: NDArray[np.float64], rounds: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def best_arm(means: Floats, rounds: Ints) -> Floats:
     """Return the largest sum of a single arm: optimal where means never fall."""
     sums = np.cumsum(np.nan_to_num(means), axis=1)
     column = np.minimum(rounds, sums.shape[1]) - 1
     return np.asarray(sums[:, column].max(axis=0))
 
 
-def greedy(
-    means: NDArray[np.float64], rounds: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def greedy(means: Floats, rounds: Ints) -> Floats:
     """Return the sum of the largest means: optimal where means never rise.
 
     Then the largest means that are left are always the next of some arms (Levine,
@@ -31,9 +28,7 @@ def greedy(
     return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
 
 
-def allocation(
-    means: NDArray[np.float64], rounds: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def allocation(means: Floats, rounds: Ints) -> Floats:
     """Return the best sum over all ways to share the rounds among the arms.
 
     A dynamic programme over arms and rounds, for curves of any shape; the order of the
@@ -53,9 +48,7 @@ def allocation(
     return np.asarray(best[np.minimum(rounds, last)])
 
 
-def upper_sums(
-    starts: NDArray[np.float64], slopes: NDArray[np.float64], lengths: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
     """Return, per row, the sum of the highest of several lines over whole rounds.
 
     The line that leads keeps the lead until a steeper one is above it, so that a row

@@ -9,6 +9,7 @@ from risingsearch.checks import checked_int
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.curves.shifting import MEANS, Arms, jumps, normal_arms, timeline
+from risingsearch.policies.arrays import Rng
 
 SUCCESSES = (0.8, 0.95)  # range of the success probabilities
 STEP = 0.01  # largest step of a mean
@@ -17,7 +18,7 @@ EVERY = 5_000  # rounds between two changes
 
 
 def bernoulli(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     n_arms: int = 10,
@@ -33,7 +34,7 @@ def bernoulli(
 
 
 def sensitivity_variance(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Sensitivity study, variance drift: new variances every 5,000 rounds.
 
@@ -48,7 +49,7 @@ def sensitivity_variance(
 
 
 def sensitivity_incremental(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Sensitivity study, incremental drift: a small step every 5,000 rounds.
 
@@ -63,7 +64,7 @@ def sensitivity_incremental(
 
 
 def sensitivity_blips(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Sensitivity study, blips: new arms every 5,000 rounds, which then stay.
 
@@ -76,7 +77,7 @@ def sensitivity_blips(
 
 
 def logistics(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     n_arms: int = 100,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_array, checked_choice
 from risingsearch.curves import optimum
 from risingsearch.curves.noise import Noise, NoiseLike, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Floats, Ints, Rng
 
 REFERENCES = {
     "allocation": optimum.allocation,
@@ -34,8 +35,8 @@ class CurveTable(NamedTuple):
     array([1.1, 1.7, 2.5])
     """
 
-    means: NDArray[np.float64]  # (n_arms, n_pulls), NaN after an arm's last pull
-    pulls: NDArray[np.int64]  # (n_arms,)
+    means: Floats  # (n_arms, n_pulls), NaN after an arm's last pull
+    pulls: Ints  # (n_arms,)
     noise: Noise
     reference: str
 
@@ -91,12 +92,10 @@ class CurveTable(NamedTuple):
         """Return the mean of the arm's ``n``-th pull."""
         return float(self.means[arm, n - 1])
 
-    def draw(
-        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
-    ) -> float:
+    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 
-    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def optimal(self, rounds: Ints) -> Floats:
         """Return the best sum of means, by the ``reference``."""
         return REFERENCES[self.reference](self.means, rounds)

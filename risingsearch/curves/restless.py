@@ -6,12 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_array, checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.noise import Noise, NoiseLike, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Floats, Ints, Rng
 
 BETWEEN = ("held", "linear", "mixture")
 REFERENCES = ("dynamic", "static")
@@ -33,14 +34,14 @@ class DriftingMeans(NamedTuple):
     array([3., 7.])
     """
 
-    rounds: NDArray[np.int64]  # (n_knots,), from 1, increasing
-    means: NDArray[np.float64]  # (n_knots, n_arms)
-    variances: NDArray[np.float64]  # (n_knots, n_arms)
-    rates: NDArray[np.float64]  # (n_knots,), part of the way to the next per round
+    rounds: Ints  # (n_knots,), from 1, increasing
+    means: Floats  # (n_knots, n_arms)
+    variances: Floats  # (n_knots, n_arms)
+    rates: Floats  # (n_knots,), part of the way to the next per round
     mixing: bool
     noise: Noise
     reference: str
-    knot: NDArray[np.int64]  # (1,), the knot used last
+    knot: Ints  # (1,), the knot used last
 
     @classmethod
     def create(
@@ -121,9 +122,7 @@ default 1.0
         after = following(self.rounds, k)
         return between(self.means[k, arm], self.means[after, arm], part)
 
-    def draw(
-        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
-    ) -> float:
+    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
         """Return the mean with noise, or a reward from one of the two knots."""
         k = last_knot(self.rounds, self.knot, t)
         part = (t - self.rounds[k]) * self.rates[k]
@@ -136,7 +135,7 @@ default 1.0
         variance = between(self.variances[k, arm], self.variances[after, arm], part)
         return noisy(self.noise, mean, math.sqrt(variance), rng)
 
-    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of the best means or of the constant, in closed form."""
         if self.reference == "static":
             return float(self.means[0].max()) * rounds.astype(np.float64)
@@ -148,7 +147,7 @@ default 1.0
         slopes = self.rates[k, None] * (self.means[after] - self.means[k])
         starts = self.means[k] + slopes * (first - self.rounds[k])[:, None]
         sums = optimum.upper_sums(starts, slopes, np.diff(bounds))
-        best: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(sums)])
+        best: Floats = np.concatenate([[0.0], np.cumsum(sums)])
         return best[np.searchsorted(bounds, rounds + 1)]
 
 
@@ -175,9 +174,9 @@ class Sinusoid(NamedTuple):
     frequency: float  # radians per round
     phase: float
     noise: Noise
-    turns: NDArray[np.float64]  # (BLOCK, 2), cosine and sine of so many rounds
-    block: NDArray[np.int64]  # (1,), the block that the next one belongs to
-    anchor: NDArray[np.float64]  # (2,), sine and cosine where the block begins
+    turns: Floats  # (BLOCK, 2), cosine and sine of so many rounds
+    block: Ints  # (1,), the block that the next one belongs to
+    anchor: Floats  # (2,), sine and cosine where the block begins
 
     @classmethod
     def create(
@@ -236,13 +235,11 @@ class Sinusoid(NamedTuple):
         )
         return self.amplitude - self.amplitude * sine
 
-    def draw(
-        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
-    ) -> float:
+    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 
-    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of the best means, one term per half of a swing."""
         # The swinging arm leads where its sine is below 0; for a negative amplitude
         # that is where the sine of the angle plus pi is.
@@ -265,9 +262,9 @@ class Sinusoid(NamedTuple):
 def sine_at(
     frequency: float,
     phase: float,
-    turns: NDArray[np.float64],
-    block: NDArray[np.int64],
-    anchor: NDArray[np.float64],
+    turns: Floats,
+    block: Ints,
+    anchor: Floats,
     t: int,
 ) -> float:
     """Return the sine of round ``t``, from where its block begins."""
@@ -281,7 +278,7 @@ def sine_at(
     return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
 
 
-def last_knot(rounds: NDArray[np.int64], knot: NDArray[np.int64], t: int) -> int:
+def last_knot(rounds: Ints, knot: Ints, t: int) -> int:
     """Return the last knot up to round ``t``, searching from the one used last."""
     k = knot[0]
     if t < rounds[k]:
@@ -292,7 +289,7 @@ def last_knot(rounds: NDArray[np.int64], knot: NDArray[np.int64], t: int) -> int
     return int(k)
 
 
-def following(rounds: NDArray[np.int64], k: int) -> int:
+def following(rounds: Ints, k: int) -> int:
     """Return the knot after the ``k``-th, or the last one itself."""
     return k + 1 if k + 1 < len(rounds) else k
 
@@ -302,7 +299,7 @@ def between(left: float, right: float, part: float) -> float:
     return float(left + part * (right - left))
 
 
-def _checked_means(means: ArrayLike) -> NDArray[np.float64]:
+def _checked_means(means: ArrayLike) -> Floats:
     table = checked_array("means", means, ndmin=2)
     if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
         raise InvalidParameterError(
@@ -312,9 +309,7 @@ def _checked_means(means: ArrayLike) -> NDArray[np.float64]:
     return table
 
 
-def _checked_variances(
-    deviations: ArrayLike, n_arms: int, n_knots: int
-) -> NDArray[np.float64]:
+def _checked_variances(deviations: ArrayLike, n_arms: int, n_knots: int) -> Floats:
     wide = checked_array("deviations", deviations)
     allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
     if wide.shape not in allowed or not np.all((wide >= 0.0) & (wide < np.inf)):

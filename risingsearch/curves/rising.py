@@ -9,13 +9,14 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.curves.noise import NoiseLike, make_noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.paths import checked_path
+from risingsearch.policies.arrays import Floats, Rng
 
 N_ARMS = (2, 3, 4, 5)
 REFERENCE_HORIZON = 50_000  # T0, in which arms rise
@@ -30,9 +31,7 @@ IMDB_FILE = Path("imdb_curves", "imdb_online_curves.npz")
 IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 
-def two_arm(
-    rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 0.01
-) -> CurveTable:
+def two_arm(rng: Rng, horizon: int, *, noise: NoiseLike = 0.01) -> CurveTable:
     r"""Two arms whose order depends on the horizon: 0.4, or slowly up to 1.
 
     Good for seeing at a glance whether a policy knows when time is short:
@@ -43,7 +42,7 @@ def two_arm(
 
 
 def ltf(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     n_arms: int | None = None,
@@ -69,7 +68,7 @@ def ltf(
 
 
 def concave(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     n_arms: int | None = None,
@@ -108,7 +107,7 @@ def concave(
 
 
 def imdb_replay(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     data_dir: str | PathLike[str],
@@ -166,7 +165,7 @@ def imdb_replay(
     return CurveTable.create(means, noise, "best-arm")
 
 
-def _arms(rng: np.random.Generator, n_arms: int | None, at_least: int = 1) -> int:
+def _arms(rng: Rng, n_arms: int | None, at_least: int = 1) -> int:
     if n_arms is None:
         return int(rng.choice(N_ARMS))
     return checked_int("n_arms", n_arms, at_least)
@@ -180,14 +179,12 @@ def _linear_then_flat(
     return CurveTable.create(means, noise, "best-arm")
 
 
-def _growth(
-    kind: int, decade: float, pulls: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _growth(kind: int, decade: float, pulls: Floats) -> Floats:
     """Return a growth function at pulls counted in reference horizons, 1 at 1."""
     further = 10.0**decade
     if kind == 0:
         k = RATIONAL_LIMIT / further
-        grown: NDArray[np.float64] = pulls / (pulls + k) * (1.0 + k)
+        grown: Floats = pulls / (pulls + k) * (1.0 + k)
     elif kind == 1:
         k = EXPONENTIAL_LIMIT * further
         grown = np.expm1(-k * pulls) / math.expm1(-k)

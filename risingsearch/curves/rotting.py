@@ -11,6 +11,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.rested import CurveTable
+from risingsearch.policies.arrays import Rng
 from risingsearch.policies.rotting.curve_models import plateau_models
 
 SIGMA = math.sqrt(0.2)
@@ -18,9 +19,7 @@ GOOD_PULLS = 7_500
 HIGHEST_OFFSET = 0.5
 
 
-def rotting_np(
-    rng: np.random.Generator, horizon: int, *, noise: NoiseLike = SIGMA
-) -> CurveTable:
+def rotting_np(rng: Rng, horizon: int, *, noise: NoiseLike = SIGMA) -> CurveTable:
     """Two rotting arms: 0.5 for ever, or 1 for 7,500 pulls and then 0.4.
 
     Good for policies that assume nothing about how arms rot: the better arm turns bad
@@ -32,7 +31,7 @@ def rotting_np(
 
 
 def rotting_av(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     n_arms: int = 10,
@@ -52,7 +51,7 @@ def rotting_av(
 
 
 def rotting_anv(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     n_arms: int = 10,

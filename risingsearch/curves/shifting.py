@@ -8,13 +8,13 @@ best mean of every round. For other numbers there is ``DriftingMeans.create``.
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
+from risingsearch.policies.arrays import Floats, Rng
 
-Arms = tuple[NDArray[np.float64], NDArray[np.float64]]
+Arms = tuple[Floats, Floats]
 """Means and standard deviations, one of each per arm."""
 
 MEANS = (0.3, 0.8)
@@ -26,7 +26,7 @@ LENGTH = 100  # rounds of a blip
 
 
 def incremental(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     r"""Incremental drift: every mean moves by the same small amount every round.
 
@@ -41,7 +41,7 @@ def incremental(
 
 
 def variance_drift(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     r"""Variance drift: the means stay, the rewards scatter more and more.
 
@@ -58,7 +58,7 @@ def variance_drift(
 
 
 def gradual(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     r"""Gradual drift: rewards come from new distributions more and more often.
 
@@ -73,7 +73,7 @@ def gradual(
 
 
 def localised_jump(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Localised jumps: every 2,000 rounds a third of the arms is drawn anew."""
     arms = normal_arms(rng, n_arms)
@@ -83,7 +83,7 @@ def localised_jump(
 
 
 def periodic(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Periodic drift: the arms go through the same states again and again.
 
@@ -100,7 +100,7 @@ def periodic(
 
 
 def blip(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Blip: for 100 rounds, half way, every arm has another distribution."""
     usual, other = normal_arms(rng, n_arms), normal_arms(rng, n_arms)
@@ -110,7 +110,7 @@ def blip(
 
 
 def add_remove(
-    rng: np.random.Generator, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
 ) -> DriftingMeans:
     """Arms come and go: a new one appears, later one of the first ones vanishes.
 
@@ -133,7 +133,7 @@ def add_remove(
     return timeline(changes, "held", noise)
 
 
-def normal_arms(rng: np.random.Generator, n_arms: int) -> Arms:
+def normal_arms(rng: Rng, n_arms: int) -> Arms:
     """Return means and standard deviations with uniform means and variances."""
     n_arms = checked_int("n_arms", n_arms, 1)
     means = rng.uniform(*MEANS, n_arms)
@@ -160,7 +160,7 @@ def timeline(
 
 
 def jumps(
-    rng: np.random.Generator,
+    rng: Rng,
     arms: Arms,
     rounds: Iterable[int],
     draw: Callable[[int], Arms],

@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
 from risingsearch.curves.clicks import ClickLog, click_log, click_rates
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, needed
+from risingsearch.policies.arrays import Floats, Rng
 
 MINUTE = 60.0
 WINDOW = 3_600.0  # seconds of the log that a click rate is counted in
@@ -23,9 +23,7 @@ CYCLES = (2.5, 5.0)
 DEVIATION = 0.001
 
 
-def sinusoid(
-    rng: np.random.Generator, horizon: int, *, noise: NoiseLike = 1.0
-) -> Sinusoid:
+def sinusoid(rng: Rng, horizon: int, *, noise: NoiseLike = 1.0) -> Sinusoid:
     r"""One-armed sinusoid: a constant arm, and one that swings around it a few times.
 
     Good for policies that exploit smooth drift, up to 1e8 rounds without any table:
@@ -45,7 +43,7 @@ def sinusoid(
 
 
 def click_counterfactual(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     log: Any,
@@ -81,7 +79,7 @@ def click_counterfactual(
 
 
 def click_fitted(
-    rng: np.random.Generator,
+    rng: Rng,
     horizon: int,
     *,
     log: Any,
@@ -119,8 +117,8 @@ def click_fitted(
 
 
 def _rates_over_time(
-    log: ClickLog, n_items: int, times: NDArray[np.float64], before: float, after: float
-) -> NDArray[np.float64]:
+    log: ClickLog, n_items: int, times: Floats, before: float, after: float
+) -> Floats:
     """Return the click rates over time of every item that has an entry."""
     n = min(checked_int("n_items", n_items, 1), len(log.names))
     rates = []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.models import Learnt, Predictions, correlation
-from risingsearch.proposers.base import Opened, Proposal, Proposer
+from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import normal_scores
 from risingsearch.proposers.open_space import MOST_ALIKE, ArmPoints
 from risingsearch.space import Space
@@ -34,7 +34,7 @@ EVERY_RANDOM = 3
 class Trust(NamedTuple):
     """How far earlier searches are trusted."""
 
-    weights: NDArray[np.float64]  # (n_searches,), shares that sum to 1; or all 0
+    weights: Floats  # (n_searches,), shares that sum to 1; or all 0
     together: float  # how well they rank the arms opened here: a correlation
 
 
@@ -124,7 +124,7 @@ class PriorProposer(Proposer):
         return is_due(n_begun, in_space=self._points is not None)
 
     def propose(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+        self, opened: Opened, unopened: Ints, rng: Rng
     ) -> int | Proposal | None:
         """Return the proposal by earlier searches, or else by this one's scores."""
         if self._is_due(opened.n_begun):
@@ -136,7 +136,7 @@ class PriorProposer(Proposer):
         return None
 
     def most_promising(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+        self, opened: Opened, unopened: Ints, rng: Rng
     ) -> Proposal | None:
         """Return the proposal by earlier searches; None if trust is low."""
         trust = self.trust(opened)
@@ -187,7 +187,7 @@ class PriorProposer(Proposer):
         counts_for = EXPECTED_NO_MORE if found_here > agreed else EXPECTED
         return Trust(weights, float(updated(agreed, found_here, counts_for)))
 
-    def _predictions(self, arms: NDArray[np.int64]) -> Predictions:
+    def _predictions(self, arms: Ints) -> Predictions:
         if self._listed is not None:
             return self._listed.of(arms)
         return self.learnt.predictions([self.candidates[k] for k in arms.tolist()])

@@ -12,18 +12,22 @@ from risingsearch.checks import call_problem
 from risingsearch.contents import named
 from risingsearch.errors import InvalidParameterError
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rng = np.random.Generator
+
 
 class Opened(NamedTuple):
     """The arms opened so far, with their scores; higher ends are better."""
 
-    arms: NDArray[np.int64]  # (n_opened,)
-    epochs: NDArray[np.int64]  # (n_opened,)
-    ends: NDArray[np.float64]  # (n_opened,), where each is expected to end
+    arms: Ints  # (n_opened,)
+    epochs: Ints  # (n_opened,)
+    ends: Floats  # (n_opened,), where each is expected to end
     finished: NDArray[np.bool_]  # (n_opened,)
     max_epochs: int
-    without_score: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    without_score: Ints = np.empty(0, dtype=np.int64)
     # (n,), other arms, in training for the first time
-    curves: tuple[NDArray[np.float64], ...] = ()
+    curves: tuple[Floats, ...] = ()
     # by opened arm, its rewards epoch by epoch; a lost epoch has the worst of all
     wanted: bool = True  # whether the policy wants the next arm to be proposed
 
@@ -82,7 +86,7 @@ class Proposer:
         return self.own.is_due(n_begun, wanted) if self.own else wanted
 
     def propose(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+        self, opened: Opened, unopened: Ints, rng: Rng
     ) -> int | Proposal | None:
         """Return an unopened arm or a configuration; None for the next arm in order.
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from risingsearch.proposers.base import Opened, Proposal, Proposer
+from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import OPTIMISM, normal_scores, squared
 from risingsearch.proposers.learning_rate import LearningRate
 from risingsearch.proposers.open_space import ArmPoints
@@ -29,19 +28,19 @@ DOUBT = 1.0  # deviation of these heights
 class Described(NamedTuple):
     """Configurations as the model takes them."""
 
-    rates: NDArray[np.float64]  # (n, 1), places of the learning rate
-    others: NDArray[np.float64]  # (n, k), the other features
-    beliefs: NDArray[np.float64]  # (n, 2), mean of all, and nearness to the centre
+    rates: Floats  # (n, 1), places of the learning rate
+    others: Floats  # (n, k), the other features
+    beliefs: Floats  # (n, 2), mean of all, and nearness to the centre
 
     @classmethod
-    def of(cls, features: NDArray[np.float64], rate: LearningRate) -> Described:
+    def of(cls, features: Floats, rate: LearningRate) -> Described:
         """Return the parts of rows of features."""
         rates = 0.5 + (features[:, rate.columns] - 0.5).sum(axis=1, keepdims=True)
         hump = np.exp(-0.5 * ((rates - rate.centre) / WIDTH) ** 2) - 0.5
         beliefs = np.hstack([np.ones_like(hump), hump])
         return cls(rates, np.delete(features, rate.columns, axis=1), beliefs)
 
-    def between(self, other: Described) -> NDArray[np.float64]:
+    def between(self, other: Described) -> Floats:
         """Return the covariances with others, without those of the beliefs."""
         alike = np.exp(-0.5 * squared(self.others, other.others))
         near = np.exp(-0.5 * squared(self.rates, other.rates) / NEAR**2)
@@ -52,11 +51,11 @@ class EarlyModel(NamedTuple):
     """The model of the opened arms: a Gaussian process whose constants are fixed."""
 
     seen: Described
-    lower: NDArray[np.float64]  # Cholesky factor of the covariance of the scores
-    white: NDArray[np.float64]  # what was not expected of the scores, whitened
+    lower: Floats  # Cholesky factor of the covariance of the scores
+    white: Floats  # what was not expected of the scores, whitened
 
     @classmethod
-    def of(cls, seen: Described, ends: NDArray[np.float64]) -> EarlyModel:
+    def of(cls, seen: Described, ends: Floats) -> EarlyModel:
         """Return the model of arms, of which the first have these ends."""
         n, n_known = len(seen.others), len(ends)
         said = seen.beliefs
@@ -68,9 +67,7 @@ class EarlyModel(NamedTuple):
         white = np.linalg.solve(lower, surprise)
         return cls(seen, np.asarray(lower, dtype=float), white)
 
-    def promise(
-        self, rows: Described, alike: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def promise(self, rows: Described, alike: Floats) -> Floats:
         """Return the mean plus half a deviation; ``alike``: ``seen.between(rows)``."""
         said = rows.beliefs
         shared = alike + DOUBT**2 * self.seen.beliefs @ said.T
@@ -114,7 +111,7 @@ class EarlyProposer(Proposer):
         return n_begun % 3 != 2 if n_begun < AT_FIRST else n_begun % 3 == 0
 
     def propose(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
+        self, opened: Opened, unopened: Ints, rng: Rng
     ) -> int | Proposal | None:
         """Return the most promising of some random configurations, or the own one."""
         if opened.wanted:

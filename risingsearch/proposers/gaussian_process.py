@@ -7,9 +7,8 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from risingsearch.proposers.base import Floats, Rng
 
 FITTED_ON, STEPS = 100, 15
 OPTIMISM = 0.5
@@ -37,13 +36,13 @@ def standardised(scores: Floats) -> Floats:
     return found
 
 
-def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def normal_scores(values: Floats) -> Floats:
     """Return the normal quantiles of the ranks of the values, standardised."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[inverse]
     quantile = NormalDist().inv_cdf
     z = np.array([quantile((rank + 0.5) / len(values)) for rank in ranks])
-    scores: NDArray[np.float64] = (z - z.mean()) / max(float(z.std()), 1e-6)
+    scores: Floats = (z - z.mean()) / max(float(z.std()), 1e-6)
     return scores
 
 
@@ -53,7 +52,7 @@ class Told(NamedTuple):
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
 
-    def sample(self, most: int, rng: np.random.Generator) -> Told:
+    def sample(self, most: int, rng: Rng) -> Told:
         """Return so many at most: the best half of them, and others."""
         if len(self.scores) <= most:
             return self

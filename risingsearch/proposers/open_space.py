@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from risingsearch.parameters import key_of_all
-from risingsearch.proposers.base import Opened, Proposal, Proposer
+from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
     Known,
@@ -21,8 +21,6 @@ from risingsearch.proposers.gaussian_process import (
     standardised,
 )
 from risingsearch.space import Space
-
-Floats = NDArray[np.float64]
 
 FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
@@ -39,7 +37,7 @@ class ArmPoints:
         self.space, self.candidates = space, candidates
         self._known: dict[int, Floats] = {}
 
-    def of(self, arms: NDArray[np.int64]) -> Floats:
+    def of(self, arms: Ints) -> Floats:
         """Return the points of these arms' configurations."""
         for arm in arms.tolist():
             if arm not in self._known:
@@ -47,12 +45,12 @@ class ArmPoints:
         points = [self._known[arm] for arm in arms.tolist()]
         return np.reshape(points, (len(arms), len(self.space.coordinates)))
 
-    def features(self, arms: NDArray[np.int64]) -> Floats:
+    def features(self, arms: Ints) -> Floats:
         """Return the features of these arms' configurations."""
         return self.space.features(self.of(arms))
 
     def untried(
-        self, points: Floats, opened: Opened, unopened: NDArray[np.int64]
+        self, points: Floats, opened: Opened, unopened: Ints
     ) -> Iterator[tuple[Floats, Proposal]]:
         """Yield the features and proposals of allowed points that no arm has tried.
 
@@ -109,9 +107,7 @@ class OpenSpaceProposer(Proposer):
         """Identity among proposers, as JSON."""
         return {"proposer": "open-space", "space": self.space.description}
 
-    def propose(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
-    ) -> Proposal | None:
+    def propose(self, opened: Opened, unopened: Ints, rng: Rng) -> Proposal | None:
         """Return a promising configuration; None with too few arms opened."""
         if len(opened.arms) < FEWEST:
             return None
@@ -125,9 +121,7 @@ class OpenSpaceProposer(Proposer):
             return proposal._replace(like=tuple(opened.arms[nearest].tolist()))
         return None
 
-    def _promising(
-        self, model: Known, opened: Opened, rng: np.random.Generator
-    ) -> Floats:
+    def _promising(self, model: Known, opened: Opened, rng: Rng) -> Floats:
         """Return points, from the most promising on."""
         known = self._points.of(opened.arms)
         expected = model.predict(at_end(self.space.features(known)))[0]
@@ -155,9 +149,7 @@ class ListProposer(Proposer):
     def __init__(self, features: ArrayLike) -> None:
         self.features = np.asarray(features, dtype=float)
 
-    def propose(
-        self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
-    ) -> int | None:
+    def propose(self, opened: Opened, unopened: Ints, rng: Rng) -> int | None:
         """Return a promising unopened arm; None with too few opened."""
         if len(opened.arms) < FEWEST:
             return None
@@ -173,7 +165,7 @@ def modelled(
     features: Floats,
     waiting: Floats,
     n_parameters: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Known:
     """Return a model of the scores of arms, and of others in training, by features."""
     numbers, places, averages = rows_of(opened, rng)
@@ -184,9 +176,7 @@ def modelled(
     return Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
 
 
-def rows_of(
-    opened: Opened, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], Floats, Floats]:
+def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
     """Return recent averages of arms, with the arms' numbers and places of epochs.
 
     They are of the arms with the highest ends, and of others: after 1, 2, 4, 8, ...

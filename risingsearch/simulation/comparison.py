@@ -8,11 +8,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
+from risingsearch.policies.arrays import Floats
 from risingsearch.simulation.plan import Plan, Player, counted, named_pairs
 from risingsearch.simulation.statistics import average_ranks, half_width
 
@@ -40,8 +40,8 @@ class Comparison:
     policies: list[str]
     environments: list[str]
     horizons: list[int]
-    regret: NDArray[np.float64]
-    best_mean: NDArray[np.float64]
+    regret: Floats
+    best_mean: Floats
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per environment, horizon and policy.
@@ -103,14 +103,14 @@ class Comparison:
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
 
-    def _at(self, environment: str, horizon: int) -> NDArray[np.float64]:
+    def _at(self, environment: str, horizon: int) -> Floats:
         if environment not in self.environments:
             raise unknown_name("environment", environment, self.environments)
         if horizon not in self.horizons:
             msg = f"horizon must be one of {self.horizons}; got {horizon!r}"
             raise InvalidParameterError(msg)
         e, h = self.environments.index(environment), self.horizons.index(horizon)
-        at: NDArray[np.float64] = self.regret[e, h]
+        at: Floats = self.regret[e, h]
         return at
 
 

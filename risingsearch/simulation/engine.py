@@ -26,10 +26,10 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.curves.base import Environment
 from risingsearch.errors import MissingDependencyError, PolicyError, missing
+from risingsearch.policies.arrays import Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, Policy
 
 # Compiled code can raise nothing but constants.
@@ -42,18 +42,16 @@ NEVER = 2**62  # a round that never comes: the checkpoint after the last
 class Record(NamedTuple):
     """One run of a policy, which the loop fills in."""
 
-    checkpoints: NDArray[np.int64]  # the last is NEVER
-    reward: NDArray[np.float64]  # by checkpoint: sum of the means so far
-    best_mean: NDArray[np.float64]  # by checkpoint: mean behind the highest reward
-    pulls: NDArray[np.int64]  # (n_arms,)
-    n_played: NDArray[np.int64]  # (1,), rounds in which an arm was pulled
-    arms: NDArray[np.int64]  # by round, or empty
-    rewards: NDArray[np.float64]  # by round, or empty
+    checkpoints: Ints  # the last is NEVER
+    reward: Floats  # by checkpoint: sum of the means so far
+    best_mean: Floats  # by checkpoint: mean behind the highest reward
+    pulls: Ints  # (n_arms,)
+    n_played: Ints  # (1,), rounds in which an arm was pulled
+    arms: Ints  # by round, or empty
+    rewards: Floats  # by round, or empty
 
 
-def new_record(
-    checkpoints: NDArray[np.int64], n_arms: int, rounds_kept: int = 0
-) -> Record:
+def new_record(checkpoints: Ints, n_arms: int, rounds_kept: int = 0) -> Record:
     """Return the record of a run before its first round."""
     return Record(
         np.append(checkpoints, NEVER),
@@ -70,7 +68,7 @@ def play(
     policy: Policy,
     environment: Environment,
     rounds: int,
-    rng: np.random.Generator,
+    rng: Rng,
     record: Record,
 ) -> None:
     """Play one run.
@@ -141,7 +139,7 @@ def noted(record: Record, j: int, total: float, best_mean: float) -> int:
 # How the loop reaches a class's own methods: these are what numba is taught to resolve.
 
 
-def select(policy: Policy, t: int, rng: np.random.Generator) -> int:
+def select(policy: Policy, t: int, rng: Rng) -> int:
     """Return the arm to pull at round ``t``, or ``WAIT``."""
     return policy.select(t, rng)
 

@@ -13,13 +13,13 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import LARGEST_SEED, call_problem, checked_flag, checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError, needed
 from risingsearch.policies import make_policy, resolve_policy
+from risingsearch.policies.arrays import Floats, Ints, Rng
 from risingsearch.policies.base import check_contract
 from risingsearch.simulation.engine import Record, loop_for, new_record, play
 
@@ -30,7 +30,7 @@ AT_ONCE = 1000
 class PlayedRun(NamedTuple):
     """One run of all policies in the same environment."""
 
-    optimal: NDArray[np.float64]
+    optimal: Floats
     records: list[Record]
 
 
@@ -93,7 +93,7 @@ class Plan:
 
     def play(
         self,
-        checkpoints: NDArray[np.int64],
+        checkpoints: Ints,
         horizon: int,
         n_runs: int,
         seed: int,
@@ -144,7 +144,7 @@ class Plan:
         self,
         seed: np.random.SeedSequence,
         game: _Game,
-        optimal: NDArray[np.float64] | None,
+        optimal: Floats | None,
     ) -> PlayedRun:
         environment = self._environment(seed, game.horizon)
         if optimal is None:
@@ -173,13 +173,11 @@ class Plan:
 class _Game:
     """Settings shared by all runs, and a way to end those in progress."""
 
-    def __init__(
-        self, checkpoints: NDArray[np.int64], horizon: int, trace: bool
-    ) -> None:
+    def __init__(self, checkpoints: Ints, horizon: int, trace: bool) -> None:
         self.checkpoints = checkpoints
         self.horizon = horizon
         self._rounds_kept = horizon if trace else 0
-        self._under_way: dict[int, NDArray[np.int64]] = {}  # thread: pulls left
+        self._under_way: dict[int, Ints] = {}  # thread: pulls left
         self._ended = False
 
     def play(
@@ -187,7 +185,7 @@ class _Game:
         loop: Callable[..., None],
         policy: Any,
         environment: Any,
-        rng: np.random.Generator,
+        rng: Rng,
     ) -> Record:
         """Return a policy's run."""
         record = new_record(self.checkpoints, environment.n_arms, self._rounds_kept)
@@ -231,7 +229,7 @@ def counted(n_runs: int, progress: bool) -> Iterator[Callable[[object], object]]
         yield lambda _: line.update()
 
 
-def _generators(seed: np.random.SeedSequence) -> list[np.random.Generator]:
+def _generators(seed: np.random.SeedSequence) -> list[Rng]:
     """Return new generators for the arms of a run and for its play."""
     again = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
     return [np.random.default_rng(child) for child in again.spawn(2)]

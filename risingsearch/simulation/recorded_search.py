@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.curves.noise import Noise
@@ -29,6 +29,7 @@ from risingsearch.policies import (
     registered_name,
     resolve_policy,
 )
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.simulation.plan import Plan, Player, counted, name_of, named_pairs
 from risingsearch.simulation.statistics import half_width
 
@@ -68,13 +69,13 @@ class RecordedSearch:
 
     policies: list[str]
     budgets: list[int]
-    score: NDArray[np.float64]
-    epochs: NDArray[np.int64]
+    score: Floats
+    epochs: Ints
     best: float
     typical: float
 
     @property
-    def distance(self) -> NDArray[np.float64]:
+    def distance(self) -> Floats:
         """How far the scores are from the best recorded one, at least 0."""
         return np.abs(self.score - self.best)
 
@@ -113,7 +114,7 @@ class RecordedSearch:
         best = self.distance.mean(axis=-1).argmin(axis=-1)
         return [self.policies[p] for p in best]
 
-    def as_good(self) -> NDArray[np.bool_]:
+    def as_good(self) -> Bools:
         """Return which policies cannot be told from the winner of their budget.
 
         Returns
@@ -125,7 +126,7 @@ class RecordedSearch:
         distance = self.distance
         winner = distance.mean(axis=-1).argmin(axis=-1)
         behind = distance - distance[np.arange(len(winner)), winner][:, None]
-        worse: NDArray[np.bool_] = behind.mean(axis=-1) > half_width(behind)
+        worse: Bools = behind.mean(axis=-1) > half_width(behind)
         return ~worse
 
     def enough(self, within: float | None = None) -> tuple[int, str] | None:
@@ -213,14 +214,13 @@ def search_recorded(
     shape = len(budgets), len(named), checked_int("n_runs", n_runs, 1)
     score, epochs = np.empty(shape), np.empty(shape, dtype=np.int64)
     longest = int(table.pulls.max())
-    players = [
-        Player(policy, _declared_range(policy, table) | own)
-        for policy, own in named.values()
-    ]
-    n_arms = [
-        [_recommended(policy, budget, longest, own) for budget in budgets]
-        for policy, own in named.values()
-    ]
+    players, n_arms = [], []
+    for policy, own in named.values():
+        players.append(Player(policy, _declared_range(policy, table) | own))
+        name, rule = registered_name(policy), partial(recommended_arms, "random")
+        if name is not None:  # else it has no rule, as random has none
+            rule = partial(recommended_arms, name, **own)
+        n_arms.append([rule(budget, longest) for budget in budgets])
     with counted(score.size, progress) as on_run:
         for (p, player), (b, budget) in product(enumerate(players), enumerate(budgets)):
             drawn = partial(_candidates, table=table, n_arms=n_arms[p][b])
@@ -259,13 +259,6 @@ def _name_of(policy: Any) -> str:
     return resolve_policy(policy) if isinstance(policy, str) else name_of(policy)
 
 
-def _recommended(policy: Any, budget: int, longest: int, own: dict[str, Any]) -> int:
-    name = registered_name(policy)
-    if name is None:
-        return recommended_arms("random", budget, longest)  # which has no rule
-    return recommended_arms(name, budget, longest, **own)
-
-
 def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
     """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
     low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
@@ -276,9 +269,7 @@ def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
     return {"reward_range": (low, high if low < high else low + 1.0)}
 
 
-def _candidates(
-    rng: np.random.Generator, budget: int, table: CurveTable, n_arms: int
-) -> CurveTable:
+def _candidates(rng: Rng, budget: int, table: CurveTable, n_arms: int) -> CurveTable:
     order = rng.permutation(table.n_arms)
     enough = int(np.searchsorted(np.cumsum(table.pulls[order]), budget)) + 1
     drawn = order[: max(n_arms, enough)]

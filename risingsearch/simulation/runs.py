@@ -8,11 +8,11 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_array, checked_flag, checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Floats, Ints
 from risingsearch.simulation.plan import Plan, Player, name_of
 
 if TYPE_CHECKING:
@@ -53,15 +53,15 @@ class SimulationResult:
     policy: str
     environment: str
     horizon: int
-    checkpoints: NDArray[np.int64]
-    regret: NDArray[np.float64]
-    reward: NDArray[np.float64]
-    optimal: NDArray[np.float64]
-    best_mean: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    n_played: NDArray[np.int64]
-    arms: NDArray[np.int64] | None = None
-    rewards: NDArray[np.float64] | None = None
+    checkpoints: Ints
+    regret: Floats
+    reward: Floats
+    optimal: Floats
+    best_mean: Floats
+    pulls: Ints
+    n_played: Ints
+    arms: Ints | None = None
+    rewards: Floats | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per run and checkpoint.
@@ -194,9 +194,7 @@ def simulate(
     )
 
 
-def checked_checkpoints(
-    checkpoints: int | Sequence[int] | None, horizon: int
-) -> NDArray[np.int64]:
+def checked_checkpoints(checkpoints: int | Sequence[int] | None, horizon: int) -> Ints:
     """Return the rounds to note, or raise an error."""
     if checkpoints is None:
         return np.array([horizon], dtype=np.int64)

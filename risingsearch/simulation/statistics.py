@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.errors import needed
+from risingsearch.policies.arrays import Floats
 
 
 def scipy_stats() -> Any:
@@ -15,16 +15,16 @@ def scipy_stats() -> Any:
     return stats
 
 
-def half_width(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def half_width(values: Floats) -> Floats:
     """Return half the 95 % interval (Student's t) of the mean over the last axis."""
     n = values.shape[-1]
     if n == 1:
         return np.full(values.shape[:-1], np.nan)
-    error: NDArray[np.float64] = values.std(axis=-1, ddof=1) / np.sqrt(n)
+    error: Floats = values.std(axis=-1, ddof=1) / np.sqrt(n)
     return error * float(scipy_stats().t.ppf(0.975, n - 1))
 
 
-def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def average_ranks(values: Floats) -> Floats:
     """Return the mean rank over the last axis, among the values of the axis before."""
-    ranks: NDArray[np.float64] = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
+    ranks: Floats = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
     return ranks
