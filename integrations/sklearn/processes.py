@@ -46,7 +46,12 @@ class SentOnce:
             name = f"{OWN}-{self.token}"
             self._files = TemporaryResourcesManager(context_id=name)
             folder = self._files.resolve_temp_folder_name()
-            _remove_left_over(Path(folder).parent)
+            # Programs that were killed have left theirs.
+            anyone = f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"
+            for left in Path(folder).parent.glob(anyone):
+                number = left.name.split("_")[3]
+                if number.isdecimal() and not psutil.pid_exists(int(number)):
+                    shutil.rmtree(left, ignore_errors=True)
             os.makedirs(folder, exist_ok=True)
             os.chmod(folder, 0o700)
             self._path = os.path.join(folder, "trainable")
@@ -67,14 +72,6 @@ class SentOnce:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
         return _received, (self.token, self._path)
-
-
-def _remove_left_over(root: Path) -> None:
-    """Remove files of programs that were killed before they removed them."""
-    for folder in root.glob(f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"):
-        number = folder.name.split("_")[3]
-        if number.isdecimal() and not psutil.pid_exists(int(number)):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _received(token: str, path: str) -> Any:
