@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from risingsearch.budget import Budget
     from risingsearch.integrations.trackers import Tracker
     from risingsearch.scripts.sweep import Sweep
-    from risingsearch.search.results import SearchResult
 
 BUDGET = "instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h"
 
@@ -101,7 +100,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     from risingsearch.storage.run_directory import holds_search
 
     candidates = sweep.draw()
-    check_sweep(sweep, candidates)
+    check_sweep(sweep)
     run_dir = Path("runs", arguments.sweep.stem)
     facts: dict[str, Any] = {
         "metric": sweep.metric_name,
@@ -231,10 +230,7 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
 
 
 def _print_found(
-    arguments: argparse.Namespace,
-    run_dir: Path,
-    sweep: str,
-    begin: Callable[..., tuple[SearchResult, Path]],
+    arguments: argparse.Namespace, run_dir: Path, sweep: str, begin: Callable[..., Any]
 ) -> None:
     with _advice(run_dir, sweep):
         result, checkpoint = begin(

@@ -35,7 +35,6 @@ from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.training import COST
-from risingsearch.space import Configurations
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     URL,
@@ -82,7 +81,6 @@ def run_sweep(
     search = _search(
         sweep,
         trainable,
-        sweep.draw(),
         executor=executor,
         n_jobs=n_begun or n_workers,
         callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
@@ -124,25 +122,22 @@ def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
     return sweep.model_copy(update={"seed": begun.get("seed", secrets.randbits(32))})
 
 
-def check_sweep(sweep: Sweep, drawn: Configurations) -> None:
+def check_sweep(sweep: Sweep) -> None:
     """Raise the error of a run that cannot begin, but for its earlier searches."""
     slots = sweep.placement().variables
     trainable = CommandTrainable(sweep.command, Path(ARMS), slots=slots)
     if sweep.launcher.slurm is None:  # else the program is on other machines
         trainable.check_program()
-    n_jobs = len(slots)
-    with ThreadPoolExecutor(n_jobs) as executor:
-        _search(sweep, trainable, drawn, executor=executor, n_jobs=n_jobs, prior=None)
+    with ThreadPoolExecutor(len(slots)) as executor:
+        _search(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
 
 
-def _search(
-    sweep: Sweep, trainable: CommandTrainable, drawn: Configurations, **options: Any
-) -> RisingSearch:
+def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
     first = range(len(sweep.enqueue))  # they come first
     same = SearchOptions.among(dict(sweep), enqueue=first, prior=sweep.earlier())
     return RisingSearch(
         trainable,
-        drawn,
+        sweep.draw(),
         direction=sweep.direction,
         metric=sweep.metric_name,
         progress=True,
@@ -309,9 +304,8 @@ def _check_reported(search: RisingSearch, report: Report) -> None:
     """Raise a SearchFailedError for the first script, if it ran without a score."""
     # Its configuration is hardly to blame where it succeeds. The next would be trained
     # in vain too, with resume: false from the first epoch to the last.
-    if not isinstance(report.failure, NothingReportedError):
-        return
-    if not any(other.scores for other in search.reports.values()):
+    is_silent = isinstance(report.failure, NothingReportedError)
+    if is_silent and not any(other.scores for other in search.reports.values()):
         raise SearchFailedError(
             f"{report.failure}; no script of this sweep has reported an epoch, and the "
             "others would train in vain, so it has stopped: correct the metric or the "

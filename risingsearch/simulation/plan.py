@@ -263,7 +263,7 @@ def name_of(player: Any) -> str:
 def named_pairs(
     kind: str, items: Any, name_of: Callable[[Any], str] = name_of
 ) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Return what ``compare`` takes as pairs with parameters, by their names."""
+    """Return pairs of policies or environments and their parameters, by names."""
     if isinstance(items, str) or callable(items):
         items = [items]
     if not isinstance(items, Collection) or not len(items):

@@ -162,5 +162,5 @@ class TestCtrlC:
         search = RisingSearch(Functions(lambda p, s: {}, train), [{}], budget=3)
         with pytest.raises(KeyboardInterrupt):
             search.run()
-        assert search.result().arms[0].status == "paused"
+        assert search.result().arms[0].status == "unopened"
         assert search.result().n_epochs == 0
