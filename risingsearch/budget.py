@@ -125,6 +125,9 @@ class Budget:
         """
         if isinstance(value, Budget):
             return value
+        if isinstance(value, Mapping):
+            msg = f"in Python a budget is {cls.from_json(value)}; got {shown(value)}"
+            raise InvalidParameterError(msg)
         if not isinstance(value, str):
             return cls(epochs=checked_int("budget", value, 1))
         found = _TEXT.fullmatch(value.strip())

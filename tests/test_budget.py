@@ -42,6 +42,11 @@ def test_other_text_is_refused_with_the_forms(text):
         Budget.of(text)
 
 
+def test_what_a_sweep_file_writes_is_refused_with_what_python_writes():
+    with pytest.raises(InvalidParameterError, match=r"is Budget\(hours=1.0\); got {"):
+        Budget.of({"hours": 1})
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

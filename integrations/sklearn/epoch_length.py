@@ -66,7 +66,7 @@ def advice_on_steps(
     if share <= FIXED or n < 2:
         return ""
     return (
-        f"{share:.0%} of an epoch does not train (calls, binning, scores), and "
+        f"{share:.0%} of an epoch does not train (calls, scores, preparations), and "
         f"{fixed / (fixed + n):.0%} with steps_per_epoch={n}: set it, with a budget "
         "and max_epochs as much smaller, or give a time, timeout=600, which does it"
     )

@@ -176,6 +176,7 @@ def with_enqueued(
     candidates: Sequence[Mapping[str, Any]],
     enqueue: Iterable[Mapping[str, Any] | int],
     space: Space | None = None,
+    whole: Space | None = None,  # what is enqueued has all its parameters
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """Return all candidates, and which arms are opened first."""
     everyone = [dict(params) for params in candidates]
@@ -184,8 +185,9 @@ def with_enqueued(
         if isinstance(one, Integral):
             first.append(int(one))
             continue
-        if problem := configurations_of(candidates, space, enqueued=True)(one):
-            raise InvalidParameterError(f"enqueue has {shown(one)}: {problem}")
+        why = whole and whole.problem_of(one, beyond=True)
+        if why := why or configurations_of(candidates, space, enqueued=True)(one):
+            raise InvalidParameterError(f"enqueue has {shown(one)}: {why}")
         same = [arm for arm, each in enumerate(everyone) if _is_same(one, each)]
         own = [arm for arm in same if key_of_all(everyone[arm]) == key_of_all(one)]
         arm = [*own, *same, len(everyone)][0]  # 1 is 1.0, unless there are both

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.budget import Budget, budget_within
-from risingsearch.checks import checked_flag
+from risingsearch.checks import checked_flag, checked_int
 from risingsearch.contents import OBJECT, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
 from risingsearch.json_values import AS_TEXT, SHOWN, from_json, plain
@@ -234,26 +234,25 @@ def completed(
     if raises_failures:
         arguments["error_score"] = "raise"
     costs = checked_epoch_costs(arguments["epoch_costs"], options.max_epochs)
-    arguments |= {
-        "epoch_costs": costs and list(costs),
-        "direction": plain(arguments["direction"]),
-        "shuffle": checked_flag("shuffle", arguments["shuffle"]),
-    }
+    arguments["epoch_costs"] = costs and list(costs)
+    arguments["direction"] = plain(arguments["direction"])
+    for flag in ("shuffle", "progress"):
+        arguments[flag] = checked_flag(flag, arguments[flag])
+    if (most := arguments["max_checkpoint_bytes"]) is not None:
+        checked_int("max_checkpoint_bytes", most, 1)
     return workers, scheduled
 
 
 def _with_candidates(arguments: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
     """Complete candidates, space and enqueued arms; return the candidates."""
-    if isinstance(arguments["candidates"], Space | Mapping):
-        arguments["candidates"] = slots_in(arguments, seeds.of_candidates())
-    space = getattr(arguments["candidates"], "space", arguments.get("space"))
-    arguments["space"] = space
-    arguments["n_candidates"] = arguments["n_candidates"] or getattr(
-        arguments["candidates"], "most", None
-    )
-    candidates = checked_candidates(arguments["candidates"])
+    own, whole = arguments["candidates"], None
+    if isinstance(own, Space | Mapping):
+        whole = Space.of(own)
+        own = slots_in(arguments, seeds.of_candidates())
+    arguments["space"] = space = getattr(own, "space", arguments.get("space"))
+    arguments["n_candidates"] = arguments["n_candidates"] or getattr(own, "most", None)
     arguments["candidates"], arguments["enqueue"] = with_enqueued(
-        candidates, arguments["enqueue"], space
+        checked_candidates(own), arguments["enqueue"], space, whole
     )
     return arguments["candidates"]  # type: ignore[no-any-return]
 

@@ -27,7 +27,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.checks import checked_int
 from risingsearch.errors import RisingSearchError, RunDirError, SetupError
 from risingsearch.storage import lock
 from risingsearch.storage.checkpoints import Folder, Store
@@ -71,10 +70,6 @@ class RunDirectory:
         checkpoints: str | None = None,
     ) -> None:
         self.path = path
-        if max_checkpoint_bytes is not None:
-            max_checkpoint_bytes = checked_int(
-                "max_checkpoint_bytes", max_checkpoint_bytes, 1
-            )
         self._max_checkpoint_bytes = max_checkpoint_bytes
         self._url = None if checkpoints is None else checked_url(checkpoints)
         self.n_events_saved = 0  # those that the saved state knows

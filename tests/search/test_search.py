@@ -119,9 +119,11 @@ class TestArguments:
             ({"run_dir": ""}, "run_dir must be a path"),
             ({"max_checkpoint_bytes": "1MB"}, "max_checkpoint_bytes must be a whole"),
             ({"max_checkpoint_bytes": 0}, "max_checkpoint_bytes must be a whole"),
+            ({"max_checkpoint_bytes": -1, "run_dir": None}, "must be a whole number"),
+            ({"progress": "yes"}, "progress must be True or False; got 'yes'"),
         ],
     )
-    def test_those_of_a_directory(self, tmp_path, given, message):
+    def test_other_arguments(self, tmp_path, given, message):
         with pytest.raises(InvalidParameterError, match=message):
             a_search(FLAT, **{"run_dir": tmp_path} | given)
         assert not list(tmp_path.iterdir())
