@@ -86,5 +86,5 @@ def test_what_cannot_be_enqueued_is_refused(enqueue, message):
 def test_what_is_enqueued_has_all_parameters_of_a_space():
     space = {"top": [0.2, 0.4], "speed": [0.1, 0.2]}
     RisingSearch(Rising(), space, budget=9, enqueue=[{"top": 0.9, "speed": 0.3}])
-    with pytest.raises(InvalidParameterError, match="0.9}: 'speed' is missing"):
+    with pytest.raises(InvalidParameterError, match=": 'speed' is missing"):
         RisingSearch(Rising(), space, budget=9, enqueue=[{"top": 0.9}])
