@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from risingsearch.arms import ArmList
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
 from risingsearch.integrations.sklearn import preparation
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
@@ -325,6 +325,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self._search.result()
 
     def _validate_params(self) -> None:
+        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+            raise unknown_name("scoring", self.scoring, get_scorer_names())
         try:
             super()._validate_params()
         except ValueError as error:

@@ -62,7 +62,7 @@ def test_the_signature_stays():
         ("verbose", -1),
         ("refit", None),
         ("refit", ["accuracy"]),
-        ("scoring", "acuracy"),
+        ("scoring", 3),
         ("return_train_score", "yes"),
         ("error_score", "warn"),
     ],
@@ -70,6 +70,11 @@ def test_the_signature_stays():
 def test_arguments_are_checked_as_scikit_learn_does(name, value):
     with pytest.raises(InvalidParameterError, match=f"The {name!r} parameter of Risi"):
         rising(**{name: value}).fit(X, Y)
+
+
+def test_an_unknown_scoring_is_answered_with_the_closest_name():
+    with pytest.raises(InvalidParameterError, match="acuracy'; did you mean 'accuracy"):
+        rising(scoring="acuracy").fit(X, Y)
 
 
 @pytest.mark.parametrize("steps", [0, 1.5, "2"])
