@@ -123,7 +123,7 @@ def make_environment(
     Examples
     --------
     >>> arms = make_environment("two-arm", horizon=30_000)
-    >>> arms.optimal(np.array([30_000]))
+    >>> arms.optimal([30_000])
     array([20000.5])
     >>> make_environment("lft", horizon=1_000)
     Traceback (most recent call last):

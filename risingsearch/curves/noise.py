@@ -44,7 +44,8 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
+    >>> from numpy.random import default_rng
+    >>> rng = default_rng(0)
     >>> noisy(make_noise("gaussian", 0.1), 0.5, 1.0, rng)
     0.5126
     >>> noisy(make_noise("bernoulli", batch=100), 0.5, 1.0, rng)
