@@ -345,9 +345,10 @@ class _Digester:
         elif isinstance(value, list | set):
             yield self.of(tuple(value) if type(value) is list else frozenset(value))
         else:
+            own = (k for c in type(value).__mro__ for k in getattr(c, "__slots__", ()))
             kept = {
-                name: one
-                for name, one in vars(value).items()
+                name: getattr(value, name, None)
+                for name in (*own, *getattr(value, "__dict__", ()))
                 if self._changed.isdisjoint((name, (_OF_OBJECT, name)))
             }
             lists = {k: v for k, v in kept.items() if type(v) in _CONTAINERS}

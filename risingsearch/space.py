@@ -179,10 +179,7 @@ class Space:
     def draw(
         self, n: int, rng: np.random.Generator, known: Sequence[Mapping[str, Any]] = ()
     ) -> Configurations:
-        """Return ``n`` configurations besides the known, fewer if no others are found.
-
-        All are different.
-        """
+        """Return ``n`` different configurations, none of them known, or all others."""
         if all(one.kind.is_finite for one in self.coordinates):
             everything = list(islice(self.every(), n + 1))
             if len(everything) <= n:

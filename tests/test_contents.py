@@ -253,9 +253,10 @@ CODE = {
     "a number": "N = Decimal(X)\nmade = Functions(dict, lambda model: N)",
     "an enum": "E = Enum('E', {'a': X})\nmade = Functions(dict, lambda model: E.a)",
     "objects": "A = np.array([X, 'a'], object)\nmade = Functions(dict, lambda m: A[0])",
-    "a class": "class C: rate = X\n"
-    "def train(model): model.rate = C.rate\n"
+    "a class": "class C: rate = X\ndef train(model): model.rate = C.rate\n"
     "made = Functions(dict, train)",
+    "slots": "class C: __slots__ = 'rate',\nC = C()\nC.rate = X\n"
+    "made = Functions(dict, lambda m: C.rate)",
 }
 
 
