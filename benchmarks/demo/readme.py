@@ -12,6 +12,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -23,10 +24,11 @@ FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SEED = 2
 DARK = "#0D1117"
 TEXT = "#C9D1D9"
-WINNER, RIVAL, OTHER = "#D55E00", "#56B4E9", "#8C959F"
-GROUNDS = {
-    "light": {},
+WINNER, RIVAL, OTHER = "C0", "C1", "C2"
+GROUNDS = {  # with colours in which letters are read, too
+    "light": {"axes.prop_cycle": cycler(color=["#BC4C00", "#0072B2", "#6E7781"])},
     "dark": {
+        "axes.prop_cycle": cycler(color=["#F0883E", "#56B4E9", "#8C959F"]),
         **dict.fromkeys(("figure.facecolor", "axes.facecolor"), DARK),
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), TEXT),
         **dict.fromkeys(("xtick.color", "ytick.color"), TEXT),
@@ -41,7 +43,7 @@ def main() -> None:
     history = run(OWN, SEED).result.history
     arms, scores = np.array(history["arm"]), np.array(history["score"])
     for ground, style in GROUNDS.items():
-        with mpl.rc_context({"font.size": 16, **style}):
+        with mpl.rc_context({"font.size": 18, **style}):
             figure = Figure(figsize=(8.0, 5.6), layout="constrained")
             draw(figure.subplots(), arms, scores)
             drawn = BytesIO()
@@ -65,13 +67,13 @@ def draw(ax: Axes, arms: NDArray[np.int64], scores: NDArray[np.float64]) -> None
     stretches = _stretches(rows)
     longest = int(np.argmax([b[0] - a[-1] for a, b in pairwise(stretches)]))
     pause = (stretches[longest][-1], stretches[longest + 1][0])
-    _label(ax, "opened", (rows[0], scores[rows[0]]), (34, -40))
+    _label(ax, "opened", (rows[0], scores[rows[0]]), (-56, -10))
     _label(ax, "paused", (np.mean(pause), np.mean(scores[list(pause)])), (-30, 40))
     _label(ax, "revived", (pause[1], scores[pause[1]]), (10, 44))
     _label(ax, "wins", (best, scores[best]), (-30, 30))
     ax.plot(best, scores[best], "*", color=WINNER, markersize=24, zorder=9)
-    ax.text(2, 0.62, "short looks\nat many", color=OTHER)
-    ax.text(160, 0.45, "others that\nmight have won", color=RIVAL)
+    ax.text(112, 0.17, "short looks at many", color=OTHER)
+    ax.text(160, 0.46, "others that\nmight have won", color=RIVAL)
     ax.set(xlim=(0, len(arms) + 4), ylim=(0.1, 1.02))
     ax.set(xlabel="epochs spent, all runs together", ylabel="validation accuracy")
     ax.spines[["top", "right"]].set_visible(False)
