@@ -91,6 +91,7 @@ redirects = {  # addresses of former pages
 }
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # the theme's underlines modules like links
 html_math_renderer = "mathml"
 html_title = "risingsearch"
 html_static_path = ["static", "images"]  # HTML in the README needs the images there

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)#\s]+)")
 HTML_IMAGE = re.compile(r'\b(src|srcset)="docs/images/')
 SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
-ENTRY = re.compile(r"^- \[[^]]+\]\(([^)]+)\)", re.MULTILINE)
+ENTRY = re.compile(r"^- \[([^]]+)\]\(([^)]+)\)", re.MULTILINE)
 HOME = "/index.md"
 LAB_BOOK = "lab-book/index"
 ORPHAN = "---\norphan: true\n---\n\n"  # no warning where the sidebar has it not
@@ -44,13 +44,18 @@ def as_on_the_site(text, folder):
     return LINK.sub(moved, text)
 
 
+def toctree(listing, options=""):
+    """Return what puts the pages of a list into the sidebar, called as in the list."""
+    pages = "\n".join(f"{name} <{page}>" for name, page in ENTRY.findall(listing))
+    return f"```{{toctree}}\n:hidden:\n{options}\n{pages}\n```\n"
+
+
 def with_sidebar(listing):
     """Return the list of pages, and a hidden toctree for each of its sections."""
     _, *parts = SECTION.split(listing)
     sidebar = [
-        f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```"
+        toctree(text, f":caption: {title}\n")
         for title, text in zip(parts[::2], parts[1::2], strict=True)
-        for pages in ["\n".join(ENTRY.findall(text))]
     ]
     return "\n\n".join([listing.replace("\n#", "\n##"), *sidebar])
 
@@ -61,8 +66,7 @@ def read_source(app, docname, source):
         return
     source[0] = as_on_the_site(source[0], Path("docs", docname).parent)
     if docname == LAB_BOOK:
-        pages = "\n".join(ENTRY.findall(source[0]))
-        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+        source[0] += f"\n{toctree(source[0])}"
     if docname == "index":
         readme = as_on_the_site((ROOT / "README.md").read_text(), ".")
         readme = HTML_IMAGE.sub(r'\1="_static/', readme)

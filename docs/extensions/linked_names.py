@@ -15,7 +15,7 @@ PUBLIC = ("class", "exception", "function")
 class LinkedNames(SphinxPostTransform):
     """Turns ``nodes.literal`` of known names into links."""
 
-    default_priority = 5
+    default_priority = 11  # after Sphinx has made links of its references, by 10
 
     def run(self, **kwargs):
         """Link the names on one page."""
