@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.policies.base import WAIT
-from risingsearch.simulation.engine import select, slice_length, started, update
+from risingsearch.policies.base import WAIT, slice_length, started
+from risingsearch.simulation.engine import select, update
 
 
 class UnknownEnds(NamedTuple):

@@ -30,7 +30,7 @@ import numpy as np
 from risingsearch.curves.base import Environment
 from risingsearch.errors import MissingDependencyError, PolicyError, missing
 from risingsearch.policies.arrays import Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, Policy
+from risingsearch.policies.base import WAIT, Policy, slice_length, started
 
 # Compiled code can raise nothing but constants.
 UNAVAILABLE = "select must return an available arm or WAIT"
@@ -136,7 +136,8 @@ def noted(record: Record, j: int, total: float, best_mean: float) -> int:
     return j + 1
 
 
-# How the loop reaches a class's own methods: these are what numba is taught to resolve.
+# How the loop reaches a class's own methods: numba is taught to resolve these, and the
+# contract's functions for the optional ones.
 
 
 def select(policy: Policy, t: int, rng: Rng) -> int:
@@ -144,19 +145,9 @@ def select(policy: Policy, t: int, rng: Rng) -> int:
     return policy.select(t, rng)
 
 
-def started(policy: Policy, t: int, arm: int) -> None:
-    """Let the policy record the effects of its decision."""
-    _method(policy, "started")(policy, t, arm)
-
-
 def update(policy: Policy, t: int, arm: int, reward: float, rng: Any) -> None:
     """Give the policy a reward."""
     policy.update(t, arm, reward, rng)
-
-
-def slice_length(policy: Policy, arm: int) -> int:
-    """Return the pulls until the policy decides again."""
-    return int(_method(policy, "slice_length")(policy, arm))
 
 
 def mean(environment: Environment, arm: int, n: int, t: int) -> float:
@@ -191,12 +182,6 @@ _STUBS: dict[Any, Any] = {
 
 _INNER: Any = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 """Options of functions for compiled code alone: wrappers cost a tenth of the time."""
-
-_STAND_INS = {stub.__name__: stand_in for stub, stand_in in _STUBS.items()}
-
-
-def _method(owner: object, name: str) -> Any:
-    return getattr(type(owner), name, _STAND_INS[name])
 
 
 def loop_for(
