@@ -23,7 +23,7 @@ from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 
 class Draws:

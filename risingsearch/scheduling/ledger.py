@@ -49,11 +49,14 @@ class Ledger:
         self.lost = 0.0  # on failures
         self.now = 0.0
         self.kept = 0.0  # of wall-clock time, for a refit once the search has ended
-        self.paid = np.zeros(n_arms)
-        self.weight = np.zeros(n_arms)  # of the epochs paid for, by ``epoch_costs``
-        self.trained = np.zeros(n_arms, dtype=np.int64)
-        self.promised = np.zeros(n_arms)  # weight of the job in flight
-        self.since = np.zeros(n_arms)  # clock at its start
+        self.n_arms = n_arms
+        # An account for each arm; where an epoch costs one, a single one for all arms.
+        n_accounts = 1 if self.is_plain else n_arms
+        self.paid = np.zeros(n_accounts)
+        self.weight = np.zeros(n_accounts)  # of the epochs paid for, by ``epoch_costs``
+        self.trained = np.zeros(n_accounts, dtype=np.int64)
+        self.promised = np.zeros(n_accounts)  # weight of the job in flight
+        self.since = np.zeros(n_accounts)  # clock at its start
 
     @property
     def spent(self) -> float:
@@ -81,13 +84,15 @@ class Ledger:
 
     def _rate(self) -> NDArray[np.float64]:
         """Return the expected cost of an epoch of each arm, per unit of weight."""
-        n_arms, weight = len(self.weight), self.weight
         if self.unit == "epochs":
-            return np.ones(n_arms)
-        overall = self.paid.sum() / weight.sum() if weight.any() else 0.0
-        rate = np.full(n_arms, overall)
-        np.divide(self.paid, weight, out=rate, where=weight > 0.0)
+            return np.ones(self.n_arms)
+        weight = self.weight.sum()
+        rate = np.full(self.n_arms, self.paid.sum() / weight if weight else 0.0)
+        np.divide(self.paid, self.weight, out=rate, where=self.weight > 0.0)
         return rate
+
+    def _account(self, job: Job) -> int:
+        return 0 if self.is_plain else job.arm
 
     def _weight(self, from_epoch: int, n_epochs: int) -> float:
         if self._until is None:
@@ -98,7 +103,7 @@ class Ledger:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
         if self.is_plain:
-            return np.full(len(self.paid), left, dtype=np.int64)
+            return np.full(self.n_arms, left, dtype=np.int64)
         weight = _divided(left, self._rate())
         if self._until is None:
             return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
@@ -118,39 +123,39 @@ class Ledger:
         """Return the last round of each arm if it alone trained from now on."""
         # If epochs differ in cost, the middle one counts: arms train many of the first,
         # cheap epochs and few of the last. Under wall-clock time all workers train.
-        n_arms = len(self.paid)
         if self.is_plain:
-            return np.full(n_arms, float(self.total))
+            return np.full(self.n_arms, float(self.total))
         left = self.total - self.spent - self.reserved
         if self.is_wall_clock:
             left *= self.n_workers
         if self.unit == "epochs":
-            return np.full(n_arms, rounds + left / self._middle)
+            return np.full(self.n_arms, rounds + left / self._middle)
         epochs = _divided(left, self.cost_per_epoch())
         return np.asarray(rounds + np.minimum(epochs, ENDLESS))
 
     def reserve(self, job: Job) -> None:
         """Set the expected cost of a job aside."""
-        self.promised[job.arm] = self._weight(job.from_epoch, job.n_epochs)
-        self.since[job.arm] = self.now
+        at = self._account(job)
+        self.promised[at] += self._weight(job.from_epoch, job.n_epochs)
+        self.since[at] = self.now
         self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
 
     def charge(
         self, job: Job, charged: int, trained: int, cost: float | None, *, failed: bool
     ) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
-        arm, weight = job.arm, self._weight(job.from_epoch, charged)
+        at, weight = self._account(job), self._weight(job.from_epoch, charged)
         if self.unit == "epochs":
             cost = weight
         elif cost is None:
-            cost = float(self._rate()[arm] * self.promised[arm])
-        self.promised[arm] = 0.0
-        self.trained[arm] = job.from_epoch + trained
+            cost = float(self._rate()[at] * self.promised[at])
+        self.promised[at] -= self._weight(job.from_epoch, job.n_epochs)
+        self.trained[at] += trained
         if (failed or not charged) and self.unit != "epochs":
             self.lost += cost
         else:
-            self.paid[arm] += cost
-            self.weight[arm] += weight
+            self.paid[at] += cost
+            self.weight[at] += weight
 
     def pass_until(self, now: float, *, keeps_rest: bool = False) -> None:
         """Put the clock forward, if it is not as far; the rest may be kept."""
@@ -159,7 +164,7 @@ class Ledger:
 
     def away(self, job: Job, now: float) -> float:
         """Return how much wall-clock time has passed since a job was reserved."""
-        return max(0.0, now - float(self.since[job.arm]))
+        return max(0.0, now - float(self.since[self._account(job)]))
 
     def extend(self, budget: int | str | Budget) -> None:
         """Add more of the same kind."""
@@ -176,7 +181,8 @@ class Ledger:
 
     def resize(self, n: int) -> None:
         """Have so many arms."""
-        for name in _ARRAYS:
+        self.n_arms = n
+        for name in () if self.is_plain else _ARRAYS:
             setattr(self, name, resized(getattr(self, name), n))
 
     def state_dict(self) -> dict[str, Any]:
@@ -187,9 +193,10 @@ class Ledger:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of ``state_dict``."""
         for name in _FACTS:
-            setattr(self, name, ({"kept": 0.0} | state)[name])  # later than the others
+            setattr(self, name, state[name])
         for name in _ARRAYS:
-            getattr(self, name)[:] = state[name]
+            now = getattr(self, name)
+            setattr(self, name, np.array(state[name], now.dtype).reshape(now.shape))
 
 
 def resized(array: Any, n: int, new: float = 0) -> Any:

@@ -49,6 +49,11 @@ def test_the_horizon_in_epochs_is_the_budget() -> None:
     assert account.ledger.horizon(6).tolist() == [15.0, 15.0, 15.0]
 
 
+def test_arms_whose_epochs_all_cost_one_share_an_account() -> None:
+    few, many = (Ledger(Budget.of(10), n_arms).state_dict() for n_arms in (1, 9999))
+    assert few == many
+
+
 # ----------------------------------------------------------- epochs with their own cost
 def by_cost(**changes: Any) -> Scheduler:
     arguments = {"n_arms": 12, "budget": 20, "max_epochs": 4, "epoch_costs": COSTS}

@@ -156,7 +156,7 @@ def test_a_state_of_another_version_is_refused() -> None:
     with pytest.raises(RunDirError) as raised:
         scheduler.load_state_dict(state)
     assert str(raised.value) == (
-        "this state has version 99, this release reads version 3: "
+        "this state has version 99, this release reads version 4: "
         "load it with the release that saved it"
     )
 
