@@ -288,21 +288,12 @@ def explain(policy: Policy, arm: int) -> dict[str, float]:
 
 def state_dict(policy: Policy) -> dict[str, Any]:
     """Return a policy's arrays as JSON values; a PolicyError if more of it changes."""
-    attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
-    held = policy._asdict() | attributes  # type: ignore[attr-defined]
-    for name in held.keys() - arrays(policy).keys():
-        if name in attributes or not _is_constant(held[name]):
-            raise PolicyError(
-                f"the policy {type(policy).__name__} holds {name}, a "
-                f"{type(held[name]).__name__}, which no saved state has: keep what "
-                "changes in arrays of numbers"
-            )
-    return {name: _encoded(array) for name, array in arrays(policy).items()}
+    return {name: _encoded(array) for name, array in _changing(policy).items()}
 
 
 def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     """Put saved arrays back in place, if they are of a policy of this kind and size."""
-    own = arrays(policy)
+    own = _changing(policy)
     shapes = {name: list(array.shape) for name, array in own.items()}
     saved = {name: array["shape"] for name, array in state.items()}
     if saved != shapes:
@@ -312,13 +303,10 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             "kind and size"
         )
     for name, array in own.items():
-        values = [
-            float(value) if isinstance(value, str) else value
-            for value in state[name]["values"]
-        ]
+        values = np.array(state[name]["values"], dtype=array.dtype)
         indices = state[name]["indices"]
         array.fill(0)
-        np.put(array, range(array.size) if indices is None else indices, values)
+        np.put(array, np.arange(array.size) if indices is None else indices, values)
 
 
 def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
@@ -329,6 +317,20 @@ def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
         for name, x in values.items()
         if isinstance(x, np.ndarray) and not x.dtype.hasobject
     }
+
+
+def _changing(policy: Policy) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a policy, or raise if it holds more that changes."""
+    attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
+    own, held = arrays(policy), policy._asdict() | attributes  # type: ignore[attr-defined]
+    for name in held.keys() - own.keys():
+        if name in attributes or not _is_constant(held[name]):
+            raise PolicyError(
+                f"the policy {type(policy).__name__} holds {name}, a "
+                f"{type(held[name]).__name__}, which no saved state has: keep what "
+                "changes in arrays of numbers"
+            )
+    return own
 
 
 def _is_constant(value: Any) -> bool:
@@ -343,9 +345,10 @@ def _encoded(array: NDArray[Any]) -> dict[str, Any]:
     flat = array.reshape(-1)
     negative = np.signbit(flat) if array.dtype.kind == "f" else False  # -0.0 too
     (indices,) = np.nonzero((flat != 0) | negative)
-    values = [
-        value if math.isfinite(value) else repr(value)
-        for value in flat[indices].tolist()
-    ]
-    places = indices.tolist() if len(indices) < array.size else None
+    is_sparse = 2 * len(indices) <= array.size
+    kept = flat[indices] if is_sparse else flat
+    values = kept.tolist()
+    if not np.isfinite(kept).all():
+        values = [value if math.isfinite(value) else repr(value) for value in values]
+    places = indices.tolist() if is_sparse else None
     return {"shape": list(array.shape), "indices": places, "values": values}

@@ -360,12 +360,13 @@ class ArmTable:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the values of ``state_dict``."""
+        """Restore the values of ``state_dict`` but the proposals."""
         for name in _ARRAYS:
-            getattr(self, name)[:] = state[name]
+            now = getattr(self, name)
+            setattr(self, name, np.array(state[name], now.dtype).reshape(now.shape))
         for name in _COUNTS:
             setattr(self, name, state[name])
-        self.why_ended = dict(state.get("why_ended", ()))
+        self.why_ended = dict(state["why_ended"])
         self._forget_scores()
         self.history = [from_json(row) for row in state["history"]]
         for n_rows, row in enumerate(self.history, start=1):
@@ -375,13 +376,12 @@ class ArmTable:
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
         held = [Result.from_json(values) for values in state["held"]]
         self._held = {result.job.id: result for result in held}
-        self.load_proposals(state)
 
     def load_proposals(self, state: dict[str, Any]) -> None:
-        """Restore the proposals of ``state_dict`` alone."""
+        """Restore the proposals of ``state_dict``, which may have made arms."""
         self.proposals = {
             arm: Proposal(from_json(params), tuple(like))
-            for arm, params, like in state.get("proposals", ())
+            for arm, params, like in state["proposals"]
         }
 
 

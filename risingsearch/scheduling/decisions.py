@@ -422,13 +422,17 @@ class Decider:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the values of ``state_dict``, or raise and change nothing."""
-        before = self.state_dict()
+        parts, start = (self.arms, self.ledger, self.policy), self._draws.start
+        before = [dict(vars(part)) for part in parts]
         try:
             self._check(state)
             self._load(state)
         except Exception as error:
-            self._load(before)
-            if isinstance(error, RunDirError):
+            for part, values in zip(parts, before, strict=True):
+                vars(part).update(values)  # loading replaces arrays, and changes none
+            self._draws.load(start)
+            self._forget()
+            if isinstance(error, PolicyError | RunDirError):
                 raise
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise RunDirError(msg) from error

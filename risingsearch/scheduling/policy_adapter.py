@@ -186,8 +186,8 @@ class PolicyAdapter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Put saved arrays and the order of the arms back in place."""
         base.load_state_dict(self.policy, state["arrays"])
-        self._arm_at[:] = state["arm_at"]
-        self._place_of[:] = np.argsort(self._arm_at)
+        self._arm_at = np.array(state["arm_at"], int).reshape(self._arm_at.shape)
+        self._place_of = np.argsort(self._arm_at)
 
     def _record(self, method: Callable[..., Any], *arguments: Any) -> None:
         """Call a method that changes the policy; after an error, ask it nothing."""
