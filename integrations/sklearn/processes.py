@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import psutil
@@ -94,13 +95,25 @@ class WorkerProcesses(SingleProcesses):
         variables = {name: os.environ.get(name, share) for name in names}
         super().__init__([variables] * n_workers)
         self._trainable = trainable
+        self._jobs: set[Future[Any]] = set()  # which may have yet to read the data
+        self._lock = Lock()
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
-        self._trainable.write()
-        return super().submit(fn, *args, **kwargs)
+        with self._lock:
+            self._trainable.write()
+            job = super().submit(fn, *args, **kwargs)
+            self._jobs.add(job)
+        job.add_done_callback(self._remove_after)
+        return job
+
+    def _remove_after(self, job: Future[Any] | None) -> None:
+        with self._lock:
+            self._jobs -= {job}
+            if self._threads is None and not self._jobs:
+                self._trainable.remove()
 
     def _started(self, slot: int) -> ProcessPoolExecutor:
         variables = self._slots.variables[slot]
@@ -134,9 +147,9 @@ class WorkerProcesses(SingleProcesses):
         self.shutdown(wait=False, cancel_futures=True)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes after their jobs, and remove the data."""
+        """End the processes after their jobs, and then remove the data."""
         super().shutdown(wait, cancel_futures=cancel_futures)
-        self._trainable.remove()
+        self._remove_after(None)
 
 
 class ProcessApart(Pool):
