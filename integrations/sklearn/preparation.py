@@ -98,7 +98,7 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         max_epochs=folds.max_epochs,
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         refits=cv._refits(folds),
-        in_full=cv.refit == "full",
+        refit=cv.refit,
         is_timed=budget.epochs is None and folds.resource is None,
         advises=chooses and budget.epochs is not None and cv.verbose > 0,
         error_score=_error_score(cv.error_score),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from risingsearch.search.results import SearchResult
+from risingsearch.search.results import History, SearchResult
 
 
 def on_equal_terms(result: SearchResult) -> SearchResult:
@@ -27,14 +27,40 @@ def on_equal_terms(result: SearchResult) -> SearchResult:
         epoch = max((k for k in by_epoch if k <= last), default=max(by_epoch))
         arms[arm] = replace(arms[arm], best_epoch=epoch, best_score=by_epoch[epoch])
     best = max(arms, key=lambda arm: (arm.best_epoch, arm.best_score))
-    return replace(
-        result,
-        arms=arms,
-        best_arm=best.arm,
-        best_score=best.best_score,
-        best_epoch=last,
-        best_params=result.candidates[best.arm],
-    )
+    return replace(result, arms=arms, best_arm=best.arm, best_score=best.best_score)
+
+
+def on_average(result: SearchResult) -> SearchResult:
+    """Return a result by the means of the arms' best halves, at the last epoch of each.
+
+    The best single score is often an early one, while the learning rate is high and the
+    scores jump, and a refit jumps elsewhere.
+    """
+    rows = {(row["arm"], row["epoch"]): row for row in result.history}
+    arms, means = list(result.arms), {}
+    for arm, curve in result.curves.items():
+        mean, epochs = best_half(curve)
+        if epochs:
+            half = [rows[arm, epoch] for epoch in epochs]
+            means[arm, epochs[-1]] = {
+                name: float(np.mean([row.get(name, math.nan) for row in half]))
+                for name in filter(_SCORE.fullmatch, half[0])
+            }
+            arms[arm] = replace(arms[arm], best_epoch=epochs[-1], best_score=mean)
+    history = [r | means.get((r["arm"], r["epoch"]), {}) for r in result.history]
+    result = replace(result, arms=arms, history=History(history))
+    best = max((arm for arm in arms if arm.best_epoch), key=lambda arm: arm.best_score)
+    return replace(result, best_arm=best.arm, best_score=best.best_score)
+
+
+def best_half(scores: list[float]) -> tuple[float, list[int]]:
+    """Return the best mean of half of an arm's scores in a row, and their epochs."""
+    epochs = [k for k, score in enumerate(scores, 1) if math.isfinite(score)]
+    sums = np.cumsum([0.0, *(scores[k - 1] for k in epochs)])
+    n = (len(epochs) + 1) // 2
+    first = int(np.argmax(sums[n:] - sums[: len(sums) - n]))
+    half = epochs[first : first + n]
+    return float(sums[first + n] - sums[first]) / max(n, 1), half
 
 
 _SCORE = re.compile(r"split\d+_(?:test|train)_(.*)")

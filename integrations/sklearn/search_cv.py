@@ -26,6 +26,7 @@ from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.results import (
     cv_results,
+    on_average,
     on_equal_terms,
     warn_of_failures,
 )
@@ -79,13 +80,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         As in ``GridSearchCV``, split once for all epochs; a float between 0 and 1 holds
         out that share of the rows once, of each class in proportion if possible.
     refit : bool, "full", "best", str or callable, default=True
-        ``True`` trains the best configuration afresh on all rows, for as many epochs as
-        its best score took; under a budget in time all trees of an ensemble, unless it
-        overfits, or passes until the better half of its scores ends; ``"full"`` for
-        ``max_epochs``, or those of a full training. ``"best"`` hands over the model
-        that had the best score, trained on the training rows of a single split. Another
-        text names one of several metrics. A callable maps ``cv_results_`` to the index
-        to train afresh. ``False`` trains nothing.
+        ``True`` trains the best configuration afresh on all rows for ``best_epoch_``
+        epochs; under a budget in time all trees of an ensemble, unless it overfits;
+        ``"full"`` for ``max_epochs``, or those of a full training. ``"best"`` hands
+        over the model with the best score, trained on the training rows of a single
+        split. Another text names one of several metrics. A callable maps
+        ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
         Processes that train at the same time, or threads under
         ``joblib.parallel_config("threading")``; -1 for all processors. With an
@@ -134,15 +134,16 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in ``GridSearchCV``, a row per candidate: scores at its best epoch, fit and
-        score times in all, and ``epochs``, ``best_epoch`` and ``status``. With a
-        ``resource`` the last epoch that several candidates reached counts for the best,
-        and there are ``n_resources`` (of that epoch, on average over the splits) and
-        ``n_resources_fitted`` (of all its epochs and splits together).
+        As in ``GridSearchCV``, a row per candidate: scores at its best epoch (of passes
+        under a budget in time, means over the half of its epochs in a row with the
+        highest mean), fit and score times in all, and ``epochs``, ``best_epoch`` and
+        ``status``. With a ``resource`` the last epoch that several candidates reached
+        counts for the best, and there are ``n_resources`` (of that epoch, on average
+        over the splits) and ``n_resources_fitted`` (of all its epochs and splits).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
     best_epoch_ : int
-        Epochs that the best configuration was trained when it had its best score.
+        Epochs of the best configuration until its best score, or its best half ends.
     n_resources_ : list of float
         With a ``resource``, how much of it each epoch has, on average over the splits.
     history_, curves_, trust_in_prior_, opened_by_prior_, stop_reason_
@@ -399,10 +400,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.multimetric_ = folds.metric is not None and not any(
             "split0_test_score" in row for row in result.history
         )
+        self.history_ = result.history
         if folds.resource is not None:
             result = on_equal_terms(result)
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
-        self.history_ = result.history
+        elif self._run.averages:
+            result = on_average(result)
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_, self.n_calls_ = result.n_epochs, result.n_calls
         self.n_candidates_ = len(result.candidates)
@@ -435,8 +438,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         folds, seed = self._run.folds, self._search.seed_of(self.best_index_)
         winner = self.best_index_, self.best_epoch_
         if self._refits(folds):
-            of_arm = self.best_index_, self.refit == "full"
-            n_epochs = self._run.epochs_to_refit(result, *of_arm)
+            in_full = self.refit == "full"  # as it is by now
+            n_epochs = self._run.epochs_to_refit(result, *winner, in_full=in_full)
             return folds.refit(self.best_params_, seed, n_epochs)
         if winner != (result.best_arm, result.best_epoch):
             return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)

@@ -22,6 +22,7 @@ from risingsearch.integrations.sklearn.processes import (
     SentOnce,
     WorkerProcesses,
 )
+from risingsearch.integrations.sklearn.results import best_half
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.policies import policy_info, registered_name
 from risingsearch.search.progress import write_advice
@@ -42,8 +43,8 @@ class SearchRun:
         n_jobs: int | None,
         executor: Any,
         refits: bool,
-        in_full: bool,  # the refit
-        is_timed: bool,  # so that the refit has all trees, or passes until it settles
+        refit: Any,
+        is_timed: bool,  # so that all trees are refitted, and passes averaged
         seconds_before: float,
         advises: bool,  # on the length of an epoch
         policy: Any,
@@ -56,12 +57,10 @@ class SearchRun:
         self._workers: WorkerProcesses | None = None
         self._advises = advises and not executor
         one = configured(folds.estimator, candidates[0])
-        self._in_full = in_full
+        self._in_full = refit == "full"
         self._all_trees = is_timed and trains_in_one_fit(one)
-        self._settles = is_timed and not self._all_trees
-        if executor is None and count > 1:
-            executor = _threads(count)
-        if executor is None and count > 1:
+        self.averages = is_timed and not self._all_trees and refit != "best"
+        if executor is None and count > 1 and not (executor := _threads(count)):
             trainable = SentOnce(folds)
             self._workers = WorkerProcesses(count, trainable)
         self.search = RisingSearch(
@@ -77,6 +76,7 @@ class SearchRun:
             self.search._loop.apart = ProcessApart(folds)
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self._scores: dict[int, list[float]] = {}  # the same
+        self._halves: dict[int, tuple[float, list[int]]] = {}
         self._clock = self.search._loop.clock
         self._clock.seconds_before = seconds_before
         self._seconds = 0.0  # of a refit, as it was expected last
@@ -86,7 +86,7 @@ class SearchRun:
         """Train until the budget is spent, and tell the callbacks of every epoch."""
 
         def tell(report: Report) -> None:
-            self._scores.setdefault(report.job.arm, []).extend(report.scores)
+            self._average(report)
             of_arm = self._fit_seconds.setdefault(report.job.arm, [])
             for details in report.metrics:
                 times = (v for name, v in details.items() if name.endswith("_fit_time"))
@@ -114,17 +114,23 @@ class SearchRun:
         tasks.search_done()
         return result
 
-    def epochs_to_refit(self, result: SearchResult, arm: int, in_full: bool) -> int:
+    def epochs_to_refit(
+        self, result: SearchResult, arm: int, best_epoch: int, *, in_full: bool
+    ) -> int:
         """Return the epochs of a refit."""
         if in_full or (self._all_trees and not _overfits(result.curves, arm)):
             whole = self.folds.in_full(result.candidates[arm])
             left = self._clock.left + self._refit_seconds()
             if in_full or self._seconds <= max(left, self._clock.seconds()):
                 return whole
-            return max(int(whole * left / self._seconds), result.arms[arm].best_epoch)
-        if self._settles:
-            return settled_epoch(result.curves[arm])
-        return result.arms[arm].best_epoch
+            return max(int(whole * left / self._seconds), best_epoch)
+        return best_epoch
+
+    def _average(self, report: Report) -> None:
+        if self.averages and any(map(math.isfinite, report.scores)):
+            scores = self._scores.setdefault(report.job.arm, [])
+            scores.extend(report.scores)
+            self._halves[report.job.arm] = best_half(scores)
 
     def _advise(self, report: Report) -> None:
         """Say once if the epochs of the search should be longer."""
@@ -138,13 +144,15 @@ class SearchRun:
     def _refit_seconds(self) -> float:
         """Seconds of a refit after the next epoch, or after the jobs in training."""
         best, folds = self.search.scheduler, self.folds
-        arm = best.best_arm
+        arm, last = best.best_arm, best.best_epoch
+        if self._halves:
+            arm = max(self._halves, key=lambda arm: self._halves[arm][0])
+            last = self._halves[arm][1][-1]
         if arm is None or not (seconds := self._fit_seconds.get(arm)):
             return 0.0  # known to an earlier process at most
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         seconds = seconds[0 if folds.resource else -10 :]  # the pace may have changed
         trained = float(len(seconds))
-        last = settled_epoch(self._scores[arm]) if self._settles else best.best_epoch
         to_train = float(max([last + 1, *ends]))
         if self._in_full or self._all_trees:
             to_train = folds.in_full(self.search._log.candidates[arm])
@@ -163,18 +171,6 @@ def _overfits(curves: Mapping[int, list[float]], arm: int) -> bool:
     falls = [-float(s) for c in curves.values() for s in np.diff(c) if s < 0.0]
     lost = np.nanmax(curves[arm]) - curves[arm][-1]
     return not lost <= NOISE * np.median(falls or [0.0])
-
-
-def settled_epoch(scores: list[float]) -> int:
-    """Return the last epoch of the half of an arm's scores that is best on average.
-
-    The best single score is often an early one, while the learning rate is high and the
-    scores jump, and a refit jumps elsewhere.
-    """
-    scores = [*filter(math.isfinite, scores)] or [0.0]
-    sums = np.cumsum([0.0, *scores])
-    n = max(1, len(scores) // 2)
-    return n + int(np.argmax(sums[n:] - sums[:-n]))
 
 
 def _threads(n: int) -> ThreadPoolExecutor | None:

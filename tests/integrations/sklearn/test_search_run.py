@@ -178,12 +178,16 @@ def test_a_timed_refit_has_all_trees_unless_the_winner_overfits(clock, best, tre
     assert len(search.best_estimator_.estimators_) == trees
 
 
-def test_a_timed_refit_of_passes_ends_where_the_scores_are_high_on_average(clock):
+def test_a_timed_search_of_passes_takes_those_that_are_best_on_average(clock):
     def score(model, X, y):
         return model.score(X, y) + (model.epochs_ == 2)
 
     search = timed(timeout=600, scoring=score).fit(X, Y)
-    assert search.best_epoch_ == 2 < 20 < search.best_estimator_.epochs_
+    assert 20 < search.best_epoch_ == search.best_estimator_.epochs_
+    found, best = search.cv_results_, search.best_index_
+    assert search.best_params_["quality"] == max(p["quality"] for p in found["params"])
+    assert search.best_score_ == pytest.approx(found["mean_test_score"][best])
+    assert found["rank_test_score"][best] == 1
 
 
 @pytest.mark.parametrize(
