@@ -34,8 +34,7 @@ def as_json(value: Any) -> Any:
             else as_json(item)
             for key, item in value.items()
         }
-        marked = any(key[:1] == "$" for key in plain)
-        return {"$dict": plain} if marked else plain
+        return {"$dict": plain} if any(key[:1] == "$" for key in plain) else plain
     if isinstance(value, list):
         return [as_json(item) for item in value]
     if isinstance(value, tuple):

@@ -351,8 +351,7 @@ class StudyReplica:
         if arm is None:
             # All epochs of an arm, for objectives that do not resume so far.
             every = min(self._max_epochs, self.left)
-            n_epochs = job.n_epochs if self.asks else every
-            attrs = {N_EPOCHS: n_epochs}
+            attrs = {N_EPOCHS: job.n_epochs if self.asks else every}
             return create_trial(state=TrialState.WAITING, user_attrs=attrs)
         last = self.newest[arm]
         attrs = {k: v for k, v in last.user_attrs.items() if k != GIVEN_UP}

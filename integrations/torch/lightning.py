@@ -210,6 +210,5 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         with kept_random_states():
             seed_all(run.seed)
             model = self.build(dict(run.params))["model"]
-        saved = read(io.BytesIO(run.checkpoint or b""))
-        model.load_state_dict(saved["state_dict"])
+        model.load_state_dict(read(io.BytesIO(run.checkpoint or b""))["state_dict"])
         return model

@@ -39,9 +39,7 @@ def _strict(value: object) -> object:
         return _strict(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(float(value))
-    if value is None or isinstance(value, (str, int)):
-        return value
-    return repr(value)
+    return value if value is None or isinstance(value, (str, int)) else repr(value)
 
 
 def print_facts(

@@ -32,8 +32,7 @@ def add_status(commands: Any) -> None:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    run = RunView(arguments.run_dir)
-    run.print_facts(as_json=arguments.json)
+    RunView(arguments.run_dir).print_facts(as_json=arguments.json)
 
 
 class RunView:

@@ -78,7 +78,6 @@ def noisy(noise: Noise, mean: float, scale: float, rng: Rng) -> float:
     if noise.kind == BERNOULLI:
         if noise.batch > 1:
             # A mean of exactly 0 or 1 may have been rounded across the limit.
-            p = min(1.0, max(0.0, mean))
-            return rng.binomial(noise.batch, p) / noise.batch
+            return rng.binomial(noise.batch, min(1.0, max(0.0, mean))) / noise.batch
         return 1.0 if rng.random() < mean else 0.0
     return mean

@@ -23,8 +23,7 @@ def greedy(means: Floats, rounds: Ints) -> Floats:
     Then the largest means that are left are always the next of some arms (Levine,
     Crammer, Mannor 2017, section 2).
     """
-    flat = means[np.isfinite(means)]
-    sums = np.cumsum(np.sort(flat)[::-1])
+    sums = np.cumsum(np.sort(means[np.isfinite(means)])[::-1])
     return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
 
 

@@ -72,8 +72,7 @@ def sensitivity_blips(
     leaves out those that would start in the last 100 rounds; so does this.
     """
     rounds = [1, *range(EVERY, horizon - 99, EVERY)]
-    changes = [(t, normal_arms(rng, n_arms)) for t in rounds]
-    return timeline(changes, "held", noise)
+    return timeline([(t, normal_arms(rng, n_arms)) for t in rounds], "held", noise)
 
 
 def logistics(

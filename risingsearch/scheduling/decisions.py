@@ -106,11 +106,9 @@ class Decider:
         if self._decision is None and selected is not None:
             params, like, proposed, by_prior = self._proposed(selected)
             arm = selected if proposed is None else int(proposed)
-            n_epochs = max(1, self._wanted(arm, selected))
-            decision = self._decided(arm, n_epochs)
+            decision = self._decided(arm, max(1, self._wanted(arm, selected)))
             if by_prior or params or proposed is not None:
-                reason = PRIOR if by_prior else PROPOSED
-                decision = decision._replace(reason=reason)
+                decision = decision._replace(reason=PRIOR if by_prior else PROPOSED)
             if arm != selected:
                 decision = decision._replace(instead_of=selected)
             if params:
@@ -121,9 +119,7 @@ class Decider:
     def select(self) -> int | None:
         """Return the arm that the policy selects; None if nothing can start now."""
         self.apply_due()
-        if self.arms.is_full or self.arms.must_see_next:
-            return None
-        return self._select()
+        return None if self.arms.is_full or self.arms.must_see_next else self._select()
 
     def _select(self) -> int | None:
         if not self._is_selected:
@@ -186,8 +182,7 @@ class Decider:
         job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
         reason = ENQUEUED if arm in arms.enqueued else OPENED
         if is_opened:
-            is_last = arms.history[-1]["arm"] == arm
-            reason = CONTINUED if is_last else REVIVED
+            reason = CONTINUED if arms.history[-1]["arm"] == arm else REVIVED
         parts = self.policy.explain([arm])[0] if is_opened else {}
         seen = arms.n_applied if arms.deterministic else None
         drawn: Any = None  # what was drawn later than the header was written

@@ -164,8 +164,7 @@ class PolicyAdapter:
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Tell the reward of a pull decided at round ``t``."""
-        place = int(self._place_of[arm])
-        self._record(self.policy.update, t, place, reward, rng)
+        self._record(self.policy.update, t, int(self._place_of[arm]), reward, rng)
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""

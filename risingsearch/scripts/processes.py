@@ -62,8 +62,7 @@ class Marker:
     @property
     def variables(self) -> dict[str, str]:
         """Variables that make a process, and its children, carry the token."""
-        around = os.environ.get(TOKENS, "").split()
-        return {TOKENS: " ".join([*around, self.token])}
+        return {TOKENS: " ".join([*os.environ.get(TOKENS, "").split(), self.token])}
 
     def remove(self) -> None:
         """Remove the file, once nothing of the job runs any more."""

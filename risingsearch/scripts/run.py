@@ -156,8 +156,7 @@ def _trainable(
         "timeout": sweep.epoch_timeout,
         "cwd": str(cwd.absolute()),
     }
-    gpus = sweep.n_gpus or 1.0
-    options = {**same, "slots": placement.variables, "gpus": gpus}
+    options = {**same, "slots": placement.variables, "gpus": sweep.n_gpus or 1.0}
     if sweep.checkpoints is not None:
         return ArchivedTrainable(sweep.command, folder, **options)
     if not sweep.resume:

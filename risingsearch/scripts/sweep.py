@@ -84,9 +84,7 @@ TAGGED = {"parameters": 2, "metric": 1}
 def _read_budget(value: Any) -> Budget:
     """Return the budget that a file has as a number, a time or a mapping."""
     try:
-        if isinstance(value, dict):
-            return Budget.from_json(value)
-        return Budget.of(value)
+        return (Budget.from_json if isinstance(value, dict) else Budget.of)(value)
     except InvalidParameterError as error:
         words = str(error).removeprefix("budget ").removesuffix(f"; got {shown(value)}")
         raise ValueError(words.replace("a Budget", "{hours: 8}")) from error

@@ -62,8 +62,7 @@ def _auto_proposer(
         if rate is None or is_long:
             return own
         return EarlyProposer(candidates, given["space"], rate, own)
-    names = "min_epochs", "epochs_per_job"
-    options = {name: given[name] for name in names}
+    options = {name: given[name] for name in ("min_epochs", "epochs_per_job")}
     params = given["policy_params"]
     if not choose_policy("auto", *sizes, parameters=params, **options).proposes:
         return None

@@ -280,8 +280,7 @@ def _taught_numba() -> Any:
         resolve(stub)
     jitable(play)
     # A module's global, because a dispatcher in a closure cell defeats the disk cache.
-    inner_play = numba.njit(play, nogil=True, _nrt=False, **_INNER)
-    globals()["_compiled_play"] = inner_play
+    globals()["_compiled_play"] = numba.njit(play, nogil=True, _nrt=False, **_INNER)
     return numba
 
 

@@ -126,8 +126,7 @@ class Store:
         del self._sizes[key]
 
     def _n_bytes_with(self, key: Key, state: bytes) -> int:
-        replaced = self._sizes.get(key, 0)
-        return self.n_bytes - replaced + DIGEST_BYTES + len(state)
+        return self.n_bytes - self._sizes.get(key, 0) + DIGEST_BYTES + len(state)
 
 
 class Folder:

@@ -80,8 +80,7 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
 
 def read_on(path: Path, recorded: Recorded) -> Recorded:
     """Content of a journal by now, given an earlier one, whose list of events grows."""
-    rest = _content(path, recorded.n_bytes)
-    return _with_events(path, rest, recorded)
+    return _with_events(path, _content(path, recorded.n_bytes), recorded)
 
 
 def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:

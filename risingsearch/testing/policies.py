@@ -83,8 +83,7 @@ def check_policy(
     """
     if isinstance(factory, str):
         name = resolve_policy(factory)
-        info = policy_info(name)
-        adaptive = info.adaptive if adaptive is None else adaptive
+        adaptive = policy_info(name).adaptive if adaptive is None else adaptive
 
         def build(n_arms: int, horizon: int, max_pulls: int) -> Any:
             return make_policy(name, n_arms, horizon, max_pulls, **parameters)

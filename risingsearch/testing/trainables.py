@@ -153,8 +153,7 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
     try:
         yield
     except AssertionError as error:
-        name = type(arm.trainable).__name__
-        msg = f'{name} breaks the rule "{rule}": {error}'
+        msg = f'{type(arm.trainable).__name__} breaks the rule "{rule}": {error}'
         raise AssertionError(msg) from error
 
 

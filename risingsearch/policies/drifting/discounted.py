@@ -322,9 +322,7 @@ def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
     second = beta_draw(a, b, rng)
     if policy.combine == MIN:
         return min(first, second)
-    if policy.combine == MAX:
-        return max(first, second)
-    return 0.5 * (first + second)
+    return max(first, second) if policy.combine == MAX else 0.5 * (first + second)
 
 
 def beta_draw(a: float, b: float, rng: np.random.Generator) -> float:

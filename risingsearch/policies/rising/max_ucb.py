@@ -102,9 +102,7 @@ class MaxUCB(NamedTuple):
 
 def reward_scale(extent: Floats) -> float:
     """Return the factor that stretches all rewards to a width of 0.98."""
-    if extent[0] < extent[1]:
-        return float(0.98 / (extent[1] - extent[0]))
-    return 0.0
+    return float(0.98 / (extent[1] - extent[0])) if extent[0] < extent[1] else 0.0
 
 
 def max_index(

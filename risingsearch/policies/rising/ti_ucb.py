@@ -141,8 +141,7 @@ def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
     if n - policy.start[arm] + 1 < 2 * w:
         return False
     older = line_at(policy, arm, n - 2 * w + 1, n - w, n + 1)
-    newer = line_at(policy, arm, n - w + 1, n, n + 1)
-    return older - newer > policy.gamma
+    return older - line_at(policy, arm, n - w + 1, n, n + 1) > policy.gamma
 
 
 def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:

@@ -58,6 +58,4 @@ def surely_below(mean: float, level: float, value: float) -> bool:
 def kl_exploration(c: float, t: int) -> float:
     """Return ``ln t + c ln ln t``; the second term only where it is positive."""
     log_t = math.log(t)
-    if c == 0.0 or log_t <= 1.0:
-        return log_t
-    return log_t + c * math.log(log_t)
+    return log_t if c == 0.0 or log_t <= 1.0 else log_t + c * math.log(log_t)

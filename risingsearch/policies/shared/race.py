@@ -27,9 +27,7 @@ def next_in_turn(
                 busy = True
             elif arm == WAIT or turns[i] < turns[arm]:
                 arm = i
-    if arm != WAIT or busy:
-        return arm
-    return best_available(available, value, turns)
+    return arm if arm != WAIT or busy else best_available(available, value, turns)
 
 
 def lacks_pulls(

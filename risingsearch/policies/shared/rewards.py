@@ -133,9 +133,7 @@ def noise_scale(sigma: float, residual: Floats) -> float:
     # Independent noise gives second differences ``d`` the variance ``6 sigma^2``.
     if not math.isnan(sigma):
         return sigma
-    if residual[1] == 0.0:
-        return 0.0
-    return math.sqrt(residual[0] / (6.0 * residual[1]))
+    return 0.0 if residual[1] == 0.0 else math.sqrt(residual[0] / (6.0 * residual[1]))
 
 
 def record_slope(
@@ -156,9 +154,7 @@ def epochs_left(pulls_left: Ints, horizon: Floats, arm: int, t: int) -> float:
 
 def damped_gain(slope: float, n: float, left: float) -> float:
     """Return ``s N (1 - N / n2)``, with ``n2 = N + left`` and at least ``N``."""
-    if n == 0.0:
-        return 0.0
-    return float(slope * n * (1.0 - n / (n + max(0.0, left))))
+    return 0.0 if n == 0.0 else float(slope * n * (1.0 - n / (n + max(0.0, left))))
 
 
 def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
