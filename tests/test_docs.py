@@ -26,6 +26,7 @@ from matplotlib import pyplot as plt
 from risingsearch.cli.main import _parser, main
 from risingsearch.policies import list_policies, resolve_policy
 from risingsearch.scripts.sweep import Sweep, checked_sweep
+from risingsearch.scripts.run import check_sweep
 from risingsearch.scripts.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,7 +115,7 @@ def test_every_block_is_of_a_kind_that_is_checked(page):
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_yaml_block_is_a_sweep(page):
     for _, text, _ in blocks(page, "yaml"):
-        assert checked_sweep(load_yaml(text), page.name).draw()
+        check_sweep(checked_sweep(load_yaml(text), page.name))
 
 
 def test_the_whole_script_of_the_command_line_is_searched_over(
@@ -127,7 +128,7 @@ def test_the_whole_script_of_the_command_line_is_searched_over(
         if named := re.match(r"# (train\.py|small\.yaml)\n", text):
             Path(named[1]).write_text(text)
     with open("small.yaml", "a") as file:
-        file.write("seed: 0\n")
+        file.write("seed: 0\nepoch_timeout: 600\n")
     assert main(["run", "small.yaml", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["epochs"], found["failures"], found["best_epoch"]) == (30, 0, 10)

@@ -141,7 +141,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         direction=sweep.direction,
         metric=sweep.metric_name,
         progress=True,
-        **same.non_defaults() | options,
+        **same.non_defaults() | {"epoch_timeout": None} | options,  # scripts have it
     )
 
 
