@@ -25,8 +25,8 @@ from matplotlib import pyplot as plt
 
 from risingsearch.cli.main import _parser, main
 from risingsearch.policies import list_policies, resolve_policy
-from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.run import check_sweep
+from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
