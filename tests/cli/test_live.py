@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,13 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LIMITS = {"budget": 90, "max_epochs": 9, "epochs_per_job": 1}
 SHOWN = """() => ({
   fits: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
   colour: getComputedStyle(document.body).backgroundColor,
   charts: document.querySelectorAll(".progress svg.rs-chart path").length,
 })"""
+CHOSEN = "() => [order.column.name, charts[0].at, document.activeElement.tagName]"
 DRAWN = """n => {
   const data = document.getElementById("data");
   return data && JSON.parse(data.textContent).recorded.arm.length === n;
@@ -39,15 +40,8 @@ def a_search(run_dir):
         {"rate": k / 40, "a_parameter_with_a_long_name": k % 7, "kind": f"kind-{k % 3}"}
         for k in range(1, 31)
     ]
-    return RisingSearch(
-        Functions(start, train),
-        candidates,
-        budget=90,
-        max_epochs=9,
-        seed=0,
-        epochs_per_job=1,
-        run_dir=run_dir,
-    )
+    trainable = Functions(start, train)
+    return RisingSearch(trainable, candidates, seed=0, run_dir=run_dir, **LIMITS)
 
 
 def trained_on(search, n_epochs):
@@ -65,10 +59,8 @@ def chromium():
     from playwright.sync_api import sync_playwright  # nox -s slow installs it
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"]
-        )
-        with browser:
+        options = {"executable_path": path, "args": ["--no-sandbox"]}
+        with playwright.chromium.launch(**options) as browser:
             yield browser
 
 
@@ -112,11 +104,9 @@ def tab(browser, place, **options):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_every_page_fits_and_has_the_colours_of_the_system(
-    chromium, url, runs, width, scheme
-):
+def test_every_page_fits_and_has_the_system_colours(chromium, url, runs, width, scheme):
     view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-    report = Path(runs, "report.html").as_uri()
+    report = (runs / "report.html").as_uri()
     for place in (url, f"{url}0/", f"{url}1/", f"{url}comparison/", report):
         with tab(chromium, place, **view) as page:
             shown = page.evaluate(SHOWN)
@@ -130,11 +120,17 @@ def test_a_new_epoch_appears_and_the_view_stays(chromium, url, runs):
     with tab(chromium, f"{url}0/") as page:
         page.wait_for_function(DRAWN, arg=40)
         page.fill("#filter", "kind-1")
+        page.click("#arms th:nth-child(4) button")
+        page.focus("#strip canvas")
+        page.keyboard.press("ArrowDown")
         page.evaluate("scrollTo(0, 200)")
+        chosen = page.evaluate(CHOSEN)
+        assert (chosen[0], chosen[2]) == ("at epoch", "CANVAS")
         trained_on(a_search(runs / "going-on"), 41)
         page.wait_for_function(DRAWN, arg=41)
         page.wait_for_function("() => scrollY === 200")
         assert page.input_value("#filter") == "kind-1"
+        assert page.evaluate(CHOSEN) == chosen
         assert page.locator("#arms tbody tr").count()
 
 
@@ -143,3 +139,16 @@ def test_the_list_leads_to_the_comparison(chromium, url):
         page.get_by_text("Compare the runs").click()
         page.wait_for_url(f"{url}comparison/")
         assert "going-on" in page.inner_text("table")
+
+
+def test_a_finger_moves_the_axes_until_the_score_is_seen(chromium, url):
+    phone = {"viewport": {"width": 390, "height": 900}, "has_touch": True}
+    with tab(chromium, f"{url}1/", **phone) as page:
+        page.locator("#parallel").scroll_into_view_if_needed()
+        y = page.locator("#parallel").bounding_box()["y"] + 200
+        finger = page.context.new_cdp_session(page)
+        for x in range(300, 100, -10):
+            kind = "touchStart" if x == 300 else "touchMove"
+            touch = {"type": kind, "touchPoints": [{"x": x, "y": y}]}
+            finger.send("Input.dispatchTouchEvent", touch)
+        page.wait_for_function("() => find('parallel').scrollLeft > 0")

@@ -249,11 +249,7 @@ class TestContents:
 
     def test_what_matters_is_named_and_its_axis_comes_first(self, page_of):
         candidates = [
-            {
-                "rate": 10.0 ** (k / 10 - 4),
-                "kind": "ab"[k % 2],
-                "top": (7 * k % 40) / 40,
-            }
+            {"rate": 10 ** (k / 10 - 4), "kind": "ab"[k % 2], "top": 7 * k % 40 / 40}
             for k in range(40)
         ]
         result = search(candidates, budget=200).run()
@@ -267,10 +263,8 @@ class TestContents:
     def test_arms_that_a_prior_opened_are_marked(self, result, page_of):
         page = page_of(search(CANDIDATES, prior=result).run())
         rows = page.data["recorded"]
-        marked = {
-            arm for arm, mark in zip(rows["arm"], rows["marks"], strict=True)
-            if mark == "8"
-        }  # fmt: skip
+        marks = zip(rows["arm"], rows["marks"], strict=True)
+        marked = {arm for arm, mark in marks if mark == "8"}
         assert marked == set(search(CANDIDATES, prior=result).run().opened_by_prior)
         assert marked
         assert page.data["hasPrior"]
@@ -391,14 +385,9 @@ class TestSafety:
         plain = made_up(2, 12, lambda _: {"p": "v"}, ValueError("v"))
         plain = dataclasses.replace(plain, begun="now")
         hostile = made_up(2, 12, lambda _: {text: text}, ValueError(text))
-        hostile = dataclasses.replace(
-            hostile,
-            stop_reason=text,
-            metric=text,
-            other_metrics=[text],
-            begun=text,
-            arms=[dataclasses.replace(arm, reason=text) for arm in hostile.arms],
-        )
+        arms = [dataclasses.replace(arm, reason=text) for arm in hostile.arms]
+        said = dict.fromkeys(("stop_reason", "metric", "begun"), text)
+        hostile = dataclasses.replace(hostile, arms=arms, other_metrics=[text], **said)
         usual = page_of(plain, title="t", settings={"s": "v"})
         page = page_of(hostile, title=text, settings={text: text})
         assert page.shape() == usual.shape()
@@ -472,7 +461,7 @@ class TestAccessibility:
         page = page_of(result)
         ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
         for tag, attrs in page.elements:
-            if tag == "section" or attrs.get("role") == "region":
+            if tag == "section" or attrs.get("role") == "group":
                 assert attrs["aria-labelledby"] in ids
         assert ("html", {"lang": "en"}) in page.elements
         assert len([attrs for _, attrs in page.elements if "id" in attrs]) == len(ids)

@@ -121,7 +121,8 @@ function stripLegend() {
   for (const [bit, sign, colour, word] of words) {
     const n = recorded.marks.filter((mark) => mark & bit).length;
     marked[bit] = n > 0 && (n <= MOST_MARKS || bit === FAILED);
-    const input = make("input", { type: "checkbox", checked: marked[bit], disabled: !n });
+    const input = make("input", { id: `marked-${bit}`, type: "checkbox" });
+    Object.assign(input, { checked: marked[bit], disabled: !n });
     input.addEventListener("change", () => {
       marked[bit] = input.checked;
       charts[0].draw();
