@@ -152,7 +152,7 @@ def importance_section(found: Importances) -> str:
     low = min(0.0, *(p.low for p in found.parameters))
     high = max(0.01, *(p.high for p in found.parameters))
     body = "".join(_row(p, low, high) for p in found.parameters)
-    head = ("parameter", "importance", f"with {LEVEL:.0%} interval")
+    head = ("parameter", "importance", f"with {100 * LEVEL:.0f} % interval")
     more = ""
     if found.n_arms < found.n_opened:
         more += f" Of {found.n_opened:,} opened arms, {found.n_arms} are compared, "
@@ -162,7 +162,7 @@ def importance_section(found: Importances) -> str:
         more += f" Not judged, for too few or too many different values: {names}."
     return Template(part("importance.html")).substitute(
         n_arms=f"{found.n_arms:,}",
-        predicted=f"{max(0.0, found.predicted):.0%}",
+        predicted=f"{100 * max(0.0, found.predicted):.0f} %",
         table=table(head, body),
         more=more,
     )

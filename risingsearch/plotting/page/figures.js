@@ -151,6 +151,7 @@ class Chart {
     const y = this.y[this.at];
     const seen = y > box.scrollTop + 20 && y < box.scrollTop + box.clientHeight - 20;
     if (!seen) box.scrollTop = y - box.clientHeight / 2;
+    box.scrollLeft = this.x[this.at] - box.clientWidth / 2;
     this.tell(this.at);
     find("tip").scrollIntoView({ block: "nearest" });
   }

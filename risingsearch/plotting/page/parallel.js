@@ -1,6 +1,6 @@
 // All arms at a glance: a line for every arm, through its parameters to its score.
 
-const PARALLEL = { left: 64, right: 78, top: 34, bottom: 24, apart: 96, most: 12 };
+const PARALLEL = { side: 78, top: 34, bottom: 24, apart: 96, most: 12 };
 const MOST_CATEGORIES = 15; // labels on an axis; of more, only the ends
 const FEW_NUMBERS = 8; // that are labels themselves
 const MANY = 120; // arms; of more, every line is fainter
@@ -71,8 +71,7 @@ class ParallelChart extends Chart {
 
   // As wide as its axes need; the box scrolls.
   room(width) {
-    const { left, right, apart } = PARALLEL;
-    return Math.max(width, left + right + apart * (axes.length - 1));
+    return Math.max(width, 2 * PARALLEL.side + PARALLEL.apart * (axes.length - 1));
   }
 
   // The arm whose line passes nearest to the pointer, by the epoch of its best score.
@@ -125,11 +124,12 @@ function brushed() {
 
 function paintParallel(chart, context, width, height) {
   const { colours } = chart;
-  const { left, right, top, bottom } = PARALLEL;
+  const { side, top, bottom } = PARALLEL;
+  const apart = (width - 2 * side) / Math.max(1, axes.length - 1);
   chart.bottom = height - bottom;
   const up = (share) => chart.bottom - share * (chart.bottom - top);
   axes.forEach((axis, k) => {
-    axis.x = left + ((width - left - right) * k) / Math.max(1, axes.length - 1);
+    axis.x = side + apart * k;
   });
   chart.lines = new Map(chart.order().map((arm) => [arm, lineOf(arm, up, height)]));
   for (const [arm, points] of chart.lines) {
@@ -163,7 +163,7 @@ function paintParallel(chart, context, width, height) {
     context.lineWidth = 2.6;
     path(context, chart.lines.get(arm));
   }
-  axes.forEach((axis) => paintAxis(context, colours, axis, up, top));
+  axes.forEach((axis) => paintAxis(context, colours, axis, up, apart));
 }
 
 function lineOf(arm, up, height) {
@@ -173,19 +173,20 @@ function lineOf(arm, up, height) {
   });
 }
 
-function paintAxis(context, colours, axis, up, top) {
+function paintAxis(context, colours, axis, up, apart) {
+  const { side, top } = PARALLEL;
   context.fillStyle = colours.faint;
   context.fillRect(axis.x - 0.5, top, 1, up(0) - top);
   context.textAlign = axis === axes[axes.length - 1] ? "left" : "right";
-  const side = context.textAlign === "left" ? 6 : -6;
+  const away = context.textAlign === "left" ? 6 : -6;
   for (const value of axis.labels) {
     const y = up(axis.share(value));
     context.fillRect(axis.x - 3, y - 0.5, 6, 1);
-    label(context, colours, cutTo(show(value, 4), 12), axis.x + side, y + 4);
+    label(context, colours, cutTo(context, show(value, 4), side - 10), axis.x + away, y + 4);
   }
   context.textAlign = "center";
   context.font = "bold 12px system-ui, sans-serif";
-  label(context, colours, cutTo(axis.name, 15), axis.x, 16);
+  label(context, colours, cutTo(context, axis.name, Math.min(2 * side, apart) - 8), axis.x, 16);
   context.font = "12px system-ui, sans-serif";
   if (!brushes.has(axis)) return;
   const [from, to] = brushes.get(axis);
@@ -205,8 +206,12 @@ function label(context, colours, text, x, y) {
   context.fillText(text, x, y);
 }
 
-function cutTo(text, longest) {
-  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+function cutTo(context, text, width) {
+  let cut = String(text);
+  for (let n = cut.length - 1; n > 0 && context.measureText(cut).width > width; n--) {
+    cut = `${String(text).slice(0, n)}…`;
+  }
+  return cut;
 }
 
 function parallel() {
