@@ -15,7 +15,7 @@ import numpy as np
 from risingsearch.arms import sign_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError, needed
-from risingsearch.plotting.words import short
+from risingsearch.plotting.words import plural, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def plot_allocation(
     if ax is None:
         ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
-    title = f"Where {len(epochs.arm):,} epochs went, over {len(arms):,} arms"
+    title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
     failed = np.flatnonzero(np.isnan(epochs.score))
     if len(failed):
         ax.plot(failed + 0.5, row[failed], "x", color=Ink.on(ax).failed, markersize=4)
@@ -91,15 +91,9 @@ def plot_allocation(
     if epochs.leaders:
         best = epochs.leaders[0]
         ax.plot(
-            best + 0.5,
-            row[best],
-            "*",
-            color=WINNER,
-            markersize=14,
-            markeredgecolor="white",
-            clip_on=False,
-            zorder=5,
-        )
+            best + 0.5, row[best], "*", color=WINNER, markersize=14,
+            markeredgecolor="white", clip_on=False, zorder=5,
+        )  # fmt: skip
         title += f"\nbest {epochs.metric} (star) is of {epochs.describe(best)}"
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
@@ -155,8 +149,8 @@ def plot_curves(
     margin = 0.06 * (high - low) or 0.5
     ax.set_ylim(low - margin, high + margin)
     ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
-    n_arms = len(np.unique(epochs.arm))
-    title = f"Learning curves of {n_arms:,} arms, {len(epochs.arm):,} epochs"
+    n_arms = plural(len(np.unique(epochs.arm)), "arm")
+    title = f"Learning curves of {n_arms}, {plural(len(epochs.arm), 'epoch')}"
     outside = int(((epochs.score < low) | (epochs.score > high)).sum())
     if outside:
         title += f", {outside:,} outside the axes"
@@ -352,7 +346,7 @@ def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
         color=Ink.on(ax).also_ran,
         linewidth=0.7,
         markersize=2,
-        label=f"{len(starts) + 1:,} others",
+        label=plural(len(starts) + 1, "other"),
         zorder=1,
     )
 

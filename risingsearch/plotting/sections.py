@@ -9,7 +9,7 @@ from risingsearch.arms import sign_of
 from risingsearch.plotting.figures import score_limits
 from risingsearch.plotting.importance import LEVEL, Importance, Importances
 from risingsearch.plotting.parts import part
-from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
+from risingsearch.plotting.words import NOTHING, duration, escaped, plural, shown_metric
 
 UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 Point = tuple[float, float]
@@ -65,7 +65,7 @@ def costs(result: Any, most: int) -> list[Cost]:
 def cost_section(rows: Sequence[Cost], most: int) -> str:
     """Return a table of the cost, beside that of full training."""
     spent, opened, *_ = rows
-    each = "1 epoch" if most == 1 else f"{most:,} epochs"
+    each = plural(most, "epoch")
     note = (
         f"In full is {each}, or fewer where an arm has ended by itself; times "
         "are those of the arms' own epochs."

@@ -31,6 +31,11 @@ def short(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
+def plural(number: float, noun: str) -> str:
+    """Return a number with its noun, such as ``1 arm`` or ``2,000 epochs``."""
+    return f"{number:,} {noun}" + "s" * (number != 1)
+
+
 def escaped(value: Any) -> str:
     """Return any value as a text of one line, for HTML."""
     return html.escape(as_text(value))
@@ -58,7 +63,7 @@ def spendable(budget: Budget) -> str:
     amount = budget.amount
     time = duration(amount) if "seconds" in budget.unit else f"{amount:g} h"
     forms = {
-        "epochs": f"{amount:,} epochs",
+        "epochs": plural(amount, "epoch"),
         "cost": f"a cost of {amount:g}",
         "gpu_hours": f"{amount:g} GPU-hours",
         **dict.fromkeys(TRAINING, f"{time} of training"),

@@ -147,6 +147,7 @@ class TestCurves:
     def test_all_but_the_best_five_are_one_grey_line_with_gaps(self):
         ax = plot_curves(rising(60, 270))
         assert legend(ax)[-1] == "55 others"
+        assert legend(plot_curves(rising(6, 27)))[-1] == "1 other"
         assert len(ax.get_lines()) == 6
         grey = ax.get_lines()[-1]
         assert np.isnan(grey.get_xdata()).sum() == 54
