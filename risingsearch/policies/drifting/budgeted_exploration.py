@@ -218,5 +218,5 @@ def end_sweep(policy: BudgetedExploration, arm: int) -> None:
                 return
             best = max(best, policy.total[i])
     for i in range(len(alive)):
-        if policy.total[i] < best - policy.loss_budget:
+        if alive[i] and policy.total[i] < best - policy.loss_budget:
             alive[i] = False

@@ -49,6 +49,7 @@ class Hyperband(NamedTuple):
     size: Ints  # (n_brackets, n_brackets), arms by rung
     bracket: Ints  # (1,)
     rung: Ints  # (1,)
+    due: Ints  # (1,), its level
     next_arm: Ints  # (1,), first of the next bracket
     member: Bools  # (n_arms,), arms on the current rung
     rewards: Floats  # (n_arms, max_pulls + 1)
@@ -81,6 +82,7 @@ class Hyperband(NamedTuple):
             size=size,
             bracket=np.zeros(1, dtype=np.int64),
             rung=np.zeros(1, dtype=np.int64),
+            due=level[0, :1].copy(),
             next_arm=np.zeros(1, dtype=np.int64),
             member=np.zeros(n_arms, dtype=np.bool_),
             rewards=np.zeros((n_arms, limit + 1)),
@@ -111,13 +113,11 @@ class Hyperband(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        level = self.level[self.bracket[0], self.rung[0]]
+        due = self.due[0]
         arm, busy = next_below(
-            self.available, self.pulls_left, self.member, self.pulls, level
+            self.available, self.pulls_left, self.member, self.pulls, due
         )
-        if arm != WAIT or busy:
-            return arm
-        return promised(self, level)
+        return arm if arm != WAIT or busy else promised(self, due)
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""
@@ -126,8 +126,7 @@ class Hyperband(NamedTuple):
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         n = self.pulls[arm] + 1
-        level = self.level[self.bracket[0], self.rung[0]]
-        lacks = lacks_pulls(self.pulls_left, self.member, arm, n, level)
+        lacks = lacks_pulls(self.pulls_left, self.member, arm, n, self.due[0])
         self.pulls[arm] = n
         self.rewards[arm, n] = reward
         if not lacks:
@@ -137,8 +136,7 @@ class Hyperband(NamedTuple):
         """Return the pulls that are missing to the end of the rung."""
         if not self.member[arm]:
             return 1
-        level = self.level[self.bracket[0], self.rung[0]]
-        return int(max(1, level - self.pulls[arm]))
+        return int(max(1, self.due[0] - self.pulls[arm]))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the bracket and the rung, and whether the arm is on it."""
@@ -185,12 +183,11 @@ def promised(policy: Hyperband, level: int) -> int:
 def climb(policy: Hyperband) -> None:
     """Leave the rungs and brackets whose results are in."""
     pulls_left, member, pulls = policy.pulls_left, policy.member, policy.pulls
-    bracket, rung = policy.bracket, policy.rung
-    level = policy.level[bracket[0], rung[0]]
-    while round_is_over(pulls_left, member, pulls, level) and pulls_left.any():
+    bracket, rung, due = policy.bracket, policy.rung, policy.due
+    while round_is_over(pulls_left, member, pulls, due[0]) and pulls_left.any():
         if rung[0] + 1 < len(policy.size) - bracket[0]:
             for i in range(len(pulls)):
-                policy.score[i] = policy.rewards[i, min(level, pulls[i])]
+                policy.score[i] = policy.rewards[i, min(due[0], pulls[i])]
             rung[0] += 1
             size = policy.size[bracket[0], rung[0]]
             keep_best(member, pulls_left, policy.score, policy.heap, size)
@@ -198,4 +195,4 @@ def climb(policy: Hyperband) -> None:
             bracket[0] = (bracket[0] + 1) % len(policy.size)
             rung[0] = 0
             start_bracket(policy)
-        level = policy.level[bracket[0], rung[0]]
+        due[0] = policy.level[bracket[0], rung[0]]

@@ -52,6 +52,7 @@ class SuccessiveHalving(NamedTuple):
     target: Ints  # (n_rungs + 1,), pulls in all by the end of a rung, or no limit
     keep: Ints  # (n_rungs,), arms that continue after it
     rung: Ints  # (1,)
+    due: Ints  # (1,), its target
     member: Bools  # (n_arms,), arms on the current rung
     score: Floats  # (n_arms,), last reward
     heap: Ints  # (n_arms,), room to rank the members in
@@ -77,6 +78,7 @@ class SuccessiveHalving(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             target=np.array([*target, NO_LIMIT], dtype=np.int64),
+            due=np.array([*target, NO_LIMIT][:1], dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
             rung=np.zeros(1, dtype=np.int64),
             member=np.ones(n_arms, dtype=np.bool_),
@@ -94,9 +96,9 @@ class SuccessiveHalving(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        target = self.target[self.rung[0]]
+        due = self.due[0]
         return next_in_round(
-            self.available, self.pulls_left, self.member, self.pulls, target, self.score
+            self.available, self.pulls_left, self.member, self.pulls, due, self.score
         )
 
     def started(self, t: int, arm: int) -> None:
@@ -106,7 +108,7 @@ class SuccessiveHalving(NamedTuple):
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         n = self.pulls[arm] + 1
-        lacks_pulls = self.pulls_left[arm] > 0 and n < self.target[self.rung[0]]
+        lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
         self.pulls[arm] = n
         self.score[arm] = reward
         if not lacks_pulls:
@@ -114,7 +116,7 @@ class SuccessiveHalving(NamedTuple):
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
-        missing = self.target[self.rung[0]] - self.pulls[arm]
+        missing = self.due[0] - self.pulls[arm]
         return int(max(1, min(missing, self.pulls_left[arm])))
 
     def explain(self, arm: int) -> dict[str, float]:
@@ -137,7 +139,7 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
 def climb(policy: SuccessiveHalving) -> None:
     """Leave the rungs whose results are in."""
     while policy.rung[0] < len(policy.keep) and round_is_over(
-        policy.pulls_left, policy.member, policy.pulls, policy.target[policy.rung[0]]
+        policy.pulls_left, policy.member, policy.pulls, policy.due[0]
     ):
         keep_best(
             policy.member,
@@ -147,6 +149,7 @@ def climb(policy: SuccessiveHalving) -> None:
             policy.keep[policy.rung[0]],
         )
         policy.rung[0] += 1
+        policy.due[0] = policy.target[policy.rung[0]]
 
 
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.
