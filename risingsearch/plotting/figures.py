@@ -284,8 +284,7 @@ def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     from matplotlib.collections import PolyCollection
 
-    rounds = np.arange(len(row))
-    x = rounds[:, np.newaxis] + np.array([0, 1, 1, 0])
+    x = np.arange(len(row))[:, np.newaxis] + np.array([0, 1, 1, 0])
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
     corners: Any = np.stack([x, y], axis=2)
     low, high = score_limits(epochs.score, maximize=epochs.maximize)

@@ -107,8 +107,7 @@ class EarlierSearch:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        names = cut(", ".join(self.parameter_names))
-        runs = f"{len(self.params)} runs of {names}"
+        runs = f"{len(self.params)} runs of {cut(', '.join(self.parameter_names))}"
         return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
 
     @cached_property

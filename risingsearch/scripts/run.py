@@ -36,6 +36,7 @@ from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.training import COST
 from risingsearch.storage.files import check_owner
+from risingsearch.storage.object_store import ObjectStore
 from risingsearch.storage.run_directory import (
     URL,
     RunDirectory,
@@ -128,6 +129,8 @@ def check_sweep(sweep: Sweep) -> None:
     trainable = CommandTrainable(sweep.command, Path(ARMS), slots=slots)
     if sweep.launcher.slurm is None:  # else the program is on other machines
         trainable.check_program()
+    if sweep.checkpoints is not None:
+        ObjectStore(sweep.checkpoints)
     with ThreadPoolExecutor(len(slots)) as executor:
         _search(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
 
@@ -256,7 +259,7 @@ class _CheckpointCleaner:
             self._trainable.after_job(report)
         self._changed.add(report.job.arm)
         self.clean()
-        _check_reported(self._search, report)
+        _check_reported(self._trainable, self._search, report)
         if self._resumes and report.failure is not None:
             _check_resumed(self._search, UNLIKELY)
 
@@ -299,12 +302,16 @@ def _ended(executor: ThreadPoolExecutor, search: RisingSearch) -> Iterator[None]
         executor.shutdown()
 
 
-def _check_reported(search: RisingSearch, report: Report) -> None:
+def _check_reported(
+    trainable: CommandTrainable, search: RisingSearch, report: Report
+) -> None:
     """Raise a SearchFailedError for the first script, if it ran without a score."""
     # Its configuration is hardly to blame where it succeeds. The next would be trained
     # in vain too, with resume: false from the first epoch to the last.
-    is_silent = isinstance(report.failure, NothingReportedError)
-    if is_silent and not any(other.scores for other in search.reports.values()):
+    if isinstance(report.failure, NothingReportedError) and not (
+        trainable.has_reported  # by a script that still trains, perhaps
+        or any(other.scores for other in search.reports.values())
+    ):
         raise SearchFailedError(
             f"{report.failure}; no script of this sweep has reported an epoch, and the "
             "others would train in vain, so it has stopped: correct the metric or the "

@@ -103,6 +103,7 @@ class CommandTrainable:
         self._running: set[Script] = set()
         self._lock = threading.Lock()
         self._has_ended = False
+        self.has_reported = False  # a score, of any arm
 
     def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:
         """Return an arm that has not trained yet."""
@@ -361,6 +362,7 @@ class CommandTrainable:
                     f"most {LARGEST_COST:g}"
                 )
             cost = {COST: float(taken_cost)}
+        self.has_reported = True
         taken = RESERVED | {"score"} | cost.keys()
         others = {
             f"reported_{name}" if name in taken else name: value

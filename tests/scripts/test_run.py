@@ -6,6 +6,7 @@ import pytest
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import ScriptError, SearchFailedError
+from risingsearch.scripts.readers import reader_of
 from risingsearch.scripts.run import (
     DOUBTFUL,
     UNLIKELY,
@@ -85,11 +86,17 @@ def test_a_flaky_script_is_none_that_cannot_resume(began, resumed, chance, ends)
         _check_resumed(a_search(began, resumed), chance)
 
 
-def test_only_the_first_success_without_a_score_is_a_mistake_of_all():
+def test_only_the_first_success_without_a_score_is_a_mistake_of_all(tmp_path):
     job, silent = Job(0, 0, 1, 0), NothingReportedError("no line")
     failures = silent, ScriptError("exit code 1")
     first, other = (Report(job, failure=failure) for failure in failures)
+    search = SimpleNamespace(reports={0: other, 1: first})
+    own = CommandTrainable(["true"], tmp_path)
     with pytest.raises(SearchFailedError, match="no line; no script of this sweep"):
-        _check_reported(SimpleNamespace(reports={0: other, 1: first}), first)
-    _check_reported(SimpleNamespace(reports={0: other}), other)
-    _check_reported(SimpleNamespace(reports={0: Report(job, [0.1]), 1: first}), first)
+        _check_reported(own, search, first)
+    _check_reported(own, search, other)
+    search.reports[2] = Report(job, [0.1])
+    _check_reported(own, search, first)
+    del search.reports[2]
+    own._checked({"epoch": 1, "score": 0.1}, reader_of("score"), 0, 1, 9)
+    _check_reported(own, search, first)  # another still trains
