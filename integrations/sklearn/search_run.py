@@ -86,7 +86,10 @@ class SearchRun:
         """Train until the budget is spent, and tell the callbacks of every epoch."""
 
         def tell(report: Report) -> None:
-            self._average(report)
+            if self.averages and any(map(math.isfinite, report.scores)):
+                scores = self._scores.setdefault(report.job.arm, [])
+                scores.extend(report.scores)
+                self._halves[report.job.arm] = best_half(scores)
             of_arm = self._fit_seconds.setdefault(report.job.arm, [])
             for details in report.metrics:
                 times = (v for name, v in details.items() if name.endswith("_fit_time"))
@@ -125,12 +128,6 @@ class SearchRun:
                 return whole
             return max(int(whole * left / self._seconds), best_epoch)
         return best_epoch
-
-    def _average(self, report: Report) -> None:
-        if self.averages and any(map(math.isfinite, report.scores)):
-            scores = self._scores.setdefault(report.job.arm, [])
-            scores.extend(report.scores)
-            self._halves[report.job.arm] = best_half(scores)
 
     def _advise(self, report: Report) -> None:
         """Say once if the epochs of the search should be longer."""

@@ -107,8 +107,12 @@ def run_sweep(
             trainable.resume(search)
         if more is not None:
             search.extend(more)
-        if retry_failed and search.retry_failed():
-            _check_pays(search, run_dir)
+        is_spent = search.scheduler.spent >= search.scheduler.budget
+        if retry_failed and search.retry_failed() and is_spent:
+            raise InvalidParameterError(
+                f"the budget of {run_dir} is spent, and what has failed cannot be "
+                "tried again: add to it with --budget +N"
+            )
         result = search.run()
         cleaner.clean()
     if sweep.resume:
@@ -216,15 +220,6 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
         return int(header["settings"]["n_jobs"])
 
 
-def _check_pays(search: RisingSearch, run_dir: Path) -> None:
-    """Raise an InvalidParameterError if no budget is left to try arms again."""
-    if search.scheduler.spent >= search.scheduler.budget:
-        raise InvalidParameterError(
-            f"the budget of {run_dir} is spent, and what has failed cannot be tried "
-            "again: add to it with --budget +N"
-        )
-
-
 def resume_sweep(
     run_dir: Path, added: float | Budget | None = None, **options: Any
 ) -> tuple[SearchResult, Path]:
@@ -259,9 +254,23 @@ class _CheckpointCleaner:
             self._trainable.after_job(report)
         self._changed.add(report.job.arm)
         self.clean()
-        _check_reported(self._trainable, self._search, report)
+        self._check_reported(report)
         if self._resumes and report.failure is not None:
             _check_resumed(self._search, UNLIKELY)
+
+    def _check_reported(self, report: Report) -> None:
+        """Raise a SearchFailedError for the first script, if it ran without a score."""
+        # Its configuration is hardly to blame where it succeeds. The next would be
+        # trained in vain too, with resume: false from the first epoch to the last.
+        if isinstance(report.failure, NothingReportedError) and not (
+            self._trainable.has_reported  # by a script that still trains, perhaps
+            or any(other.scores for other in self._search.reports.values())
+        ):
+            raise SearchFailedError(
+                f"{report.failure}; no script of this sweep has reported an epoch, and "
+                "the others would train in vain, so it has stopped: correct the metric "
+                "or the script, and run the search again"
+            ) from report.failure
 
     def clean(self) -> None:
         """Drop the directories that are no longer needed."""
@@ -300,23 +309,6 @@ def _ended(executor: ThreadPoolExecutor, search: RisingSearch) -> Iterator[None]
         executor.shutdown(wait=False, cancel_futures=True)
         trainable.end()
         executor.shutdown()
-
-
-def _check_reported(
-    trainable: CommandTrainable, search: RisingSearch, report: Report
-) -> None:
-    """Raise a SearchFailedError for the first script, if it ran without a score."""
-    # Its configuration is hardly to blame where it succeeds. The next would be trained
-    # in vain too, with resume: false from the first epoch to the last.
-    if isinstance(report.failure, NothingReportedError) and not (
-        trainable.has_reported  # by a script that still trains, perhaps
-        or any(other.scores for other in search.reports.values())
-    ):
-        raise SearchFailedError(
-            f"{report.failure}; no script of this sweep has reported an epoch, and the "
-            "others would train in vain, so it has stopped: correct the metric or the "
-            "script, and run the search again"
-        ) from report.failure
 
 
 def _check_resumed(search: RisingSearch, chance: float) -> None:

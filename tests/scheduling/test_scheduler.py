@@ -214,8 +214,7 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
     scheduler = Scheduler(
         lambda *sizes: Explaining(*scripted()(*sizes)), n_arms=1, budget=5
     )
-    job = ask(scheduler)
-    scheduler.tell(job, 0.5)
+    scheduler.tell(ask(scheduler), 0.5)
     with pytest.raises(PolicyError) as raised:
         scheduler.ask()
     assert str(raised.value) == (

@@ -68,8 +68,7 @@ def test_a_policy_that_stops_by_its_own_rule_leaves_budget(
 def test_fewer_scores_than_epochs_end_the_arm_and_return_the_rest() -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(scripted(calls), n_arms=2, budget=10, epochs_per_job=5)
-    first = ask(scheduler)
-    scheduler.tell(first, [0.1, 0.2])
+    scheduler.tell(ask(scheduler), [0.1, 0.2])
     assert scheduler.spent == 2
     assert scheduler.status(0) == "finished"
     assert scheduler.explain()[0].reason == "ended before its last epoch"

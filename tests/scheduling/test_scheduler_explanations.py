@@ -13,8 +13,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 def test_explain_says_where_every_arm_stands_and_why() -> None:
     scheduler = Scheduler(scripted(say={6: 0}), n_arms=6, budget=30, max_epochs=2)
     for score in (0.5, math.nan, 0.7):
-        job = ask(scheduler)
-        scheduler.tell(job, score)
+        scheduler.tell(ask(scheduler), score)
     jobs = [ask(scheduler) for _ in range(3)]
     assert jobs[2].arm == 0
     scheduler.tell(jobs[2], 0.6)
@@ -70,8 +69,7 @@ def test_after_the_end_it_says_why_the_search_has_ended() -> None:
 
 def test_the_arm_told_last_is_not_waiting_for_another() -> None:
     scheduler = Scheduler("round-robin", n_arms=2, budget=9)
-    job = ask(scheduler)
-    scheduler.tell(job, 0.5)
+    scheduler.tell(ask(scheduler), 0.5)
     assert scheduler.explain()[0].reason == "trained last"
 
 
@@ -126,8 +124,7 @@ def test_history_tells_why_every_epoch_was_chosen() -> None:
 
 def test_history_keeps_the_cost_of_an_epoch() -> None:
     scheduler = Scheduler("random-search", 2, 6, epochs_per_job=3)
-    job = ask(scheduler)
-    scheduler.tell(job, [0.1, 0.2, 0.3], cost=6.0)
+    scheduler.tell(ask(scheduler), [0.1, 0.2, 0.3], cost=6.0)
     assert [row["cost"] for row in scheduler.history] == [2.0, 2.0, 2.0]
 
 

@@ -144,8 +144,7 @@ def test_a_score_that_is_not_finite_is_charged_and_retires_the_arm(
 ) -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(scripted(calls), 2, 4, direction=direction, error_score=0.25)
-    job = ask(scheduler)
-    scheduler.tell(job, score)
+    scheduler.tell(ask(scheduler), score)
     sign = 1 if direction == "maximize" else -1
     assert calls[-1] == ("update", 1, 0, sign * 0.25)
     arm = scheduler.explain()[0]
@@ -162,8 +161,7 @@ def test_without_an_error_score_a_failure_counts_as_the_worst_so_far() -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(scripted(calls), 9, 9)
     for score in (0.7, 0.3, 0.5, math.nan):
-        job = ask(scheduler)
-        scheduler.tell(job, score)
+        scheduler.tell(ask(scheduler), score)
     assert [call[3] for call in calls if call[0] == "update"] == [0.7, 0.3, 0.5, 0.3]
 
 
@@ -194,8 +192,7 @@ def test_an_arm_that_failed_first_stops_no_other() -> None:
 def test_the_policy_is_told_every_epoch_that_a_failure_costs() -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(scripted(calls), 2, 9, epochs_per_job=4, error_score=-1.0)
-    job = ask(scheduler)
-    scheduler.fail(job, "crash", [0.5])
+    scheduler.fail(ask(scheduler), "crash", [0.5])
     rewards = [call[3] for call in calls if call[0] == "update"]
     assert rewards == [0.5, -1.0, -1.0, -1.0]
 
@@ -226,8 +223,7 @@ def test_scores_that_are_not_finite_count_as_failures_one_by_one() -> None:
 
 def test_a_failure_charges_what_was_reserved() -> None:
     scheduler = Scheduler("round-robin", n_arms=3, budget=12, epochs_per_job=5)
-    job = ask(scheduler)
-    scheduler.fail(job, MemoryError("no room"), scores=[0.4, 0.6])
+    scheduler.fail(ask(scheduler), MemoryError("no room"), scores=[0.4, 0.6])
     arm = scheduler.explain()[0]
     assert (scheduler.spent, arm.charged, arm.epochs) == (5, 5, 2)
     assert (arm.status, arm.reason) == ("failed", "retired: no room")
@@ -239,8 +235,7 @@ def test_a_failure_charges_what_was_reserved() -> None:
 
 def test_a_failure_after_the_last_epoch_keeps_its_reason() -> None:
     scheduler = Scheduler("round-robin", n_arms=2, budget=4, epochs_per_job=2)
-    job = ask(scheduler)
-    scheduler.fail(job, OSError("disk full"), scores=[0.4, 0.6])
+    scheduler.fail(ask(scheduler), OSError("disk full"), scores=[0.4, 0.6])
     assert scheduler.explain()[0].reason == "retired: disk full"
     assert [row.get("failure") for row in scheduler.history] == [None, "disk full"]
     assert scheduler.best_score == 0.6
@@ -248,6 +243,5 @@ def test_a_failure_after_the_last_epoch_keeps_its_reason() -> None:
 
 def test_a_failure_without_a_message_goes_by_its_name() -> None:
     scheduler = Scheduler("round-robin", n_arms=2, budget=4)
-    job = ask(scheduler)
-    scheduler.fail(job, MemoryError())
+    scheduler.fail(ask(scheduler), MemoryError())
     assert scheduler.explain()[0].reason == "retired: MemoryError"

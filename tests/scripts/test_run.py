@@ -10,7 +10,6 @@ from risingsearch.scripts.readers import reader_of
 from risingsearch.scripts.run import (
     DOUBTFUL,
     UNLIKELY,
-    _check_reported,
     _check_resumed,
     _CheckpointCleaner,
 )
@@ -87,16 +86,12 @@ def test_a_flaky_script_is_none_that_cannot_resume(began, resumed, chance, ends)
 
 
 def test_only_the_first_success_without_a_score_is_a_mistake_of_all(tmp_path):
-    job, silent = Job(0, 0, 1, 0), NothingReportedError("no line")
-    failures = silent, ScriptError("exit code 1")
-    first, other = (Report(job, failure=failure) for failure in failures)
-    search = SimpleNamespace(reports={0: other, 1: first})
-    own = CommandTrainable(["true"], tmp_path)
+    failures = NothingReportedError("no line"), ScriptError("exit code 1")
+    first, other = (Report(Job(0, 0, 1, 0), failure=error) for error in failures)
+    own, search = CommandTrainable(["true"], tmp_path), SimpleNamespace(reports={})
+    cleaner = _CheckpointCleaner(own, search, resumes=True)
     with pytest.raises(SearchFailedError, match="no line; no script of this sweep"):
-        _check_reported(own, search, first)
-    _check_reported(own, search, other)
-    search.reports[2] = Report(job, [0.1])
-    _check_reported(own, search, first)
-    del search.reports[2]
+        cleaner._check_reported(first)
+    cleaner._check_reported(other)
     own._checked({"epoch": 1, "score": 0.1}, reader_of("score"), 0, 1, 9)
-    _check_reported(own, search, first)  # another still trains
+    cleaner._check_reported(first)
