@@ -101,7 +101,7 @@ class Chart {
     this.colours = palette();
     this.paint(this, this.context(this.canvas, width, height), width, height);
     this.front = this.context(this.over, width, height);
-    this.point(null);
+    this.point(this.x[this.at] >= 0 ? this.at : null); // where it is still drawn
   }
 
   nearest(event) {
@@ -158,12 +158,10 @@ class Chart {
 
   point(i) {
     if (!this.front) return;
+    if (i === null && this.at !== null) find("tip").hidden = true;
     this.at = i;
     this.front.clearRect(0, 0, this.width, this.over.height);
-    if (i === null) {
-      find("tip").hidden = true;
-      return;
-    }
+    if (i === null) return;
     const { front, colours } = this;
     front.strokeStyle = colours.ink;
     front.fillStyle = colours.ink;
