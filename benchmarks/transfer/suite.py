@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.hpo.statistics import balanced, mean_known, over_seeds, paired
 from benchmarks.shared import figures, report
-from benchmarks.transfer import rivals
+from benchmarks.transfer import in_spaces, rivals
 from benchmarks.transfer.methods import (
     METHODS,
     NONE,
@@ -87,6 +87,9 @@ def run(
             by_method(played),
             "By family, without earlier searches and with four:",
             by_family(played),
+            "In spaces, made families, R = 20 epochs; [95 % bootstrap interval over "
+            "problems and seeds]:",
+            in_spaces.compare(scale, seed),
             *(beside_rivals(played, out, seed, jobs) if scale == "full" else ()),
             "The bars:",
             report.table([*bars(played)]),
