@@ -56,7 +56,7 @@ class PriorSuggestions:
 
     def suggest(self, number: int, opened: OpenedArms) -> dict[str, Any] | None:
         """Return parameters for the arm that a trial opens; None to ask another."""
-        if not is_due(len(opened.trials), in_space=True):
+        if not is_due(len(opened.trials) - 1, in_space=True):  # without this arm
             return None
         proposer = self._proposer_for(opened)
         if proposer is None:

@@ -41,11 +41,11 @@ class Trust(NamedTuple):
 def is_due(n_opened: int, *, in_space: bool) -> bool:
     """Return whether the arm after so many is one that earlier searches may choose.
 
-    The first arm is not, and in a space neither is the second: where few are opened,
-    each counts, and two show whether earlier searches agree.
+    The first arm is not, and in a space neither are the next two: where few are opened,
+    each counts, and fewer agree by chance too often with searches that mislead.
     """
-    n = max(0, n_opened - in_space)
-    return n < FIRST and n % EVERY_RANDOM != 0
+    n_own = 3 if in_space else 1
+    return n_own <= n_opened < FIRST and (n_opened + 1 - n_own) % EVERY_RANDOM != 0
 
 
 class PriorProposer(Proposer):

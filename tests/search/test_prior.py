@@ -64,12 +64,11 @@ def test_a_space_is_searched_from_what_did_well_earlier():
     rates = [result.candidates[arm]["rate"] for arm in by_prior]
     assert np.mean(np.abs(np.log10(rates) + 3.2)) < 0.8  # of random ones 1.5
     assert len(set(rates)) == len(rates)
-    like = result.arms[by_prior[0]].like
-    assert result.arms[by_prior[0]].reason.endswith(
-        f"; opened by prior; resembles arms {like[0]}, {like[1]}"
-    )
+    first = result.arms[by_prior[0]]
+    like = ", ".join(map(str, first.like))
+    assert first.reason.endswith(f"; opened by prior; resembles arms {like}")
     reasons = [row["reason"] for row in result.history if row["epoch"] == 1]
-    assert reasons[:4] == ["opened", "opened", "opened by prior", "opened by prior"]
+    assert reasons[:5] == ["opened"] * 3 + ["opened by prior"] * 2
 
 
 @pytest.mark.parametrize(("candidates", "budget"), [(CANDIDATES, 30), (SPACE, 20)])
@@ -78,7 +77,7 @@ def test_small_budgets_find_more_with_a_prior_and_no_less_if_it_misleads(
 ):
     def ends(prior):
         found = (
-            search(candidates, budget=budget, seed=k, prior=prior) for k in range(8)
+            search(candidates, budget=budget, seed=k, prior=prior) for k in range(24)
         )
         return np.mean([one.run().best_score for one in found])
 

@@ -12,9 +12,9 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch
 
 
-def earlier(best=0.3, name="May", **more):
+def earlier(best=0.3, name="May", most=1.0, **more):
     """Return a search of ``x``, which was best at a value of it."""
-    params = [{"x": x, **more} for x in np.linspace(0.0, 1.0, 20)]
+    params = [{"x": x, **more} for x in np.linspace(0.0, most, 20)]
     ends = [1.0 - (one["x"] - best) ** 2 for one in params]
     return EarlierSearch(name, params, [np.array([end]) for end in ends])
 
@@ -26,7 +26,7 @@ def by_prior(study):
 def lies_around_what_did_well(study):
     """Whether arms by the prior lie at the best of May, and spread around it."""
     off = [abs(result.params["x"] - 0.3) for result in by_prior(study)]
-    return min(off) < 0.05 and max(off) < 0.25
+    return min(off) < 0.05 and max(off) < 0.3
 
 
 def trained(trial, top):
@@ -90,7 +90,7 @@ def test_arms_that_are_open_at_the_same_time_differ(make_study):
 
 def test_every_process_suggests_the_same(objective, make_study):
     study = make_study(budget=100, prior=earlier())
-    study.optimize(objective, n_trials=1)
+    study.optimize(objective, n_trials=3)
     copied = pickle.loads(pickle.dumps(study.sampler))
     other = optuna.create_study(
         direction="maximize", sampler=copied, pruner=rising.RisingPruner()
@@ -139,18 +139,19 @@ def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
 
 
 @pytest.mark.parametrize(
-    "suggest",
+    ("suggest", "best", "most"),
     [
-        lambda trial: trial.suggest_float("x", 1e-4, 1.0, log=True),
-        lambda trial: trial.suggest_int("x", 1, 64, log=True),
-        lambda trial: trial.suggest_categorical("x", [0.0, 0.3, 1.0]),
+        (lambda trial: trial.suggest_float("x", 1e-4, 1.0, log=True), 0.3, 1.0),
+        (lambda trial: trial.suggest_int("x", 1, 64, log=True), 20.0, 64.0),
+        (lambda trial: trial.suggest_categorical("x", range(9)), 3.0, 9.0),
     ],
 )
-def test_every_kind_of_parameter_is_suggested(make_study, suggest):
+def test_every_kind_of_parameter_is_suggested(make_study, suggest, best, most):
     def objective(trial):
-        return trained(trial, 1.0 - (suggest(trial) - 0.3) ** 2)
+        return trained(trial, 1.0 - (suggest(trial) - best) ** 2)
 
-    study = make_study(budget=60, prior=earlier(), n_candidates=8)
+    prior = [earlier(best, most=most), earlier(best, "June", most)]
+    study = make_study(budget=60, prior=prior, n_candidates=8)
     study.optimize(objective)
     assert by_prior(study)
     assert sum(result.epochs for result in rising.arm_results(study)) <= 60
