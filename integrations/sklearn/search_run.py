@@ -81,19 +81,14 @@ class SearchRun:
         self._clock.seconds_before = seconds_before
         self._seconds = 0.0  # of a refit, as it was expected last
         self._clock.seconds_besides = self._refit_seconds if refits else float
+        for report in self.search.reports.values():  # of earlier processes
+            self._note(report)
 
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch."""
 
         def tell(report: Report) -> None:
-            if self.averages and any(map(math.isfinite, report.scores)):
-                scores = self._scores.setdefault(report.job.arm, [])
-                scores.extend(report.scores)
-                self._halves[report.job.arm] = best_half(scores)
-            of_arm = self._fit_seconds.setdefault(report.job.arm, [])
-            for details in report.metrics:
-                times = (v for name, v in details.items() if name.endswith("_fit_time"))
-                of_arm.append(sum(times))
+            self._note(report)
             if self._advises and report.metrics:
                 self._advises = False
                 self._advise(report)
@@ -116,6 +111,18 @@ class SearchRun:
             self.folds.forget_rows()
         tasks.search_done()
         return result
+
+    def _note(self, report: Report) -> None:
+        """Note what a refit would take, and end with."""
+        arm, begin = report.job.arm, report.job.from_epoch
+        self._fit_seconds.setdefault(arm, [])[begin:] = [
+            sum(v for name, v in details.items() if name.endswith("_fit_time"))
+            for details in report.metrics
+        ]
+        if self.averages and any(map(math.isfinite, report.scores)):
+            scores = self._scores.setdefault(arm, [])
+            scores[begin:] = report.scores
+            self._halves[arm] = best_half(scores)
 
     def epochs_to_refit(
         self, result: SearchResult, arm: int, best_epoch: int, *, in_full: bool
@@ -146,7 +153,7 @@ class SearchRun:
             arm = max(self._halves, key=lambda arm: self._halves[arm][0])
             last = self._halves[arm][1][-1]
         if arm is None or not (seconds := self._fit_seconds.get(arm)):
-            return 0.0  # known to an earlier process at most
+            return 0.0
         ends = [job.from_epoch + job.n_epochs for job in best.in_flight]
         seconds = seconds[0 if folds.resource else -10 :]  # the pace may have changed
         trained = float(len(seconds))
