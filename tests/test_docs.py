@@ -108,7 +108,7 @@ def test_every_block_runs_and_prints_what_it_shows(page, module):
 def test_every_block_is_of_a_kind_that_is_checked(page):
     text = page.read_text()
     languages = [match[1] for match in FENCE.finditer(text)]
-    assert set(languages) <= {"", "python", "pycon", "console", "yaml", "diff"}
+    assert set(languages) <= {"", "python", "pycon", "console", "yaml", "diff", "text"}
     assert text.count("```") == 2 * len(languages)
 
 
