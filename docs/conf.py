@@ -92,8 +92,9 @@ redirects = {  # addresses of former pages
 
 html_theme = "furo"
 pygments_dark_style = "github-dark"  # the theme's underlines modules like links
-# The theme's ground of what a link has led to is too light for names in red.
-html_theme_options = {"dark_css_variables": {"color-highlight-on-target": "#262600"}}
+html_theme_options = {  # the theme's red cannot be read where a link has led
+    "dark_css_variables": {"color-api-name": "#ff7b72", "color-api-pre-name": "#ff7b72"}
+}
 html_math_renderer = "mathml"
 html_title = "risingsearch"
 html_static_path = ["static", "images"]  # HTML in the README needs the images there
