@@ -12,6 +12,7 @@ from risingsearch.integrations.optuna.trials import (
     ARM,
     BY_PRIOR,
     FINAL,
+    FROM_EPOCH,
     GIVEN_UP,
     N_EPOCHS,
     curve,
@@ -32,6 +33,8 @@ class ArmResult:
         Its parameters.
     epochs : int
         Reports made.
+    charged : int
+        Epochs of the budget that it was charged: those, and the slices that failed.
     best_score : float
         The best of them, NaN if none was finite.
     best_epoch : int
@@ -39,7 +42,7 @@ class ArmResult:
     last_score : float
         The last of them, NaN if there was none.
     state : {"running", "paused", "complete", "failed"}
-        Where its newest trial stands.
+        Where its newest trial stands; failed if a score of it is not finite.
     n_trials : int
         Slices it was trained in.
     curve : dict of int to float
@@ -51,6 +54,7 @@ class ArmResult:
     id: int
     params: dict[str, Any]
     epochs: int
+    charged: int
     best_score: float
     best_epoch: int
     last_score: float
@@ -175,9 +179,11 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
     if not found and last.state == TrialState.COMPLETE:
         assert last.value is not None
         found = {0: last.value}
-    state = STATES.get(last.state, "running")
+    state, own = STATES.get(last.state, "running"), _own_scores(last)
     if GIVEN_UP in last.user_attrs:
         state = "paused"
+    elif state == "paused" and not (own and math.isfinite(sum(own))):
+        state = "failed"
     sign = sign_of(study)
     scores = list(found.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
@@ -186,6 +192,7 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         id=last.user_attrs.get(ARM, last.number),
         params=dict(last.params),
         epochs=len(scores),
+        charged=len(scores) + sum(map(_n_lost, trials)),
         best_score=math.nan if best is None else scores[best],
         best_epoch=0 if best is None else best + 1,
         last_score=scores[-1] if scores else math.nan,
@@ -194,3 +201,18 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         curve=found,
         opened_by_prior=BY_PRIOR in last.user_attrs,
     )
+
+
+def _own_scores(trial: FrozenTrial) -> list[float]:
+    return list(curve(trial).values())[trial.user_attrs.get(FROM_EPOCH, 0) :]
+
+
+def _n_lost(trial: FrozenTrial) -> int:
+    """Return the epochs that a trial without a result was charged."""
+    state, attrs, n_scores = trial.state, trial.user_attrs, len(_own_scores(trial))
+    has_failed = state == TrialState.FAIL or (
+        not n_scores and state == TrialState.PRUNED
+    )
+    if GIVEN_UP in attrs or not has_failed:
+        return 0
+    return int(attrs[N_EPOCHS] if ARM in attrs else min(attrs[N_EPOCHS], n_scores + 1))

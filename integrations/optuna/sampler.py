@@ -23,6 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.arms import EpochFacts
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
+from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.proposals import ModelSampler
@@ -42,11 +43,13 @@ from risingsearch.integrations.optuna.trials import (
     all_trials,
     check_length,
     check_objective,
+    check_settings,
     complete_curve,
     fix_enqueued,
     give_up,
     pauses,
     set_n_epochs,
+    warn_of_unsuggested,
 )
 from risingsearch.json_values import plain
 from risingsearch.priors import read_prior
@@ -66,6 +69,9 @@ NOT_REPORTED = (
     "here, and study.best_trial compares it with scores: return a reported score"
 )
 SEARCH = "rising:search"  # attribute of a study: which search it is
+SPENT = "{}, so nothing was left to train: to continue, allow RisingSampler more"
+COMPARED: tuple[str, ...] = "policy_params", "max_epochs", "min_epochs"
+COMPARED += "epochs_per_job", "error_score", "max_failures"  # that a study keeps
 FIRST = 10.0  # seconds that threads wait for the first trial to be chosen
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
@@ -80,7 +86,7 @@ class _Here:
     begins: threading.Event = field(default_factory=threading.Event)
     replica: StudyReplica | None = None
     followed: tuple[Any, int] | None = None  # storage and study
-    mine: set[int] = field(default_factory=set)  # trials that run in this process
+    mine: set[int] = field(default_factory=set)  # trials with epochs of this process
     teller: CallbackList | None = None
     # For open trials: the parameters, and what each may be.
     suggested: dict[int, tuple[dict[str, Any], dict[str, BaseDistribution]]] = field(
@@ -234,11 +240,11 @@ class RisingSampler(BaseSampler):
             parameters=policy_params,
             min_epochs=options.min_epochs,
         )
-        self._most_arms = None
-        if n_candidates is not None:
-            self._most_arms = checked_int("n_candidates", n_candidates, 1)
+        self._most_arms = SearchOptions(n_candidates=n_candidates).n_candidates
         self._n_arms = max(chosen.n_opened, len(self._enqueued))
         self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
+        self._settings = {name: described(getattr(options, name)) for name in COMPARED}
+        self._settings |= {"policy": chosen.name, "budget": self.budget}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base: BaseSampler = ModelSampler(seed) if base is None else base
         if not isinstance(self.base, BaseSampler):
@@ -249,8 +255,7 @@ class RisingSampler(BaseSampler):
         self._here = _Here()
 
     def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
-        enqueue = range(min(n_arms, len(self._enqueued)))
-        options = self._options | {"enqueue": enqueue}
+        options = self._options | {"enqueue": range(min(n_arms, len(self._enqueued)))}
         made = Scheduler(n_arms=n_arms, direction=direction, **options)
         made.stop_when(*self._stop_rules)
         return made
@@ -280,6 +285,7 @@ class RisingSampler(BaseSampler):
                 self._suggest(study, trial)
                 self.base.before_trial(self._view(study, trial), trial)
         except Exception:  # Optuna would leave the trial running
+            give_up(study, [trial])  # which returns its epochs
             with suppress(UpdateFinishedTrialError):
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
@@ -336,9 +342,10 @@ class RisingSampler(BaseSampler):
         self._here.suggested.pop(trial.number, None)  # of one that asked for nothing
         if _opens(trial):
             self.base.after_trial(self._view(study, trial), trial, state, values)
+            if state != TrialState.FAIL:
+                warn_of_unsuggested(trial)
         with self._following(study) as replica:
             replica.finish(trial, state, values)
-            self._here.mine.discard(trial.number)
             if ARM not in trial.user_attrs and state != TrialState.FAIL:
                 warnings.warn(UNASKED, UserWarning, stacklevel=2)
             reports = trial.intermediate_values.values()
@@ -382,8 +389,7 @@ class RisingSampler(BaseSampler):
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
-                silent = replica.silent(self.give_up_after, self._here.mine)
-                give_up(study, silent)
+                give_up(study, replica.silent(self.give_up_after, self._here.mine))
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
             if not study._thread_local.in_optimize_loop:
@@ -396,6 +402,9 @@ class RisingSampler(BaseSampler):
         if due is not None:
             study._storage.create_new_trial(study._study_id, template_trial=due)
         elif replica.done and study._thread_local.in_optimize_loop:
+            if not (self._here.mine or study._stop_flag):
+                warnings.warn(SPENT.format(replica.scheduler.stop_reason), stacklevel=2)
+            self._here.mine.clear()
             study.stop()
         else:
             return False
@@ -473,7 +482,9 @@ class RisingSampler(BaseSampler):
                     f"the study has a {type(study.pruner).__name__}"
                 )
                 warnings.warn(msg, RuntimeWarning, stacklevel=2)
-            if claim(study._storage):
+            left_by_dead = claim(study._storage)
+            check_settings(study, self._settings)
+            if left_by_dead:
                 running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 begun = self._here.begun
                 dead = [one for one in running if (one.datetime_start or begun) < begun]

@@ -45,10 +45,10 @@ class Checkpoints:
             self.store.write(key, archive)
         return key
 
-    def find(self, key: str, reader: object) -> Path:
-        """Unpack an archive; the folder exists for as long as ``reader`` does."""
+    def find(self, key: str, arm: Any) -> Path:
+        """Unpack an arm's archive; the folder exists for as long as ``arm`` does."""
         into = Path(mkdtemp())
-        weakref.finalize(reader, shutil.rmtree, into, ignore_errors=True)
+        weakref.finalize(arm, shutil.rmtree, into, ignore_errors=True)
         try:
             with (
                 self.store.open_reader(key) as archive,
@@ -56,8 +56,12 @@ class Checkpoints:
             ):
                 packed.extractall(into, filter="data")
         except (ArtifactNotFound, tarfile.TarError) as error:
-            msg = f"there is no checkpoint {key} to be read: {error}"
-            raise RunDirError(msg) from error
+            place = getattr(self.store, "_base_path", type(self.store).__name__)
+            raise RunDirError(
+                f"arm {arm.id} has lost its checkpoint of {arm.from_epoch} epochs, "
+                f"{key} in {place} ({error}): restore it, or retire all such arms by "
+                "study.optimize(..., catch=(RunDirError,))"
+            ) from error
         return into / NAME
 
     def remove(self, key: str) -> None:

@@ -6,6 +6,7 @@ import copy
 import math
 import random
 import time
+import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,7 +17,13 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch.arms import sign_of as direction_sign
-from risingsearch.errors import InvalidParameterError, SetupError
+from risingsearch.contents import first_difference
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    SetupError,
+    unknown_name,
+)
 from risingsearch.parameters import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
@@ -31,6 +38,7 @@ BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
 LIKE = "rising:like"  # the arms that one opened for the model resembles
 FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
 AGAIN = "rising:again"  # system attribute: the dead trial whose FIXED it has
+SETTINGS = "rising:settings"  # attribute of a study: how it was begun
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
@@ -101,6 +109,28 @@ def check_objective(study: Study) -> None:
             f"RisingSampler searches by one objective; got {len(study.directions)}: "
             "create the study with direction=, and keep the others as user attributes"
         )
+
+
+def check_settings(study: Study, settings: Mapping[str, Any]) -> None:
+    """Raise if a study was begun with other settings, but for a smaller budget."""
+    begun = study.user_attrs.get(SETTINGS, settings)
+    budget = max(begun["budget"], settings["budget"])
+    if differs := first_difference(begun | {"budget": budget}, settings):
+        name, was, now, also = differs
+        raise RunDirError(
+            f"study {study.study_name!r} was begun with {name}={was}, and this sampler "
+            f"has {name}={now}: give the same arguments to continue (the budget may be "
+            f"larger), or another study{also}"
+        )
+    study.set_user_attr(SETTINGS, settings)
+
+
+def warn_of_unsuggested(trial: FrozenTrial) -> None:
+    """Warn of enqueued parameters that the objective of a trial did not suggest."""
+    for name in trial.system_attrs.get(FIXED, {}).keys() - trial.params.keys():
+        error = unknown_name("enqueued parameter", name, trial.params)
+        msg = f"trial {trial.number} ignores an {error}"
+        warnings.warn(msg, UserWarning, stacklevel=2)
 
 
 def check_length(trial: FrozenTrial) -> None:

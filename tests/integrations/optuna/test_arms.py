@@ -64,8 +64,10 @@ def test_an_arm_whose_checkpoint_is_lost_fails(make_study, tmp_path):
     study.optimize(Saving(), n_trials=20)
     for file in tmp_path.iterdir():
         file.unlink()
-    with pytest.raises(RunDirError, match="there is no checkpoint"):
+    with pytest.raises(RunDirError, match=f"its checkpoint of 4 .* in {tmp_path} "):
         study.optimize(Saving())
+    study.optimize(Saving(), catch=(RunDirError,))
+    assert sum(result.charged for result in rising.arm_results(study)) == 100
 
 
 def test_an_arm_that_was_saved_before_its_last_epoch_only_fails(make_study, tmp_path):

@@ -48,10 +48,11 @@ def test_a_search_goes_on_after_finalize(objective, searched):
 
 def test_arms_are_a_table(searched):
     frame = rising.arms(searched)
-    assert frame.epochs.sum() == 60
+    assert frame.epochs.sum() == frame.charged.sum() == 60
     assert frame.best_score.max() == rising.best_arm(searched).best_score
     assert set(frame.columns) == {
         "epochs",
+        "charged",
         "best_score",
         "best_epoch",
         "last_score",
