@@ -21,6 +21,7 @@ from risingsearch.parameters import (
     Drawn,
     Kind,
     Places,
+    is_distribution,
     key_of_all,
     kind_of,
     place_of,
@@ -310,6 +311,16 @@ class Space:
         drawn = (rng.random(rows.shape) < 0.1) | np.isnan(rows)
         is_category = np.array([one.kind.is_category for one in self.coordinates])
         return np.where(is_category, np.where(drawn, fresh, rows), moved)
+
+
+def is_space(value: Any) -> bool:
+    """Return whether this is a space or a list of some, not of configurations."""
+    if not isinstance(value, Sequence):
+        return isinstance(value, Space | Mapping)
+    dicts = (one for one in value if isinstance(one, Mapping))
+    return any(isinstance(one, Space) for one in value) or any(
+        is_distribution(each) for one in dicts for each in one.values()
+    )
 
 
 class Configurations(list[Params]):

@@ -32,7 +32,7 @@ from risingsearch.search.arguments import (
 from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
-from risingsearch.space import Space
+from risingsearch.space import Space, is_space
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
     JOURNAL,
@@ -246,7 +246,7 @@ def completed(
 def _with_candidates(arguments: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
     """Complete candidates, space and enqueued arms; return the candidates."""
     own, whole = arguments["candidates"], None
-    if isinstance(own, Space | Mapping):
+    if is_space(own):
         whole = Space.of(own)
         own = slots_in(arguments, seeds.of_candidates())
     arguments["space"] = space = getattr(own, "space", arguments.get("space"))

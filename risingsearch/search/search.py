@@ -28,7 +28,7 @@ from risingsearch.search.run_log import RunLog, check_kind
 from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
-from risingsearch.space import Space
+from risingsearch.space import Space, is_space
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     RunDirectory,
@@ -50,7 +50,7 @@ class RisingSearch:
         The parameters of every arm, at least one. More than the budget can try is fine:
         the policy opens as many as are worth it, in random order. Or the space that
         they are drawn from: a dict with a list or a distribution (of scipy, of Optuna)
-        for each parameter, a ``ConfigurationSpace``, or a ``Space``.
+        for each parameter, a ``ConfigurationSpace``, a ``Space``, or a list of spaces.
     policy : str or callable, default "auto"
         Decides who trains next; see ``Scheduler``.
     proposer : Proposer, "auto" or None, default "auto"
@@ -203,7 +203,7 @@ class RisingSearch:
         enqueue: Iterable[Mapping[str, Any] | int] = (),
     ) -> None:
         arguments = dict(locals())  # the signature is the only list of the arguments
-        if n_candidates is not None and not isinstance(candidates, Space | Mapping):
+        if n_candidates is not None and not is_space(candidates):
             msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
             raise InvalidParameterError(msg)
         if not isinstance(fingerprint, Mapping | None):

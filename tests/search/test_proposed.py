@@ -306,11 +306,10 @@ class TestSpace:
         parts = [{"arm": [0], "top": stats.uniform(), "speed": [1]}]
         parts += [{"arm": [0], "top": stats.uniform(), "speed": [1], "rare": [3]}]
         known = {"arm": 0, "top": 0.5, "speed": 1, "rare": 3}
-        space = Space.of(parts)
-        search = self.search(space=space, enqueue=[known], n_candidates=1)
+        search = self.search(space=parts, enqueue=[known], n_candidates=1)
         assert known in search.candidates
         with pytest.raises(InvalidParameterError, match="'other' is not one of"):
-            self.search(space=space, enqueue=[known | {"other": 1}])
+            self.search(space=parts, enqueue=[known | {"other": 1}])
 
     def test_what_is_enqueued_keeps_its_configuration(self):
         known = {"arm": 1, "top": 0.9, "speed": 1, "kind": "a"}
