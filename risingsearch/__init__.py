@@ -119,8 +119,7 @@ if not TYPE_CHECKING:  # a type checker that saw this would believe any name
 
             return version("risingsearch")
         if name not in _MODULES:
-            msg = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(msg)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
         return getattr(import_module(_MODULES[name]), name)

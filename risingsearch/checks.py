@@ -90,8 +90,7 @@ def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> 
             return number
         if number > high:
             allowed += f" and at most {high}"
-    msg = f"{name} must be {allowed}; got {shown(value)}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(f"{name} must be {allowed}; got {shown(value)}")
 
 
 def checked_seed(value: object) -> int | None:
@@ -117,8 +116,7 @@ def checked_float(
     if high < math.inf:
         bounds.append(f"at most {high:g}")
     allowed = " ".join(["a finite number", " and ".join(bounds)]).rstrip()
-    msg = f"{name} must be {allowed}; got {shown(value)}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(f"{name} must be {allowed}; got {shown(value)}")
 
 
 def checked_magnitude(name: str, value: float) -> float:
@@ -135,8 +133,7 @@ def checked_magnitude(name: str, value: float) -> float:
 def checked_flag(name: str, value: object) -> bool:
     """Return ``value`` if it is True or False, or raise an error."""
     if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False; got {shown(value)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(f"{name} must be True or False; got {shown(value)}")
     return bool(value)
 
 

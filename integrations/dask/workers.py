@@ -226,8 +226,7 @@ def _usable_threads(
     wanted = options.get("workers")
     if wanted is not None:
         wanted = [wanted] if isinstance(wanted, str) else wanted
-        names = {address, worker["host"], worker["name"]}
-        if not names & set(wanted):
+        if not {address, worker["host"], worker["name"]} & set(wanted):
             return 0
     most: int = worker["nthreads"]
     for resource, amount in (options.get("resources") or {}).items():

@@ -28,8 +28,7 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved."""
     saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
     if saved is not None:
-        begun = saved.header["settings"]["fingerprint"]
-        return int(begun.get("steps_per_epoch", 1))
+        return int(saved.header["settings"]["fingerprint"].get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
     assert in_seconds is not None
     trees = trains_in_one_fit(folds.estimator)

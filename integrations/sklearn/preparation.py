@@ -144,8 +144,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     _check_rows(X, params)
     routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
     routes = get_config()["enable_metadata_routing"]
-    split = routed.splitter["split"]
-    splits = frozen_splits(cv.cv, cv.estimator, X, y, split, random)
+    splits = frozen_splits(cv.cv, cv.estimator, X, y, routed.splitter["split"], random)
     if cv.refit == "best" and metric is None and len(splits) > 1:
         msg = f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         raise InvalidParameterError(msg)

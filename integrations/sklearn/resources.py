@@ -153,7 +153,6 @@ class Retrainer:
         self, X: Any, y: Any = None, cache: Any = None, /, **fit_params: Any
     ) -> None:
         """Train anew, with the parameters of the next epoch."""
-        settings = self._settings[self.epochs]
-        self.estimator = clone(self.estimator).set_params(**settings)
+        self.estimator = clone(self.estimator).set_params(**self._settings[self.epochs])
         self.estimator.fit(X, *(() if y is None else (y,)), **fit_params)
         self.epochs += 1

@@ -177,8 +177,7 @@ class TorchTrainable:
     def load(self, path: str) -> TorchRun:
         """Return the run of a checkpoint; it is built when it is needed."""
         checkpoint = read(path)
-        params = params_from_text(checkpoint["params"])
-        run = TorchRun(self, params, checkpoint["seed"])
+        run = TorchRun(self, params_from_text(checkpoint["params"]), checkpoint["seed"])
         run.resume_from(checkpoint)
         return run
 

@@ -36,8 +36,7 @@ class _WandbRuns(SearchLog):
 
     def open_run(self, run: str) -> int:
         # The last step is W&B's, or all so far if the files of the run are here.
-        files = f"wandb/offline-run-*-{self._id(run)}"
-        if any(self.tracker.folder.glob(files)):
+        if any(self.tracker.folder.glob(f"wandb/offline-run-*-{self._id(run)}")):
             steps = {SEARCH_RUN: 0}
             for epoch in self.search.earlier:
                 steps |= {f"arm-{epoch.arm}": epoch.epoch, SEARCH_RUN: epoch.number}

@@ -95,8 +95,7 @@ def load() -> Problem:
         class_sep=2.0,
         random_state=0,
     )
-    parts = np.split(np.arange(len(y)), [4000, 6000])
-    return Problem(X.astype(np.float32), y, *parts)
+    return Problem(X.astype(np.float32), y, *np.split(np.arange(len(y)), [4000, 6000]))
 
 
 @dataclass
@@ -237,8 +236,7 @@ def _halving(problem: Problem, seed: int) -> None:
 
 def _in_full(problem: Problem, seed: int) -> None:
     """Train as many as the budget allows, and look at every epoch."""
-    n = BUDGET // MAX_EPOCHS
-    for params in ParameterSampler(SPACE, n, random_state=seed):
+    for params in ParameterSampler(SPACE, BUDGET // MAX_EPOCHS, random_state=seed):
         for _ in problem.epochs(params, seed):
             pass
 

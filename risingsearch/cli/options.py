@@ -133,8 +133,7 @@ def plain_warnings() -> Iterator[None]:
 
 def one_line(text: str) -> str:
     """Return a text on one line, without control characters."""
-    words = " ".join(text.split())
-    return "".join(one if one.isprintable() else "?" for one in words)
+    return "".join(one if one.isprintable() else "?" for one in " ".join(text.split()))
 
 
 def check_file(path: Path) -> None:

@@ -281,8 +281,7 @@ def _check(curves: LoadedCurves) -> None:
         msg = "scores must be finite, and there must be at least one"
         raise InvalidParameterError(msg)
     for name, own in zip(curves.names, recorded, strict=True):
-        n_epochs = int(own.sum())
-        if not own[:n_epochs].all():
+        if not own[: int(own.sum())].all():
             gap = int(np.argmin(own)) + 1
             raise InvalidParameterError(
                 f"arm {name!r} has no score at its {gap}. epoch, but later ones: give "

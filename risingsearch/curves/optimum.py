@@ -13,8 +13,7 @@ from risingsearch.policies.arrays import Floats, Ints
 def best_arm(means: Floats, rounds: Ints) -> Floats:
     """Return the largest sum of a single arm: optimal where means never fall."""
     sums = np.cumsum(np.nan_to_num(means), axis=1)
-    column = np.minimum(rounds, sums.shape[1]) - 1
-    return np.asarray(sums[:, column].max(axis=0))
+    return np.asarray(sums[:, np.minimum(rounds, sums.shape[1]) - 1].max(axis=0))
 
 
 def greedy(means: Floats, rounds: Ints) -> Floats:
@@ -43,8 +42,7 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
         for n, gained in enumerate(sums[:most], start=1):
             np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
         best = with_arm
-    last = int(np.isfinite(best).nonzero()[0][-1])
-    return np.asarray(best[np.minimum(rounds, last)])
+    return np.asarray(best[np.minimum(rounds, int(np.isfinite(best).nonzero()[0][-1]))])
 
 
 def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:

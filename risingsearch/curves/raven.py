@@ -18,11 +18,7 @@ EVERY = 5_000  # rounds between two changes
 
 
 def bernoulli(
-    rng: Rng,
-    horizon: int,
-    *,
-    n_arms: int = 10,
-    noise: NoiseLike = "bernoulli",
+    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = "bernoulli"
 ) -> DriftingMeans:
     """Arms that never change: ten close success probabilities.
 

@@ -260,12 +260,7 @@ class Sinusoid(NamedTuple):
 
 
 def sine_at(
-    frequency: float,
-    phase: float,
-    turns: Floats,
-    block: Ints,
-    anchor: Floats,
-    t: int,
+    frequency: float, phase: float, turns: Floats, block: Ints, anchor: Floats, t: int
 ) -> float:
     """Return the sine of round ``t``, from where its block begins."""
     own = t // BLOCK

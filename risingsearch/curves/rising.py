@@ -42,11 +42,7 @@ def two_arm(rng: Rng, horizon: int, *, noise: NoiseLike = 0.01) -> CurveTable:
 
 
 def ltf(
-    rng: Rng,
-    horizon: int,
-    *,
-    n_arms: int | None = None,
-    noise: NoiseLike = 0.01,
+    rng: Rng, horizon: int, *, n_arms: int | None = None, noise: NoiseLike = 0.01
 ) -> CurveTable:
     r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
 
@@ -68,11 +64,7 @@ def ltf(
 
 
 def concave(
-    rng: Rng,
-    horizon: int,
-    *,
-    n_arms: int | None = None,
-    noise: NoiseLike = 0.01,
+    rng: Rng, horizon: int, *, n_arms: int | None = None, noise: NoiseLike = 0.01
 ) -> CurveTable:
     r"""Concave arms: a late bloomer, an early peaker, and others between them.
 

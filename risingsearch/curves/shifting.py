@@ -160,10 +160,7 @@ def timeline(
 
 
 def jumps(
-    rng: Rng,
-    arms: Arms,
-    rounds: Iterable[int],
-    draw: Callable[[int], Arms],
+    rng: Rng, arms: Arms, rounds: Iterable[int], draw: Callable[[int], Arms]
 ) -> list[tuple[int, Arms]]:
     """Return the timeline of arms of which a third is redrawn at each round."""
     means, deviations = arms

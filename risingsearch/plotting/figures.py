@@ -326,8 +326,7 @@ def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
     ax.set_yticks(named, texts, fontsize=LABEL_SIZE)
     ax.tick_params(axis="y", length=0)
     if winner is not None:
-        text = ax.get_yticklabels()[named.index(winner)]
-        text.set(color=WINNER, fontweight="bold")
+        ax.get_yticklabels()[named.index(winner)].set(color=WINNER, fontweight="bold")
 
 
 def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:

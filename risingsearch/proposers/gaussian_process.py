@@ -125,8 +125,7 @@ class Process(NamedTuple):
         covariance = self.between(told.at, told.at)
         covariance.flat[:: len(covariance) + 1] += self.noise
         whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        weights = whitening.T @ (whitening @ told.scores)
-        return Known(self, told, whitening, weights)
+        return Known(self, told, whitening, whitening.T @ (whitening @ told.scores))
 
 
 class Known(NamedTuple):

@@ -161,11 +161,7 @@ class ListProposer(Proposer):
 
 
 def modelled(
-    opened: Opened,
-    features: Floats,
-    waiting: Floats,
-    n_parameters: int,
-    rng: Rng,
+    opened: Opened, features: Floats, waiting: Floats, n_parameters: int, rng: Rng
 ) -> Known:
     """Return a model of the scores of arms, and of others in training, by features."""
     numbers, places, averages = rows_of(opened, rng)
@@ -194,8 +190,7 @@ def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
         last = len(curve)
         for epoch in sorted({last, *(1 << i for i in range(last.bit_length()))}):
             recent = curve[epoch - max(1, epoch // 4) : epoch]
-            place = float(place_of(epoch, limit))
-            found.append((k, place, float(recent.mean())))
+            found.append((k, float(place_of(epoch, limit)), float(recent.mean())))
     numbers, places, scores = (np.array(column) for column in zip(*found, strict=True))
     last_first = np.argsort(-places, kind="stable")[:MOST]
     return numbers[last_first], places[last_first], scores[last_first]

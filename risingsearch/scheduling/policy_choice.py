@@ -6,11 +6,7 @@ from typing import Any, NamedTuple
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import (
-    policy_info,
-    recommended_arms,
-    resolve_policy,
-)
+from risingsearch.policies import policy_info, recommended_arms, resolve_policy
 
 IN_TIME = 500
 """Configurations drawn under a budget in time; those never opened cost nothing."""

@@ -118,8 +118,7 @@ class LivingTrainable(CommandTrainable):
                 for record in islice(living.records, n_epochs):
                     epoch = run.epoch + len(results) + 1
                     last = self._max_epochs
-                    result = self._checked(record, living.reader, 0, epoch, last)
-                    results.append(result)
+                    results.append(self._checked(record, living.reader, 0, epoch, last))
                 if run.epoch + len(results) == self._max_epochs:
                     next(living.records, None)  # it may save its model at the end
             finally:

@@ -52,8 +52,7 @@ class Marker:
         self.path = home / RUNNING
         self.token = secrets.token_hex(16)
         try:
-            private = partial(os.open, mode=0o600)
-            with open(self.path, "x", opener=private) as file:
+            with open(self.path, "x", opener=partial(os.open, mode=0o600)) as file:
                 inode = os.fstat(file.fileno()).st_ino
                 json.dump({"token": self.token, "inode": inode}, file)
         except OSError as error:
@@ -121,8 +120,7 @@ def not_ended(pids: Iterable[int]) -> SetupError:
 def is_alive(process: psutil.Process) -> bool:
     """Return whether a process has not ended; a zombie has."""
     try:
-        running = process.is_running()
-        return bool(running and process.status() != psutil.STATUS_ZOMBIE)
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

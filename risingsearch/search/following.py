@@ -117,8 +117,7 @@ class RunReader:
             rest *= SECONDS[scheduler.unit]
         else:
             rest *= wall_seconds / scheduler.spent if scheduler.spent else math.nan
-        written = os.stat(self.path / JOURNAL).st_mtime
-        left = rest - max(0.0, time.time() - written)
+        left = rest - max(0.0, time.time() - os.stat(self.path / JOURNAL).st_mtime)
         return max(left, 0.0)  # which keeps NaN
 
 

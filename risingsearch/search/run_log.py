@@ -313,8 +313,7 @@ class RunLog:
             if status != "running":
                 self._returned.remove(arm)
                 # Without max_epochs, a larger budget may bring a finished arm back.
-                capped = self.scheduler.max_epochs is not None
-                if status == "finished" and capped:
+                if status == "finished" and self.scheduler.max_epochs is not None:
                     self.retained.retire(arm)
                 elif status == "failed":  # what is saved is there to try it again
                     self.retained.release_live(arm)
@@ -382,8 +381,7 @@ class RunLog:
         """Write the checkpoint of the best epoch into a folder."""
         scheduler = self.scheduler.with_all_results()
         assert scheduler.best_arm is not None
-        key = Key(scheduler.best_arm, scheduler.best_epoch)
-        checkpoint = self.retained.best(key)
+        checkpoint = self.retained.best(Key(scheduler.best_arm, scheduler.best_epoch))
         if isinstance(checkpoint, RunDirError | SetupError):
             raise checkpoint
         assert checkpoint is not None
@@ -517,5 +515,4 @@ def _check_same(
                 "or continue_search of RisingSearchCV"
             )
         advice = "give the same arguments to continue, or another run_dir"
-        msg = f"{path} holds a search with {other}: {advice}{more}{also}"
-        raise RunDirError(msg)
+        raise RunDirError(f"{path} holds a search with {other}: {advice}{more}{also}")

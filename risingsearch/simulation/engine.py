@@ -65,11 +65,7 @@ def new_record(checkpoints: Ints, n_arms: int, rounds_kept: int = 0) -> Record:
 
 
 def play(
-    policy: Policy,
-    environment: Environment,
-    rounds: int,
-    rng: Rng,
-    record: Record,
+    policy: Policy, environment: Environment, rounds: int, rng: Rng, record: Record
 ) -> None:
     """Play one run.
 
@@ -270,8 +266,7 @@ def _taught_numba() -> Any:
 
     def resolve(stub: Any) -> None:
         def implementation(owner: Any, *_: Any) -> Any:
-            owner_class = owner.instance_class
-            return jitable(getattr(owner_class, stub.__name__, _STUBS[stub]))
+            return jitable(getattr(owner.instance_class, stub.__name__, _STUBS[stub]))
 
         options = _INNER | {"forceinline": True}
         overload(stub, strict=False, jit_options=options)(implementation)

@@ -141,10 +141,7 @@ class Plan:
             game.end()
 
     def _run(
-        self,
-        seed: np.random.SeedSequence,
-        game: _Game,
-        optimal: Floats | None,
+        self, seed: np.random.SeedSequence, game: _Game, optimal: Floats | None
     ) -> PlayedRun:
         environment = self._environment(seed, game.horizon)
         if optimal is None:
@@ -181,11 +178,7 @@ class _Game:
         self._ended = False
 
     def play(
-        self,
-        loop: Callable[..., None],
-        policy: Any,
-        environment: Any,
-        rng: Rng,
+        self, loop: Callable[..., None], policy: Any, environment: Any, rng: Rng
     ) -> Record:
         """Return a policy's run."""
         record = new_record(self.checkpoints, environment.n_arms, self._rounds_kept)

@@ -111,8 +111,7 @@ class RecordedSearch:
 
     def winners(self) -> list[str]:
         """Return the policy of the best mean score, per budget."""
-        best = self.distance.mean(axis=-1).argmin(axis=-1)
-        return [self.policies[p] for p in best]
+        return [self.policies[p] for p in self.distance.mean(axis=-1).argmin(axis=-1)]
 
     def as_good(self) -> Bools:
         """Return which policies cannot be told from the winner of their budget.

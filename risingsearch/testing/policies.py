@@ -236,8 +236,7 @@ class _Run:
         cut_short = self.mishaps and self.fate.random() < 0.2
         if cut_short:
             n = int(self.fate.random() * n)
-        ended = cut_short and self.fate.random() < 0.5
-        if ended:
+        if cut_short and self.fate.random() < 0.5:
             self.policy.pulls_left[arm] = n
             self.t -= pulls.n - n  # the rest goes back to the budget
         for k in range(n):
@@ -304,8 +303,7 @@ def _check_kernel_source(subject: _Subject) -> None:
 def _global_value(function: FunctionType, node: ast.AST | None) -> Any:
     """Return the global value of a name, plain or dotted, in a function; else None."""
     if isinstance(node, ast.Name):
-        names = function.__globals__
-        return names.get(node.id, getattr(builtins, node.id, None))
+        return function.__globals__.get(node.id, getattr(builtins, node.id, None))
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return getattr(_global_value(function, node.value), node.attr, None)
     return None

@@ -83,8 +83,7 @@ def test_every_search_has_its_best_arms(results, page_of):
 def test_one_without_a_score_is_there(results, page_of):
     functions = Functions(lambda params, seed: {}, train)
     empty = RisingSearch(functions, [{"top": 1}], budget=3).result()
-    page = page_of({**results, "new": empty})
-    assert row(page, "best")[2] == NOTHING
+    assert row(page_of({**results, "new": empty}), "best")[2] == NOTHING
     assert progress_in(page_of({"new": empty, "too": empty})) == []
 
 

@@ -149,8 +149,7 @@ class TestCurves:
         assert legend(ax)[-1] == "55 others"
         assert legend(plot_curves(rising(6, 27)))[-1] == "1 other"
         assert len(ax.get_lines()) == 6
-        grey = ax.get_lines()[-1]
-        assert np.isnan(grey.get_xdata()).sum() == 54
+        assert np.isnan(ax.get_lines()[-1].get_xdata()).sum() == 54
         assert len(set(legend_colours(ax))) == 6
 
     def test_failed_epochs_are_marked_apart_from_the_curve(self):

@@ -204,8 +204,7 @@ class TestContents:
         }
         assert expected.items() <= page_of(timed).facts.items()
         unknown = dataclasses.replace(result, begun=None, wall_seconds=math.nan)
-        facts = page_of(unknown).facts
-        assert not {"begun", "wall-clock time"} & facts.keys()
+        assert not {"begun", "wall-clock time"} & page_of(unknown).facts.keys()
 
     def test_what_was_searched_is_said_or_read_off_the_candidates(
         self, result, page_of
@@ -290,8 +289,7 @@ class TestContents:
 
     def test_a_parameter_that_an_arm_lacks_is_empty(self, page_of):
         result = search([{"top": 0.5}, {"top": 0.4, "extra": True}]).run()
-        extra = page_of(result).data["params"][1]
-        assert column(extra) == [None, "True"]
+        assert column(page_of(result).data["params"][1]) == [None, "True"]
 
     @pytest.mark.parametrize(
         ("value", "shown"),

@@ -49,8 +49,7 @@ def test_the_best_so_far_rises_where_it_is_beaten_and_ends_with_the_search():
 
 def test_lower_can_be_better():
     lower = result_of(HISTORY, ["paused"] * 2, {}, direction="minimize")
-    progress = progress_of(lower)
-    assert progress.by_epochs == [(1, 0.2), (2, 0.1), (4, 0.1)]
+    assert progress_of(lower).by_epochs == [(1, 0.2), (2, 0.1), (4, 0.1)]
 
 
 def test_a_clock_that_was_not_read_is_left_out():

@@ -118,8 +118,7 @@ def test_known_and_forbidden_configurations_are_not_proposed():
     known = opened(
         candidates, score=lambda p, e: (p["kind"] == "a") - 0.1 * abs(p["n"] - 3) + e
     )
-    found = proposed(candidates, known, space).params
-    assert found == {"n": 4, "kind": "a"}
+    assert proposed(candidates, known, space).params == {"n": 4, "kind": "a"}
 
 
 @pytest.mark.parametrize("worst", [0.0, -1e120, -np.inf])

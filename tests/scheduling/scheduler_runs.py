@@ -106,8 +106,7 @@ class Scripted(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         self.calls.append(("select", t))
-        turn = least_pulled(self.available, self.pulls, 10**9)
-        return self.say.get(t, turn)
+        return self.say.get(t, least_pulled(self.available, self.pulls, 10**9))
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         self.pulls[arm] += 1

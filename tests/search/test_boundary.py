@@ -46,8 +46,7 @@ def test_what_cannot_be_saved_is_the_arms_failure(result, folder):
 @pytest.mark.filterwarnings("ignore:the metric")
 def test_what_only_informs_is_kept_as_text(metrics, kept, folder):
     trainable = Rising(arm_2_epoch_2={"score": 0.5, **metrics})
-    done = a_search(folder, trainable, budget=40).run()
-    assert not done.failures
+    assert not a_search(folder, trainable, budget=40).run().failures
     again = RisingSearch.resume(folder, Rising()).result()
     [row] = [row for row in again.history if (row["arm"], row["epoch"]) == (2, 2)]
     assert {name: row[name] for name in kept} == pytest.approx(kept, nan_ok=True)

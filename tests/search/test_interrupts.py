@@ -100,8 +100,7 @@ def check_whole(search, result):
         ]
     assert result.best_state()["epochs"] == result.best_epoch
     assert result.n_calls == len(result.history)
-    arms = [arm.epochs for arm in result.arms]
-    assert sum(arms) == result.n_calls
+    assert sum([arm.epochs for arm in result.arms]) == result.n_calls
 
 
 def decisions(result):

@@ -142,8 +142,7 @@ def test_without_both_it_says_what_to_write(clock):
 
 @pytest.mark.parametrize("budget", [None, 500])
 def test_one_epoch_is_trained_in_whatever_time(clock, budget):
-    search = a_search(clock, budget=budget, timeout=1e-9)
-    assert search.run().n_epochs == 1
+    assert a_search(clock, budget=budget, timeout=1e-9).run().n_epochs == 1
 
 
 @pytest.mark.parametrize("budget", [None, 500, Budget(wall_seconds=500.0)])

@@ -108,8 +108,7 @@ class TestState:
         directory.journal.append({"event": "told"})
         directory.save_state({"pulls": [1, 2]})
         directory.journal.append({"event": "told"})
-        again = RunDirectory(tmp_path)
-        assert again.open(HEADER)[1:] == (1, {"pulls": [1, 2]})
+        assert RunDirectory(tmp_path).open(HEADER)[1:] == (1, {"pulls": [1, 2]})
 
     def test_without_one_nothing_is_known(self, tmp_path):
         assert RunDirectory(tmp_path).open(HEADER)[1:] == (0, None)

@@ -139,8 +139,7 @@ def made_slice(
 ) -> SubmittedSlice:
     """Make the folder of a slice, whole and on disk, before its job is submitted."""
     run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
-    name = f"{run}-{part.arm:06d}-{secrets.token_hex(8)}"
-    submitted = SubmittedSlice(home / name)
+    submitted = SubmittedSlice(home / f"{run}-{part.arm:06d}-{secrets.token_hex(8)}")
     make_folder(home)
     make_folder(submitted.folder)
     submitted._write({"facts": facts, "slice": part._asdict(), "noted": {}})

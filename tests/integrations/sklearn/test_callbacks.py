@@ -51,8 +51,7 @@ def rising(listener, **options):
 @pytest.mark.parametrize("refit", [True, False, "best"])
 def test_hears_of_every_epoch_and_of_the_refit(refit):
     listener = Listener()
-    search = rising(listener, refit=refit).fit(X, Y)
-    assert search.n_epochs_ == 10
+    assert rising(listener, refit=refit).fit(X, Y).n_epochs_ == 10
     epochs = [("epoch", i) for i in range(10)]
     tail = [("refit-with-best-params", 1)] if refit else []
     assert listener.ended == [*epochs, ("search", 0), *tail, ("fit", 0)]

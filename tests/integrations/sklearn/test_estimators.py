@@ -32,12 +32,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import COUNTERS, epoch_method
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.transformers import RowCache
-from tests.integrations.sklearn.test_epoch_methods import (
-    LGBM,
-    SCALED_SGD,
-    XGB,
-    Counter,
-)
+from tests.integrations.sklearn.test_epoch_methods import LGBM, SCALED_SGD, XGB, Counter
 
 X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)
 WEIGHTS = np.linspace(0.1, 3.0, len(Y))

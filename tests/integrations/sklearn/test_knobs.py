@@ -36,8 +36,7 @@ def test_a_search_ends_early_and_goes_on():
         "the patience of 4 epochs without a new best is exhausted, "
         f"{40 - fitted.n_epochs_} of 40 epochs left"
     )
-    longer = fitted.set_params(patience=None).continue_search(5)
-    assert longer.n_epochs_ == 45
+    assert fitted.set_params(patience=None).continue_search(5).n_epochs_ == 45
 
 
 def test_a_failed_configuration_is_tried_again():

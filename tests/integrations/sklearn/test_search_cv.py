@@ -104,8 +104,7 @@ class TestBudget:
         assert len(trained(calls)) == 20 * search.n_splits_ == 60
 
     def test_refit_costs_the_best_epochs_more(self, calls):
-        search = rising(Recorder(), QUALITIES).fit(ROWS, HALVES)
-        assert search.best_epoch_ == 8
+        assert rising(Recorder(), QUALITIES).fit(ROWS, HALVES).best_epoch_ == 8
         assert len(trained(calls)) == 20 + 8
         assert sorted(trained(calls)[-1]["rows"]) == list(range(40))
 

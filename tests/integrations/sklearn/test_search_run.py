@@ -75,8 +75,7 @@ def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
         return timed(timeout=60, run_dir=tmp_path).fit(X, Y)
 
     first = fitted()
-    again = [fitted().n_epochs_ for _ in range(3)]
-    assert again == [first.n_epochs_] * 3
+    assert [fitted().n_epochs_ for _ in range(3)] == [first.n_epochs_] * 3
     assert RisingSearch.saved_result(tmp_path).stop_reason == first.stop_reason_
     assert first.stop_reason_.endswith(", kept for the refit")
     assert fitted()._run._refit_seconds() == first._run._refit_seconds() > 0.0

@@ -120,8 +120,7 @@ class TestContainers:
         def shown(run):
             return repr(validate(run))
 
-        scores = check_goes_on(tmp_path, build, train_epoch, shown)
-        assert len(set(scores)) == 4
+        assert len(set(check_goes_on(tmp_path, build, train_epoch, shown))) == 4
 
     def test_an_object_that_build_does_not_return_is_refused(self, tmp_path):
         def train_epoch(run):

@@ -56,5 +56,4 @@ def test_the_hparams_page_has_the_parameters_and_the_final_score_of_each_arm(tmp
     final = {params["rate"]: metrics["accuracy"] for params, metrics in rows}
     assert {params["kind"] for params, _ in rows} == {"plain"}
     for arm, curve in result.curves.items():
-        rate = result.candidates[arm]["rate"]
-        assert abs(final[rate] - curve[-1]) < 1e-6
+        assert abs(final[result.candidates[arm]["rate"]] - curve[-1]) < 1e-6

@@ -9,8 +9,7 @@ class Log(SearchLog):
         return self.tracker.logged.setdefault(self.search.search, [])
 
     def open_run(self, run):
-        logged = [one[1] for one in self.known() if one[0] == run]
-        return max(logged, default=0)
+        return max([one[1] for one in self.known() if one[0] == run], default=0)
 
     def log(self, run, step, values):
         if self.tracker.failures:

@@ -126,8 +126,7 @@ def test_one_arm_is_left_after_elimination_in_every_epoch():
     assert len(epochs) == math.ceil(horizon / length) > 1
     for epoch in epochs:
         assert epoch[:3] == [0, 1, 2]
-        settled = epoch[9:]
-        assert set(settled) <= {1}
+        assert set(epoch[9:]) <= {1}
     assert policy.alive.tolist() == [False, True, False]
 
 
