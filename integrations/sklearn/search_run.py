@@ -113,7 +113,7 @@ class SearchRun:
         return result
 
     def _note(self, report: Report) -> None:
-        """Note what a refit would take, and end with."""
+        """Note the times that a refit would take, and end with."""
         arm, begin = report.job.arm, report.job.from_epoch
         self._fit_seconds.setdefault(arm, [])[begin:] = [
             sum(v for name, v in details.items() if name.endswith("_fit_time"))
