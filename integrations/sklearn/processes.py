@@ -140,12 +140,6 @@ class WorkerProcesses(SingleProcesses):
                 _IDLE.append(((os.getpid(), self._slots.variables[slot]), worker))
         self.shutdown(wait=False)
 
-    def kill(self) -> None:
-        """End the processes at once."""
-        for worker in self._taken_back():
-            worker.shutdown(wait=False, kill_workers=True)
-        self.shutdown(wait=False, cancel_futures=True)
-
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after their jobs, and then remove the data."""
         super().shutdown(wait, cancel_futures=cancel_futures)

@@ -103,7 +103,7 @@ class SearchRun:
             result = self.search.run()
         except BaseException as error:
             if self._workers is not None and not isinstance(error, Exception):
-                self._workers.kill()
+                self._workers.end_jobs()
             raise
         finally:
             if self._workers is not None:

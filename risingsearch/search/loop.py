@@ -42,6 +42,7 @@ logger = logging.getLogger("risingsearch")
 
 SIGNAL_DELAY = 1.0  # seconds, at most, until signals are handled during training
 SHORTEST, LONGEST = 5.0, 600.0  # seconds for jobs in training once the time is over
+LATE = 1.0  # seconds after which processes are ended that should have ended themselves
 # Failed arms, without any score, that end a run. If half of all cannot be trained, so
 # many fail in a row in one search of a thousand. Causes are not compared: one mistake
 # has many messages, and they name the arm's own values.
@@ -84,12 +85,13 @@ class WallClock:
         self._counts = scheduler.unit in WALL_CLOCK
         self._second = 1.0 / SECONDS.get(scheduler.unit, 1.0)  # in its unit
         self._zero = 0.0
+        self.waited = 0.0  # in this run, until its first worker process had started
         self._returned: dict[int, float] = {}  # by job
 
     def resume(self, recorded: float) -> None:
         """Begin, or continue from the end of the last run of the search."""
         self._run_began = time.monotonic() - self.seconds_before
-        self.seconds_before = 0.0
+        self.seconds_before = self.waited = 0.0
         spent = self._scheduler.spent / self._second if self._counts else 0.0
         measured = recorded if math.isfinite(recorded) else 0.0
         self._zero = self._run_began - max([spent, measured, *self._returned.values()])
@@ -124,6 +126,13 @@ class WallClock:
         """Return for how long jobs are waited for once the time is over."""
         total = time.monotonic() - self._run_began + self.left
         return max(SHORTEST, 2.0 * longest or min(total, LONGEST))
+
+    @property
+    def remark(self) -> str:
+        """Addition to the reason for ending, if a process took most time to start."""
+        is_most = 2.0 * self.waited > time.monotonic() - self._run_began
+        told = f"; a worker process took {self.waited:.1f} s to start"
+        return told if is_most and self.left <= 0.0 else ""
 
     @property
     def ends_search(self) -> bool:
@@ -196,13 +205,14 @@ class Loop:
         self._lasted: dict[int, float] = {}  # until its process died
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._longest = 0.0  # seconds of a job in this run
+        self._overdue = math.inf  # on time.time, when jobs in flight should have ended
         self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
     def run(self) -> None:
         """Train until the scheduler is done, or the loop is stopped."""
         self._stopping = self.interrupted = False
-        self._log.why_late = None
+        self._log.why_late, self._log.remark = None, ""
         self._longest = 0.0
         self.clock.resume(self._log.wall_seconds)
         self.failures.begin()
@@ -225,14 +235,12 @@ class Loop:
                     workers.rest()
         if self._log.why_late and self.clock.ends_search and not self._scheduler.done:
             self._log.use_up(min(self.clock.now or 0.0, self._scheduler.budget))
+        self._log.remark = self.clock.remark
         self._log.drop_unneeded()
 
     def stop(self) -> None:
         """End ``run`` once the jobs in flight are back."""
         self._stopping = True
-
-    def _is_cut_short(self) -> bool:
-        return self.interrupted or self.clock.left <= 0.0
 
     def _interrupt(self) -> None:
         self._stopping = self.interrupted = True
@@ -321,7 +329,7 @@ class Loop:
         if self._lasted.get(job.id, 0.0) >= self._epoch_timeout:
             did = f"took longer than epoch_timeout={self._epoch_timeout:g} seconds"
         elif is_late and self._workers.isolates_jobs:
-            did += ", or was ended as it trained on long after the time was over,"
+            did += ", or was ended as it began or trained long after the time was over,"
         failure = ScriptError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
         report = Report(job, failure=failure)
         outcome = Outcome(report, attempts=deaths)
@@ -376,11 +384,15 @@ class Loop:
                 grace=self.clock.grace(self._longest),
                 epoch_timeout=self._epoch_timeout,
             )
+        self._overdue = task.deadline + task.grace + LATE
         with sigint_deferred():
             log.begin(job, here=workers.shares_process and not self._starts_processes)
         task = log.retained.resumed(task)
         if in_process:
-            task = task._replace(interrupted=self._is_cut_short)
+            task = task._replace(
+                interrupted=lambda: self.interrupted or self.clock.left <= 0.0
+            )
+        self._begun[job.id] = time.monotonic()
         try:
             future = workers.train(log.trainable, task)
         except SetupError:
@@ -392,7 +404,6 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
-        self._begun[job.id] = time.monotonic()
         future.add_done_callback(self._wake)
 
     def _wake(self, future: object) -> None:
@@ -407,6 +418,8 @@ class Loop:
                 self._progress.show()
             if self._room() > room or self._scripts_hang():
                 return None
+            if time.time() > self._overdue:  # a process has yet to start, say
+                self._workers_for(next(iter(self._futures.values()))).end_jobs()
             # a queue, as what interrupts cannot leave its lock behind; with an end to
             # the wait, as a signal that another thread gets does not end it
             with contextlib.suppress(queue.Empty):
@@ -441,8 +454,11 @@ class Loop:
             return None
         except Exception as error:
             raise self._executor_failed(error) from error
+        job = self._futures[future]
+        workers = self._workers_for(job)
+        if workers.isolates_jobs and not self._longest:
+            self.clock.waited = time.monotonic() - self._begun[job.id] - outcome.elapsed
         self._longest = max(self._longest, outcome.elapsed)
-        workers = self._workers_for(self._futures[future])
         self._record(future, outcome)
         self._log.drop_unneeded()
         if outcome.leaves_gpu_unusable and not workers.isolates_jobs:

@@ -1,6 +1,7 @@
 """Worker processes that end with the process of the search, and die alone."""
 
 import os
+import signal
 import threading
 import time
 from abc import abstractmethod
@@ -12,7 +13,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_start_method, parent_process
 from typing import Any
 
@@ -116,6 +117,15 @@ class SingleProcesses(Executor):
                 self._workers[slot].shutdown(wait=False)
                 self._workers[slot] = None
             return result
+
+    def end_jobs(self) -> None:
+        """End the processes that have a job, at once."""
+        self._first.clear()  # it is no error of the script that they end
+        for slot, worker in enumerate(self._workers):
+            if worker is not None and not self._slots.is_free(slot):
+                for pid in list(worker._processes or ()):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after their jobs; without ``wait``, by themselves."""

@@ -70,6 +70,7 @@ class RunLog:
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
         self.metric, self._begun = metric, begun
         self.why_late: str | None = None  # the limit of time that ended the last run
+        self.remark = ""  # on how the last run has ended
         self._stopped: str | None = None  # why nothing more was started, last of all
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
@@ -272,7 +273,8 @@ class RunLog:
     @property
     def stop_reason(self) -> str | None:
         """Why the search or its last run has ended; None if neither has by itself."""
-        return self.scheduler.stop_reason or self.why_late or self._stopped
+        reason = self.scheduler.stop_reason or self.why_late or self._stopped
+        return reason and reason + self.remark
 
     def note_stop(self) -> None:
         """Write the reason of an early end to the journal."""

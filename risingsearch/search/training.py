@@ -95,6 +95,7 @@ class Workers(ABC):
     is_own = False  # they belong to the search, not to its caller
     shares_process = False  # jobs run in this process, so that one can kill the search
     isolates_jobs = False  # one that dies takes one job with it, and is replaced
+    end_jobs: Callable[[], object] = bool  # ends the processes that have one, at once
 
     def __init__(self, *, is_elastic: bool = False) -> None:
         self.is_elastic = is_elastic

@@ -19,6 +19,7 @@ class Pool(Workers):
         self.shares_process = isinstance(executor, ThreadPoolExecutor)
         self.is_own = isinstance(executor, OwnProcesses)
         self.isolates_jobs = getattr(executor, "isolates_jobs", False)
+        self.end_jobs = getattr(executor, "end_jobs", bool)
 
     @property
     def n_workers(self) -> int | None:

@@ -8,7 +8,7 @@ from example_search import start
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, SearchFailedError
-from risingsearch.search import loop
+from risingsearch.search import loop, processes
 
 GUILTY = 2
 
@@ -78,10 +78,22 @@ def test_an_epoch_that_never_ends_fails(does, max_failures):
     )
 
 
+def test_a_worker_that_never_starts_is_ended(monkeypatch):
+    monkeypatch.setattr(processes, "end_with_parent", sleeps)
+    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(loop, "LATE", 0.1)
+    search = RisingSearch(
+        Functions(start, train), [{"arm": 0}] * 3, budget=4, n_jobs=2, timeout=0.1
+    )
+    with pytest.raises(SearchFailedError, match="as it began or trained long after"):
+        search.run()
+
+
 @pytest.mark.parametrize("limit", [{"epoch_timeout": 0.3}, {"timeout": 0.3}])
 @pytest.mark.parametrize("start", [start, start_never_ends])
 def test_no_arm_may_ever_begin(monkeypatch, start, limit):
     monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(loop, "LATE", 3600.0)  # the processes end themselves
     trainable = Functions(start, never_ends)
     candidates = [{"hangs_after": 0}, {"hangs_after": 0}]
     search = RisingSearch(trainable, candidates, budget=4, n_jobs=2, **limit)
@@ -92,6 +104,7 @@ def test_no_arm_may_ever_begin(monkeypatch, start, limit):
 @pytest.mark.parametrize("options", [{}, {"budget": 100}])
 def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
     monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(loop, "LATE", 3600.0)
     candidates = [{"hangs_after": n} for n in (1, 2, 3)]
     options |= {"max_epochs": 9, "n_jobs": 2}
     for timeout in (0.5, 5, 50):  # on a busy machine no second job may have begun
@@ -108,7 +121,8 @@ def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
 
 
 @pytest.mark.parametrize("policy", ["auto", "asha", "successive-halving"])
-def test_no_epoch_begins_after_the_time_but_the_first(policy):
+def test_no_epoch_begins_after_the_time_but_the_first(monkeypatch, policy):
+    monkeypatch.setattr(loop, "LATE", 3600.0)
     search = RisingSearch(
         SlowToArrive(),
         [{"top": 1}] * 6,
@@ -121,7 +135,8 @@ def test_no_epoch_begins_after_the_time_but_the_first(policy):
     )
     result = search.run()
     assert result.n_calls == result.n_epochs == 1
-    assert result.stop_reason == "the timeout of 0.2 seconds is over"
+    said = r"the timeout of 0.2 seconds is over; a worker process took .* s to start"
+    assert re.fullmatch(said, result.stop_reason)
 
 
 @pytest.mark.parametrize("options", [{}, {"n_jobs": 1}])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, RunDirError
@@ -187,3 +190,18 @@ def test_it_says_which_time_was_over(clock, budget, reason):
     search._loop.clock.seconds_besides = lambda: 5.0
     assert search.run().stop_reason.startswith(reason)
     assert search.result().stop_reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("wait", "remark"), [(29.0, ""), (31.0, "; .* 31.0 s to start")]
+)
+def test_it_says_if_the_start_of_a_process_took_most_of_the_time(clock, wait, remark):
+    class Cold(AtOnce):
+        isolates_jobs = True
+
+        def submit(self, *given):
+            clock.now = max(clock.now, 1000.0 + wait)
+            return super().submit(*given)
+
+    search = a_search(clock, budget=None, timeout=60, executor=Cold(), n_jobs=1)
+    assert re.fullmatch(f"the budget of .* is spent{remark}", search.run().stop_reason)

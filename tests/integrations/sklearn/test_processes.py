@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,6 +28,7 @@ from risingsearch import RisingSearchCV
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn import processes
 from risingsearch.integrations.sklearn.processes import SentOnce
+from risingsearch.search import loop
 
 X, Y = make_classification(80, 6, random_state=0)
 SPACE = [{"alpha": 10.0**-k} for k in range(6)]
@@ -126,6 +128,14 @@ class TestJobs:
         assert search.best_params_ in space
         assert 0 < search.best_score_ <= 1
         assert_readable_in_another_process(search, log.parent / "error")
+
+    def test_a_process_that_never_starts_is_ended(self, monkeypatch):
+        monkeypatch.setattr(processes, "_IDLE", [])
+        monkeypatch.setattr(processes, "end_with_parent", lambda pid: time.sleep(3600))
+        monkeypatch.setattr(loop, "SHORTEST", 0.1)
+        search = rising(SGDClassifier(), n_jobs=2, budget=None, timeout=0.1)
+        with pytest.raises(SearchFailedError, match="as it began or trained long"):
+            search.fit(X, Y)
 
     @pytest.mark.parametrize("fault", ["dies", "dies once"])
     def test_one_that_kills_its_program_does_not_do_so_twice(self, tmp_path, fault):
