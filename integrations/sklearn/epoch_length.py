@@ -24,7 +24,7 @@ OF_TREES = 4, 40  # the same of trees: each epoch copies or predicts the earlier
 MEASURED = 0.1  # seconds of training that tell what a step takes
 
 
-def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
+def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved."""
     saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
     if saved is not None:
@@ -35,15 +35,15 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any) -> int:
     decisions, shortest = OF_TREES if trees else (DECISIONS, SHORTEST)
     seconds = in_seconds.amount / shortest / len(folds.splits)
     try:
-        most = epochs_in_full(folds.estimator, decisions)
+        in_full = folds.in_full({})
         one, step = _seconds(folds, {}, 2.0 * seconds)
     except Exception:  # it may lack what every candidate sets
         return 1
+    most = max(1, in_full // max(decisions, min_epochs))
     fixed = one / step - 1.0  # in steps
     paid = int(1.0 + (seconds - one) / step)
     enough = most if trees else math.ceil(fixed * (1.0 / FIXED - 1.0))
     steps = min(most, max(1, math.ceil(fixed), min(enough, paid)))
-    in_full = epochs_in_full(folds.estimator, 1)
     return in_full // (in_full // steps)  # else a full training would lack some
 
 

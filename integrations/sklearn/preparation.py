@@ -15,8 +15,8 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
-from risingsearch.budget import Budget, budget_within
-from risingsearch.checks import checked_int
+from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
+from risingsearch.checks import checked_int, shown
 from risingsearch.contents import described_parts, digest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import (
@@ -53,15 +53,8 @@ INSTEAD = {
     "pre_dispatch": "n_jobs alone, jobs are sent as processes become free",
 }
 # options that are not handed on to RisingSearch as they are, and all that are
-OTHERS = (
-    *("max_epochs", "n_candidates", "seed", "error_score", "enqueue"),
-    "learning_rate",
-)
+OTHERS = "max_epochs", "n_candidates", "seed", "error_score", "enqueue", "learning_rate"
 SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
-
-
-class _ForeignArgumentError(InvalidParameterError, TypeError):
-    """Argument that only other searches have; a TypeError, as Python would raise."""
 
 
 def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
@@ -71,7 +64,7 @@ def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
     def explaining(self: Any, /, *args: Any, **kwargs: Any) -> None:
         for name in INSTEAD.keys() & kwargs.keys():
             msg = f"RisingSearchCV has no argument {name!r}: write {INSTEAD[name]}"
-            raise _ForeignArgumentError(msg)
+            raise InvalidParameterError(msg)
         init(self, *args, **kwargs)
 
     return explaining
@@ -81,6 +74,8 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     """Search of a ``RisingSearchCV`` over its folds, with everything checked."""
     started = time.monotonic()
     _check_steps(cv.steps_per_epoch, cv.resource)
+    if cv.max_epochs is not None:
+        checked_int("max_epochs", cv.max_epochs, 1)
     random = check_random_state(cv.random_state)
     folds = _folds(cv, X, y, params, random)
     budget = budget_within(cv.budget, cv.timeout)
@@ -89,7 +84,9 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
-        folds.steps_per_epoch = steps_within(folds, budget, cv.run_dir)
+        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
+        folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
+        folds.steps_per_epoch = steps
     if budget.epochs is None:
         folds.max_epochs = folds.in_full(candidates[0])
     return SearchRun(
@@ -198,6 +195,21 @@ def _candidates(
     check_trainable(cv.estimator, candidates, resource)
     most = None if cv.n_candidates == "auto" else len(candidates)
     return Configurations(candidates, drawn.space, most), first
+
+
+def added(unit: str, extra_budget: Any, timeout: float | None) -> Budget:
+    """Return the addition of ``continue_search`` to a budget in some unit."""
+    if timeout is None and not isinstance(extra_budget, Budget | str):
+        checked_int("extra_budget", extra_budget, 1)
+    extra = budget_within(extra_budget, timeout)
+    if extra.in_unit(unit) is None or None not in (extra_budget, timeout):
+        more = {"epochs": "10", **dict.fromkeys(WALL_CLOCK, "timeout=10")}
+        raise InvalidParameterError(
+            f"the budget is in {in_words(unit)}, so write continue_search("
+            f"{more.get(unit, f'Budget({unit}=10)')}); got "
+            f"extra_budget={shown(extra_budget)}, timeout={timeout}"
+        )
+    return extra
 
 
 def _check_unit(budget: Budget) -> None:

@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.checks import checked_int, shown
+from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 
 N_SAMPLES = "n_samples"
@@ -107,10 +107,8 @@ def _value_of(name: str, estimator: Any) -> int:
 def halved(full: int, n: int, least: int) -> list[int]:
     """Return ``n`` rising amounts up to all: each half of the next, or rather more."""
     factor = min(2.0, (full / least) ** (1 / max(1, n - 1)))
-    amounts = [
-        max(least + k, int(full / factor ** (n - 1 - k) + 1e-9)) for k in range(n)
-    ]
-    return [min(amount, full - (n - 1 - k)) for k, amount in enumerate(amounts)]
+    found = [max(least + k, int(full / factor ** (n - 1 - k) + 1e-9)) for k in range(n)]
+    return [min(amount, full - (n - 1 - k)) for k, amount in enumerate(found)]
 
 
 def nested_order(strata: Any, random: np.random.Generator) -> Any:
@@ -127,7 +125,7 @@ def resource_of(
     name: Any, max_epochs: Any, seed: int, estimator: Any, X: Any, y: Any, splits: Any
 ) -> Resource:
     """Return the resource that is given by ``resource`` and ``max_epochs``."""
-    n = EPOCHS if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
+    n = max_epochs or EPOCHS
     if name == N_SAMPLES:
         strata = np.zeros(_num_samples(X), dtype=int)
         if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):

@@ -18,8 +18,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from risingsearch.arms import ArmList
-from risingsearch.budget import Budget
-from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
 from risingsearch.integrations.sklearn import preparation
 from risingsearch.integrations.sklearn.callbacks import FitTasks
@@ -70,9 +68,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         ``"auto"`` follows the policy's rule (with ``policy="auto"`` one per epoch of
         the budget; 500 if it is time, and more in a space with distributions).
     max_epochs : int, optional
-        Epochs one configuration can use at most; by default the whole budget. If that
-        is time, those of a full training: 100 passes over the rows, or all trees or
-        rounds of an ensemble. With a ``resource`` 5.
+        Epochs one configuration can use at most; by default the whole budget. Under a
+        budget in time passes, trees or rounds, if ``steps_per_epoch`` is not set; by
+        default 100 passes, or all trees or rounds. With a ``resource`` 5.
     scoring : str, callable, list, tuple or dict, optional
         As in ``GridSearchCV``. With several metrics ``refit`` names the one that
         schedules and decides; if it is False or a callable, the first one schedules.
@@ -301,12 +299,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             msg = "continue_search needs the models, which copies lack: call fit first"
             raise NotFittedError(msg)
         self._search.stop_when(self.patience, self.target_score)
-        if timeout is not None and extra_budget is None:
-            extra_budget = Budget(wall_seconds=timeout)
-        if extra_budget is not None or not retry_failed:
-            if not isinstance(extra_budget, Budget | str):
-                extra_budget = checked_int("extra_budget", extra_budget, 1)
-            self._search.extend(extra_budget)
+        if extra_budget is not None or timeout is not None or not retry_failed:
+            unit = self._search.scheduler.unit
+            self._search.extend(preparation.added(unit, extra_budget, timeout))
         if retry_failed:
             self._search.retry_failed()
         folds = self._run.folds

@@ -137,6 +137,8 @@ class Cheap(Timed):
         (0.002, {"budget": 20, "timeout": 10}, 1),
         (0.002, {"timeout": 10, "steps_per_epoch": 3}, 3),
         (0.002, {"timeout": 10, "step": 0.0}, 10),  # or too little to be measured
+        (1.0, {"timeout": 10_000, "max_epochs": 59}, 5),  # of which 55 passes are left
+        (1.0, {"timeout": 10_000, "max_epochs": 59, "min_epochs": 20}, 2),
     ],
 )
 def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, steps):
@@ -146,6 +148,7 @@ def test_the_length_of_an_epoch_under_a_budget_in_time(clock, fixed, options, st
     search = RisingSearchCV(model, space, **options).fit(X, Y)
     assert search.best_estimator_.epochs_ == steps * search.best_epoch_
     assert search.steps_per_epoch_ == steps
+    assert steps * (search.scheduler_.max_epochs or 20) <= (search.max_epochs or 100)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,8 @@ def test_epochs_of_trees_are_long_where_there_is_time(
 ):
     monkeypatch.setattr(epoch_length, "_seconds", lambda *given: (step, step))
     folds = SimpleNamespace(estimator=estimator, splits=[None])
-    assert epoch_length.steps_within(folds, Budget(seconds=10), None) == steps
+    folds.in_full = lambda params: estimator.max_iter
+    assert epoch_length.steps_within(folds, Budget(seconds=10), None, 1) == steps
 
 
 @pytest.mark.parametrize(("best", "trees"), [(15, 20), (5, 5)])
