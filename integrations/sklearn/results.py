@@ -99,9 +99,7 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
         for name in ("epochs", "best_epoch", "status")
     }
     if "n_resources" in columns:
-        used = [
-            best.get(arm.arm, {}).get("n_resources", math.nan) for arm in result.arms
-        ]
+        used = [best.get(a.arm, {}).get("n_resources", math.nan) for a in result.arms]
         more["n_resources"] = [n / search.n_splits_ for n in used]
         more["n_resources_fitted"] = [
             sum(row.get("n_resources", 0) for row in rows[arm.arm])
@@ -136,7 +134,7 @@ def warn_of_failures(result: SearchResult) -> None:
         first = result.failures[0]
         failed = {report.job.arm for report in result.failures}
         warnings.warn(
-            f"{len(failed)} of {len(result.candidates)} configurations failed and "
+            f"{len(failed)} of {len(result.curves)} opened configurations failed and "
             f"{_were_retired(failed, result)}; the first, "
             f"{result.candidates[first.job.arm]}: {first.failure!r}",
             FitFailedWarning,

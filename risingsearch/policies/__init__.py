@@ -311,11 +311,12 @@ def make_policy(
     ...
     risingsearch.errors.InvalidParameterError: unknown policy 'cure'; did you mean ...
     """
-    name = resolve_policy(name)
+    asked, name = name, resolve_policy(name)
     defaults = keyword_defaults(POLICIES[name])
     for parameter in parameters:
         if parameter not in defaults:
-            raise unknown_name(f"parameter of {name}:", parameter, defaults)
+            of = f"auto ({name})" if asked == "auto" else name
+            raise unknown_name(f"parameter of {of}:", parameter, defaults)
     n_arms = checked_int("n_arms", n_arms, 1)
     horizon = checked_int("horizon", horizon, 1)
     if max_pulls is not None:

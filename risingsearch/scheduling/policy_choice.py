@@ -47,14 +47,12 @@ def choose_policy(
     look = max(min_epochs, epochs_per_job or 1)
     if look > 1 and SHORTEST_LOOK in policy_info(name).parameters:
         params = {SHORTEST_LOOK: look} | params
-    n_opened = recommended_arms(name, horizon, limit, **params)
+    n_opened = recommended_arms(policy, horizon, limit, **params)
     chosen = PolicyChoice(name, params, n_opened, n_opened)
     if policy != "auto" or (n_arms is not None and n_arms <= chosen.n_opened):
         return chosen
-    everything = params | {"opening_share": 1.0}
-    return chosen._replace(
-        n_candidates=recommended_arms(name, horizon, limit, **everything)
-    )
+    more = params | {"opening_share": 1.0}
+    return chosen._replace(n_candidates=recommended_arms(name, horizon, limit, **more))
 
 
 def horizon_and_limit(

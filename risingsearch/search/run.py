@@ -61,6 +61,9 @@ class EarlierError(RisingSearchError):
         super().__init__(message)
         self.type_name = type_name
 
+    def __repr__(self) -> str:
+        return f"{self.type_name}({str(self)!r})"
+
 
 class Run(NamedTuple):
     """The search in a directory, as it was when it was read."""

@@ -287,7 +287,7 @@ class TestArmsThatFailOrEnd:
         crashed(folder, Rising(arm_1_epoch_1=ValueError("too hot")), 4, **options)
         [report] = RisingSearch.resume(folder, Rising()).result().failures
         assert isinstance(report.failure, EarlierError)
-        assert str(report.failure) == "too hot"
+        assert repr(report.failure) == "ValueError('too hot')"
 
     def test_raise_stops_at_the_failure_and_the_next_run_goes_on(self, folder):
         options = {"error_score": "raise", "shuffle": False, "policy": "round-robin"}
