@@ -158,9 +158,7 @@ class ArmList(list[Arm]):
 
     def to_frame(self) -> Any:
         """Return all arms as a pandas DataFrame, with the parts of their index."""
-        rows = [
-            {name: getattr(arm, name) for name in _PLAIN} | arm.index for arm in self
-        ]
+        rows = [{k: getattr(arm, k) for k in _PLAIN} | arm.index for arm in self]
         return as_frame(rows)
 
     def __repr__(self) -> str:

@@ -214,7 +214,5 @@ def call_problem(call: Callable[..., Any], takes: str, /, **given: Any) -> str |
 def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the keyword-only parameters of a function; ``...`` where one is needed."""
     parameters = inspect.signature(function).parameters.values()
-    named = (each for each in parameters if each.kind is each.KEYWORD_ONLY)
-    return {
-        each.name: ... if each.default is each.empty else each.default for each in named
-    }
+    named = (p for p in parameters if p.kind is p.KEYWORD_ONLY)
+    return {p.name: ... if p.default is p.empty else p.default for p in named}

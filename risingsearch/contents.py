@@ -70,9 +70,7 @@ def described_parts(owner: Any) -> Any:
         return described(owner)
     params = owner.get_params(deep=True)
     names = sorted(params, key=lambda name: (-name.count("__"), name))
-    return {"class": named(type(owner))} | {
-        name: described(params[name]) for name in names
-    }
+    return {"class": named(type(owner)), **{k: described(params[k]) for k in names}}
 
 
 def named(owner: Any) -> dict[str, str]:

@@ -247,11 +247,9 @@ class Space:
         def unlike(part: str) -> tuple[int, int]:
             own = [one for one in self.coordinates if one.part == part]
             names = {one.name for one in own}
-            places = [place_of(params.get(one.name), one.kind) for one in own]
+            found = [place_of(params.get(one.name), one.kind) for one in own]
             beyond = (not one.kind.has(params.get(one.name)) for one in own)
-            return len(names ^ params.keys()) + sum(map(math.isnan, places)), sum(
-                beyond
-            )
+            return len(names ^ params.keys()) + sum(map(math.isnan, found)), sum(beyond)
 
         return {PART: min(kind.values, key=unlike)}
 

@@ -99,10 +99,8 @@ class SlurmCluster:
     def jobs(self, states: str = "PENDING,RUNNING,COMPLETING") -> dict[str, str]:
         """Return the state of every job in one of these states, by its number."""
         form = "--format=%i %T"
-        listed = self.call(
-            "squeue", "--noheader", "--array", form, f"--states={states}"
-        )
-        return dict(line.split() for line in listed.splitlines())
+        found = self.call("squeue", "--noheader", "--array", form, f"--states={states}")
+        return dict(line.split() for line in found.splitlines())
 
     def kill_controller(self) -> None:
         """Kill ``slurmctld`` as a crash would: what it has not saved is lost."""

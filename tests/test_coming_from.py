@@ -70,10 +70,8 @@ def test_the_page_says_truly_how_few_lines_change(name):
 
 def changes(there, here):
     """Return the changed lines of a script with a line around them, as on the page."""
-    lines = difflib.unified_diff(
-        there.splitlines(), here.splitlines(), n=1, lineterm=""
-    )
-    shown = ["..." if line.startswith("@@") else line for line in lines]
+    diff = difflib.unified_diff(there.splitlines(), here.splitlines(), n=1, lineterm="")
+    shown = ["..." if line.startswith("@@") else line for line in diff]
     return "\n".join(shown[3:]) + "\n"
 
 

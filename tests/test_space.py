@@ -333,12 +333,8 @@ def test_a_list_or_mere_draws_are_not_open():
 
 def test_the_description_tells_spaces_apart_and_nothing_else():
     def description(**change):
-        given = {
-            "a": stats.uniform(0, 1),
-            "b": ["x", object],
-            "n": IntDistribution(1, 5),
-        }
-        return Space.of(given | change).description
+        own = {"a": stats.uniform(0, 1), "b": ["x", object], "n": IntDistribution(1, 5)}
+        return Space.of(own | change).description
 
     assert description() == description(a=stats.uniform(0, 1))
     assert description() != description(a=stats.uniform(0, 2))

@@ -73,9 +73,7 @@ class TrialState:
         import torch
 
         with checkpoint.as_directory() as folder:
-            saved = torch.load(
-                Path(folder, FILE), map_location="cpu", weights_only=True
-            )
+            saved = torch.load(Path(folder, FILE), "cpu", weights_only=True)
         states = saved["states"]
         if len(states) != len(self._objects):
             raise RunDirError(

@@ -68,9 +68,9 @@ def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
     if not classifier or type_of_target(y) not in ("binary", "multiclass"):
         split = ShuffleSplit(n_splits=1, test_size=share, random_state=seed)
         return next(split.split(X))
-    strata, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)[
-        1:
-    ]
+    _, strata, counts = np.unique(
+        np.asarray(y), return_inverse=True, return_counts=True
+    )
     if counts.min() > 1 and len(counts) <= min(n_test, n - n_test):
         stratified = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
         return next(stratified.split(X, y))

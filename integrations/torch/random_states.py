@@ -15,12 +15,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from risingsearch.errors import SetupError
 
-GENERATORS = (
-    torch.Generator,
-    np.random.Generator,
-    np.random.RandomState,
-    random.Random,
-)
+GENERATORS = torch.Generator, np.random.Generator, np.random.RandomState, random.Random
 _TRAINING = threading.Lock()
 
 

@@ -139,9 +139,7 @@ class RunView:
 
         settings = saved_header(self.path)["settings"]
         with damage_as_error(self.path):
-            shown = {
-                name: settings[name] for name in SHOWN if settings[name] is not None
-            }
+            shown = {k: settings[k] for k in SHOWN if settings[k] is not None}
             if (sweep := self.last.get("sweep")) is None:
                 return shown, None
             space = {name: _searched(p) for name, p in sweep["parameters"].items()}

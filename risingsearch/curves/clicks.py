@@ -146,13 +146,11 @@ def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> C
         msg = "timestamps must be finite numbers of seconds, and clicks 0 or 1"
         raise InvalidParameterError(msg)
     try:
-        names, codes, counts = np.unique(
-            labels, return_inverse=True, return_counts=True
-        )
+        names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     except TypeError as error:
         msg = f"items must be of one kind, such as text or numbers: {error}"
         raise InvalidParameterError(msg) from error
-    by_count = np.argsort(-counts, kind="stable")
+    by_count = np.argsort(-sizes, kind="stable")
     place = np.argsort(by_count)
     order = np.argsort(times, kind="stable")
     return ClickLog(

@@ -263,9 +263,7 @@ def _epochs(names: Sequence[str]) -> list[int]:
 def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
     """Return the curves of arms that have a score; warn of the others."""
     is_scored: Bools = ~np.all(np.isnan(curves.means), axis=1)
-    left_out = [
-        name for name, has in zip(curves.names, is_scored, strict=True) if not has
-    ]
+    left_out = [n for n, has in zip(curves.names, is_scored, strict=True) if not has]
     if not left_out or not is_scored.any():
         return curves
     more = f", and {len(left_out) - 5} more" if len(left_out) > 5 else ""

@@ -93,10 +93,8 @@ def periodic(
     """
     states = [normal_arms(rng, n_arms) for _ in range(N_PHASES)]
     n_knots = N_PHASES * (horizon // EVERY + 1) + 1
-    changes = [
-        (1 + i * EVERY // N_PHASES, states[i % N_PHASES]) for i in range(n_knots)
-    ]
-    return timeline(changes, "linear", noise)
+    turns = [(1 + i * EVERY // N_PHASES, states[i % N_PHASES]) for i in range(n_knots)]
+    return timeline(turns, "linear", noise)
 
 
 def blip(

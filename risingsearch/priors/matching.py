@@ -55,9 +55,7 @@ class Matching:
     def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
         everybody = [*candidates, *(params for runs in searches for params in runs)]
         names = dict.fromkeys(name for params in candidates for name in params)
-        self._parameters = {
-            name: _parameter(name, candidates, everybody) for name in names
-        }
+        self._parameters = {k: _parameter(k, candidates, everybody) for k in names}
 
     @property
     def names(self) -> list[str]:

@@ -269,9 +269,7 @@ def _of_result(result: Any, asked: Source) -> EarlierSearch:
     """Return the runs of a ``SearchResult``."""
     candidates = result.candidates
     if result.left_out is not None:  # text in place of parameters
-        candidates = [
-            {} if params.keys() == {AS_TEXT} else params for params in candidates
-        ]
+        candidates = [{} if p.keys() == {AS_TEXT} else p for p in candidates]
     name, metric = "a SearchResult", asked.score or SCORE
     own = result.direction if metric == SCORE else None
     direction = asked.checked_direction(name, own)

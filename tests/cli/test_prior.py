@@ -130,10 +130,8 @@ def test_a_run_goes_on_with_the_prior_it_was_begun_with(folder, capsys):
 def test_a_run_is_a_prior_of_the_next(folder, capsys):
     result(capsys, "run", write(folder, LOSS), "--run-dir", folder / "first")
     result(capsys, "run", write(folder, ["first", LOSS]))
-    assert list(RisingSearch.saved_result("runs/sweep").trust_in_prior) == [
-        "first",
-        "May",
-    ]
+    trust = RisingSearch.saved_result("runs/sweep").trust_in_prior
+    assert list(trust) == ["first", "May"]
 
 
 def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):

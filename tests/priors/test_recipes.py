@@ -35,11 +35,7 @@ def test_runs_of_mlflow(tmp_path, monkeypatch):
 
 
 def test_runs_of_ray_tune():
-    columns = {
-        "training_iteration": [1, 2],
-        "epoch": [0, 1],
-        "time_total_s": [1.0, 2.0],
-    }
+    columns = {"training_iteration": [1, 2], "epoch": [0, 1], "time_total_s": [1.0, 2]}
     results = [  # as Tuner.fit returns them
         SimpleNamespace(
             config={"rate": rate, "kind": "adam"},

@@ -106,12 +106,7 @@ def test_history_tells_why_every_epoch_was_chosen() -> None:
     finish(scheduler)
     rows = scheduler.history
     assert [row["round"] for row in rows] == list(range(1, 13))
-    assert [row["reason"] for row in rows[:4]] == [
-        "opened",
-        "opened",
-        "revived",
-        "revived",
-    ]
+    assert [row["reason"] for row in rows[:4]] == ["opened"] * 2 + ["revived"] * 2
     assert {row["reason"] for row in rows[4:]} <= {"continued", "revived"}
     assert all(math.isnan(row["cost"]) for row in rows)
     for row in rows[4:]:

@@ -12,14 +12,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.scheduler import Scheduler
 
 # Their choice does not depend on the horizon, so a budget that comes later is the same.
-MYOPIC = [
-    "asha",
-    "epsilon-greedy",
-    "r-ed-ucb",
-    "random",
-    "random-search",
-    "round-robin",
-]
+MYOPIC = "asha", "epsilon-greedy", "r-ed-ucb", "random", "random-search", "round-robin"
 
 
 @pytest.mark.parametrize("max_epochs", [None, 11])

@@ -224,12 +224,8 @@ def test_words_of_a_file_stay_words(word):
 )
 def test_numbers_and_switches_of_a_file(text, value):
     assert load_yaml(f"- {text}") == [value]
-    assert load_yaml(dump_yaml([text, value, "NO", "007"])) == [
-        text,
-        value,
-        "NO",
-        "007",
-    ]
+    values = [text, value, "NO", "007"]
+    assert load_yaml(dump_yaml(values)) == values
 
 
 def test_a_file_of_an_older_yaml_is_refused(tmp_path):

@@ -56,11 +56,8 @@ def test_beginning_and_end_are_told(tmp_path):
     listener = Listener()
     result = a_search(listener, metric="accuracy").run()
     [begun], [ended] = listener.begun, listener.ended
-    assert (begun.metric, begun.direction, begun.unit) == (
-        "accuracy",
-        "maximize",
-        "epochs",
-    )
+    told = begun.metric, begun.direction, begun.unit
+    assert told == ("accuracy", "maximize", "epochs")
     assert (begun.earlier, begun.best_arm) == ((), None)
     assert ended.search == begun.search == listener.epochs[0].search
     assert ended.best_params == result.best_params

@@ -100,10 +100,8 @@ def test_rotting_bandits_table_1(environment):
     wins = 100 * result.wins(environment, 30_000)
     for row, columns in ROTTING[environment]["wins"].items():
         for column, expected in columns.items():
-            assert wins.loc[row, column] == pytest.approx(expected, abs=10), (
-                row,
-                column,
-            )
+            close = pytest.approx(expected, abs=10)
+            assert wins.loc[row, column] == close, (row, column)
 
 
 # One test, because several may run in several processes, each with runs of its own.

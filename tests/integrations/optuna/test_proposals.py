@@ -108,10 +108,7 @@ def test_when_a_parameter_applies_is_learnt_from_the_arms():
 
 def test_what_no_other_parameter_explains_applies_always():
     space = inferred(arms({"x": 0.1}, {"x": 0.2, "y": 0.1}, {"x": 0.3}))
-    assert [(one.name, one.needs) for one in space.coordinates] == [
-        ("x", ()),
-        ("y", ()),
-    ]
+    assert [(k.name, k.needs) for k in space.coordinates] == [("x", ()), ("y", ())]
 
 
 def mixed(trial):

@@ -327,10 +327,7 @@ def test_the_winner_can_be_fitted_as_after_other_searches(estimator, refit):
     given, found = estimator.get_params(), best.get_params()
     simple = {n for n, value in given.items() if not hasattr(value, "get_params")}
     changed = {n for n in simple - {"steps"} if repr(given[n]) != repr(found[n])}
-    assert {name.rpartition("__")[2] for name in changed} <= {
-        "n_estimators",
-        "max_iter",
-    }
+    assert {n.rpartition("__")[2] for n in changed} <= {"n_estimators", "max_iter"}
     other = (X[:, 0] > 0).astype(int)
     again = clone(best).fit(X, other)
     if not given.get("warm_start"):

@@ -319,16 +319,12 @@ def called(own):
 
 
 def copied(model):
-    return {
-        name: weights.detach().clone() for name, weights in model.named_parameters()
-    }
+    return {n: weights.detach().clone() for n, weights in model.named_parameters()}
 
 
 def blended(own):
     new = copied(own.model)
-    own.held.it = {
-        name: 0.9 * old + 0.1 * new[name] for name, old in own.held.it.items()
-    }
+    own.held.it = {n: 0.9 * old + 0.1 * new[n] for n, old in own.held.it.items()}
 
 
 def blend_modules(own):

@@ -52,9 +52,7 @@ def a_search(*callbacks, rates=(0.9, 0.5, 0.7), **options):
 
 def scores(result):
     """Return what a store should have: the scores by step, by arm."""
-    return {
-        arm: dict(enumerate(curve, start=1)) for arm, curve in result.curves.items()
-    }
+    return {k: dict(enumerate(curve, start=1)) for k, curve in result.curves.items()}
 
 
 def after(n_epochs, do):

@@ -43,12 +43,7 @@ def test_the_median_of_an_even_number_lies_between_the_middle_two():
             policy.update(1, arm, reward, None)
         return bool(policy.stopped[2])
 
-    assert [judged(best) for best in (0.3, 0.399, 0.401, 0.5)] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert [judged(b) for b in (0.3, 0.399, 0.401, 0.5)] == [True, True, False, False]
 
 
 def test_a_stopped_arm_never_comes_back_and_the_policy_stops(play):
