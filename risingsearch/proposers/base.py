@@ -30,6 +30,8 @@ class Opened(NamedTuple):
     curves: tuple[Floats, ...] = ()
     # by opened arm, its rewards epoch by epoch; a lost epoch has the worst of all
     wanted: bool = True  # whether the policy wants the next arm to be proposed
+    failed: Ints = np.empty(0, dtype=np.int64)
+    # (n,), positions of arms without a score, where others have one
 
     @property
     def n_begun(self) -> int:

@@ -122,8 +122,7 @@ class EarlyProposer(Proposer):
         known = EarlyModel.of(seen, opened.ends[rows])
         points = rng.random((DRAWN, len(self._space.names)))
         new = Described.of(self._space.features(points), self._rate)
-        alike = known.seen.between(new)
-        best = np.argsort(-known.promise(new, alike), kind="stable")
+        best = np.argsort(-known.promise(new, known.seen.between(new)), kind="stable")
         for found, proposal in self._points.untried(points[best], opened, unopened):
             near = seen.between(Described.of(found, self._rate))[:, 0]
             nearest = np.argsort(-near, kind="stable")[:MOST_LIKE]

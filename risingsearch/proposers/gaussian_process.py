@@ -12,6 +12,7 @@ from risingsearch.proposers.base import Floats, Rng
 
 FITTED_ON, STEPS = 100, 15
 OPTIMISM = 0.5
+UNLIKELY = 1e3  # what outweighs all differences of standardised scores
 TYPICAL_LENGTH = 0.35  # times the root of the number of parameters
 TREND = 0.1  # variance of the level at the end, and of its difference from the start
 NOISE_RANGE = (2e-3, 2.0)
@@ -135,13 +136,17 @@ class Known(NamedTuple):
     told: Told
     whitening: Floats  # (n, n), inverse of the Cholesky factor
     weights: Floats  # (n,)
+    chance: Known | None = None  # to have a score, above 0 where it is likely
 
     def predict(self, at: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of rows at the last epoch."""
         covariance = self.process.between(self.told.at, at)
         white = self.whitening @ covariance
         variance = self.process.amplitude + TREND - (white * white).sum(axis=0)
-        return covariance.T @ self.weights, np.sqrt(np.maximum(variance, 1e-9))
+        mean = covariance.T @ self.weights
+        if self.chance is not None:  # what will likely fail comes last
+            mean += UNLIKELY * np.minimum(0.0, self.chance.predict(at)[0])
+        return mean, np.sqrt(np.maximum(variance, 1e-9))
 
     def promise(self, features: Floats) -> Floats:
         """Return how high configurations may end: the mean and half a deviation."""

@@ -169,7 +169,14 @@ def modelled(
     epochs = np.concatenate([places, np.ones(len(waiting))])
     scores = np.concatenate([standardised(averages), np.zeros(len(waiting))])
     told = Told(np.column_stack([at, epochs]), scores)
-    return Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
+    known = Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
+    if not len(opened.failed):
+        return known
+    chances = np.ones(len(features))  # the worst scores would hide how others differ
+    chances[opened.failed] = -1.0
+    told = Told(at_end(features), chances)
+    chance = Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
+    return known._replace(chance=chance)
 
 
 def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
@@ -179,6 +186,7 @@ def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
     epochs and the last.
     """
     order = np.argsort(-opened.ends, kind="stable")
+    order = order[~np.isin(order, opened.failed)]
     half = MOST // 4
     if len(order) > 2 * half:
         others = rng.choice(order[half:], half, replace=False)

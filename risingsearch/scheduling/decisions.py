@@ -237,6 +237,7 @@ class Decider:
         """Return the opened arms as a proposer sees them."""
         arms = self.arms
         opened = np.flatnonzero(arms.has_told)
+        failed = np.isnan(arms.best[opened])
         return Opened(
             opened,
             arms.charged[opened],
@@ -246,6 +247,7 @@ class Decider:
             np.flatnonzero(arms.busy & ~arms.has_told),
             tuple(arms.curve(arm) for arm in opened.tolist()),
             self.policy.proposing(),
+            np.flatnonzero(failed & ~failed.all()),
         )
 
     def expected_ends(self, opened: NDArray[np.int64]) -> NDArray[np.float64]:

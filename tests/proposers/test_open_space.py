@@ -157,3 +157,12 @@ def test_the_fit_climbs_the_likelihood_along_its_gradient():
     reached = np.log([*process.inverse_lengths, *process[1:]])
     assert fit.likelihood(reached)[0] > fit.likelihood(fit.typical)[0]
     assert process.inverse_lengths[0] > 2 * process.inverse_lengths[1:].max()
+
+
+def test_where_arms_fail_does_not_hide_how_the_others_rise():
+    places = [0.001, 0.002, *np.linspace(0.08, 1.0, 12)]  # and from 0.08 on all fail
+    candidates, space = [{"x": x} for x in places], Space.of({"x": Interval(0.0, 1.0)})
+    known = opened(candidates, score=lambda params, _: min(params["x"], 0.001))
+    known = known._replace(failed=np.arange(2, 14))
+    found = [proposed(candidates, known, space, k).params["x"] for k in range(5)]
+    assert 0.01 < min(found) < max(found) < 0.08
