@@ -491,5 +491,4 @@ def _is_installed(module: str | None) -> bool:
     if file is None:
         return found is not None
     installed = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
-    is_own = module.startswith("risingsearch.")
-    return is_own or any(part in file for part in installed)
+    return module.startswith("risingsearch.") or any(part in file for part in installed)

@@ -111,8 +111,7 @@ def test_a_script_runs(side, name, arguments, low, high, run):
     if side / name == THERE / "dask_hyperband.py":
         why = "not installed: dask-ml 2025.1 does not run with distributed 2026.8"
         pytest.importorskip("dask_ml", reason=why)
-    printed = run(side / name, arguments)
-    assert low <= last_score(printed) <= high
+    assert low <= last_score(run(side / name, arguments)) <= high
 
 
 def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):

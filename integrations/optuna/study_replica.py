@@ -444,8 +444,7 @@ class StudyReplica:
         found = {arm: self._trials[arm] for arm in self._index}
         known = self.scheduler.opened()
         lengths = sorted(map(len, known.curves), reverse=True)
-        n_compared = max(FEWEST_COMPARED, len(lengths) // 10)
-        epoch = min(lengths[:n_compared], default=0)
+        epoch = min(lengths[: max(FEWEST_COMPARED, len(lengths) // 10)], default=0)
         for k, rewards in enumerate(known.curves):
             arm, value = self._arm[int(known.arms[k])], math.nan
             if known.wanted and (known.finished[k] or len(rewards) >= epoch):

@@ -184,8 +184,7 @@ class Experiment:
 
     def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
-        other = self._is_stopped or self._retries
-        job = None if other else self.scheduler.peek()
+        job = None if (self._is_stopped or self._retries) else self.scheduler.peek()
         due = None if job is None else self.arms.trial.get(job.arm)
         if due != trial.trial_id or not self._has_room:
             return PAUSE

@@ -88,8 +88,7 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
 def params_of(trial: Trial) -> Event:
     """Return a trial's config for the journal."""
     flat = flatten_dict(trial.config)
-    params = {n: v for n, v in flat.items() if v is None or plain({n: v})}
-    return dict(as_json(params))
+    return dict(as_json({n: v for n, v in flat.items() if v is None or plain({n: v})}))
 
 
 def reported(result: Mapping[str, Any]) -> Result:

@@ -59,8 +59,7 @@ def best_half(scores: list[float]) -> tuple[float, list[int]]:
     sums = np.cumsum([0.0, *(scores[k - 1] for k in epochs)])
     n = (len(epochs) + 1) // 2
     first = int(np.argmax(sums[n:] - sums[: len(sums) - n]))
-    half = epochs[first : first + n]
-    return float(sums[first + n] - sums[first]) / max(n, 1), half
+    return float(sums[first + n] - sums[first]) / max(n, 1), epochs[first : first + n]
 
 
 _SCORE = re.compile(r"split\d+_(?:test|train)_(.*)")

@@ -189,8 +189,7 @@ class Transformers:
                 ) from error
             of_steps |= {(id(pipeline), name): routed[name] for name in routed}
             params = routed[pipeline.steps[-1][0]]["fit"]
-        steps = [of_steps.get((id(s.pipeline), s.name), {}) for s in self._steps]
-        return steps, params
+        return [of_steps.get((id(s.pipeline), s.name), {}) for s in self._steps], params
 
 
 def _own(X: Any) -> Any:

@@ -80,8 +80,7 @@ def _export(arguments: argparse.Namespace) -> None:
     if result.left_out is not None:
         print(f"risingsearch: left out: {result.left_out}", file=sys.stderr)
     out = arguments.out
-    ending = out.suffix[1:] if out is not None else ""
-    kind = arguments.format or ending or "csv"
+    kind = arguments.format or (out.suffix[1:] if out is not None else "") or "csv"
     if kind not in FORMATS:
         msg = f"{out} names no format: end it in .{', .'.join(FORMATS)}"
         raise InvalidParameterError(msg)

@@ -171,8 +171,7 @@ def _curves(
     """Yield the curves on one scale: of each stretch the last epoch."""
     scores = [score for curve in curves for score in curve]
     low, high = score_limits(scores, maximize=direction == "maximize")
-    longest = max((len(curve) for curve in curves), default=1)
-    wide = max(1.0, longest / max(1, width))
+    wide = max(1.0, max((len(curve) for curve in curves), default=1) / max(1, width))
     for curve in curves:
         ends = {int(k / wide): score for k, score in enumerate(curve)}
         yield "".join(

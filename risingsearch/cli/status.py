@@ -155,8 +155,7 @@ class RunView:
             return
         facts |= facts_of(self.result, self.path)
         if not status.is_running and not self.is_over:
-            how = self._how_to_continue()
-            facts["stop_reason"] = f"none: it has stopped; {how}"
+            facts["stop_reason"] = f"none: it has stopped; {self._how_to_continue()}"
         if gpus := self.last.get("gpus"):
             facts["gpus"] = gpus
         if (self.path / "slurm").is_dir():

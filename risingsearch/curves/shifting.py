@@ -134,8 +134,7 @@ def add_remove(
 def normal_arms(rng: Rng, n_arms: int) -> Arms:
     """Return means and standard deviations with uniform means and variances."""
     n_arms = checked_int("n_arms", n_arms, 1)
-    means = rng.uniform(*MEANS, n_arms)
-    return means, np.sqrt(rng.uniform(*VARIANCES, n_arms))
+    return rng.uniform(*MEANS, n_arms), np.sqrt(rng.uniform(*VARIANCES, n_arms))
 
 
 def timeline(

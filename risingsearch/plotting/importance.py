@@ -157,8 +157,7 @@ def _together(total: Floats, squares: Floats, n_params: int) -> Floats | None:
     if n_params == 1:
         return total
     n_pairs = n_params * (n_params - 1) / 2.0
-    pairs = _centred((total**2 - squares) / 2.0)
-    return np.asarray(total / n_params + pairs / n_pairs)
+    return np.asarray(total / n_params + _centred((total**2 - squares) / 2.0) / n_pairs)
 
 
 def _errors(kernel: Floats | None, worth: Floats) -> Floats:

@@ -167,8 +167,7 @@ def pattern_of(regex: str) -> re.Pattern[str]:
 
     def group(found: re.Match[str]) -> str:
         opened, (name, number) = found[1] or "", _FIELDS[found[2]]
-        is_named = opened.startswith("(?")
-        return opened + (number if is_named else f"(?P<{name}>{number})")
+        return opened + (number if opened.startswith("(?") else f"(?P<{name}>{number})")
 
     return re.compile(_FIELD.sub(group, regex))
 

@@ -98,8 +98,7 @@ class Comparison:
         pd = pandas()
         regret = self._at(environment, horizon)
         less = regret[:, None] < regret[None, :]
-        equal = regret[:, None] == regret[None, :]
-        shares = (less + 0.5 * equal).mean(axis=-1)
+        shares = (less + 0.5 * (regret[:, None] == regret[None, :])).mean(axis=-1)
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
 

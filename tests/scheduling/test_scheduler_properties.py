@@ -27,8 +27,7 @@ def is_adaptive(policy: Any) -> bool:
 
 def examples(n: int) -> settings:
     """About ``n`` in all, however many policies there are."""
-    each = max(5, n // len(POLICIES))
-    return settings(max_examples=each)
+    return settings(max_examples=max(5, n // len(POLICIES)))
 
 
 # ------------------------------------------------------------------------ what is drawn

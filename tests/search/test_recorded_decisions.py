@@ -93,8 +93,7 @@ def test_another_release_continues_from_what_was_recorded(folder, change, with_s
     n_told = len(before[0])
     assert facts(result)[0][:n_told] == before[0]
     assert not set(trained[:n_told]) & set(trainable.trained)
-    again = a_search(folder)
-    assert facts(again.run()) == facts(result)
+    assert facts(a_search(folder).run()) == facts(result)
 
 
 @STATES

@@ -63,8 +63,7 @@ def test_a_run_that_fails_ends_the_others():
 
 def test_classes_may_differ_from_run_to_run():
     def arms(rng, horizon):
-        name = ["ltf", "blip"][rng.integers(2)]
-        return make_environment(name, horizon, rng)
+        return make_environment(["ltf", "blip"][rng.integers(2)], horizon, rng)
 
     compiled, interpreted = (
         simulate("round-robin", arms, 200, 12, jobs=2, compiled=how)

@@ -56,8 +56,7 @@ def fit(tmp_path):
                 name="experiment", storage_path=str(tmp_path), verbose=0
             ),
         )
-        results = tuner.fit()
-        return results, Counter((tmp_path / "log").read_text().splitlines())
+        return tuner.fit(), Counter((tmp_path / "log").read_text().splitlines())
 
     return run
 

@@ -139,8 +139,7 @@ def test_why_slurm_keeps_jobs_waiting_is_told(
         if len(notes) > 3:
             pretended.bring_back()
             return listed()
-        job = Element("1", "PENDING", 0.0, reason)
-        return dict.fromkeys(listed(), job)
+        return dict.fromkeys(listed(), Element("1", "PENDING", 0.0, reason))
 
     monkeypatch.setattr(jobs_module.clients, "listed", listed_later)
     pretended.fates = ["PENDING"]
