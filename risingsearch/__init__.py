@@ -37,6 +37,7 @@ __all__ = [
     "SearchResult",
     "SetupError",
     "SimulationResult",
+    "WorkerError",
     "compare",
     "list_environments",
     "list_policies",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         ScriptError,
         SearchFailedError,
         SetupError,
+        WorkerError,
     )
     from risingsearch.integrations.sklearn import RisingSearchCV
     from risingsearch.policies import POLICIES, PolicyInfo, list_policies, make_policy
@@ -101,6 +103,7 @@ _MODULES = {
     "SearchResult": "risingsearch.search.results",
     "SetupError": "risingsearch.errors",
     "SimulationResult": "risingsearch.simulation",
+    "WorkerError": "risingsearch.errors",
     "compare": "risingsearch.simulation",
     "list_environments": "risingsearch.curves",
     "list_policies": "risingsearch.policies",

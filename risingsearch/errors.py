@@ -7,7 +7,8 @@
     |-- NotTrainableError (TypeError)             no training one epoch at a time
     |-- PolicyError                               a policy or proposer that breaks rules
     |-- RunDirError                               journal, checkpoint or saved state
-    |-- ScriptError                               a training process died or hung
+    |-- ScriptError                               a training script died or hung
+    |-- WorkerError                               a worker process died or took too long
     |-- SetupError                                a requirement of all arms is missing
     |-- SearchFailedError (ValueError, TypeError) no score at all, or no executor left
     `-- MissingDependencyError (ImportError)      an optional package is not installed
@@ -45,7 +46,11 @@ class RunDirError(RisingSearchError):
 
 
 class ScriptError(RisingSearchError):
-    """A training process died, hung, or did not report epoch after epoch."""
+    """A training script died, hung, or did not report epoch after epoch."""
+
+
+class WorkerError(RisingSearchError):
+    """A process died of the job that it trained, or one took too long."""
 
 
 class SetupError(RisingSearchError):

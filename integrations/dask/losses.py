@@ -7,7 +7,7 @@ import dask
 from distributed.comm.core import connect
 
 from risingsearch.arms import Job
-from risingsearch.errors import ScriptError
+from risingsearch.errors import WorkerError
 
 POLL_SECONDS = 1.0  # seconds between two looks for a nanny
 N_POLLS = 60  # looks after which a nanny without a worker counts as alive
@@ -37,7 +37,7 @@ class Losses:
     async def are_the_arms(self, job: Job) -> bool:
         """Return whether more workers have died of the job than are allowed to.
 
-        A ScriptError is raised if the job is lost again and again.
+        A WorkerError is raised if the job is lost again and again.
         """
         allowed: int = dask.config.get("distributed.scheduler.allowed-failures")
         if len(self._nannies) <= allowed:
@@ -45,7 +45,7 @@ class Losses:
         n_died = sum([await self._lives_on(nanny) for nanny in self._nannies])
         n_ended = len(self._nannies) - n_died
         if n_ended >= MOST_ENDED:
-            raise ScriptError(
+            raise WorkerError(
                 f"a job of arm {job.arm} was lost {n_ended} times because its worker "
                 "and nanny were ended: workers must live longer than a job takes "
                 f"({job.n_epochs} epochs: see epochs_per_job)"

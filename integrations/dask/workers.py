@@ -13,7 +13,7 @@ from distributed import Client, KilledWorker
 from distributed.cfexecutor import ClientExecutor
 
 from risingsearch.arms import Report
-from risingsearch.errors import InvalidParameterError, ScriptError
+from risingsearch.errors import InvalidParameterError, WorkerError
 from risingsearch.integrations.dask.losses import Losses
 from risingsearch.integrations.dask.placement import Assignment, Placement, SharedData
 from risingsearch.integrations.dask.remote import Reply, train_job
@@ -236,7 +236,7 @@ def _usable_threads(
 
 def _died(task: Task, error: Exception, began: float) -> Outcome:
     """Return the outcome of a job that its workers have died of."""
-    failure = ScriptError(
+    failure = WorkerError(
         f"arm {task.job.arm} was lost with every worker that trained it after epoch "
         f"{task.job.from_epoch} ({error})"
     )

@@ -15,9 +15,9 @@ from risingsearch.budget import SECONDS, WALL_CLOCK, in_words
 from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
-    ScriptError,
     SearchFailedError,
     SetupError,
+    WorkerError,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import CallbackList
@@ -195,8 +195,7 @@ class Loop:
         self._raises_failures = raises_failures
         self.clock = WallClock(log.scheduler, timeout)
         self.failures = FirstFailures(log.scheduler)
-        self._workers = workers
-        self._in_process = in_process
+        self._workers, self._in_process = workers, in_process
         self._seed_of = seed_of
         note = getattr(log.trainable, "progress_note", str)
         self._progress = ProgressLine(log.scheduler, note) if progress else None
@@ -330,7 +329,7 @@ class Loop:
             did = f"took longer than epoch_timeout={self._epoch_timeout:g} seconds"
         elif is_late and self._workers.isolates_jobs:
             did += ", or was ended as it began or trained long after the time was over,"
-        failure = ScriptError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
+        failure = WorkerError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
         report = Report(job, failure=failure)
         outcome = Outcome(report, attempts=deaths)
         with sigint_deferred():

@@ -15,7 +15,7 @@ from deadly import CANDIDATES, GUILTY, INNOCENT, Deadly, trained
 from kept_search import Rising, a_search, facts, whole
 from killing import forked
 
-from risingsearch.errors import ScriptError, SearchFailedError, SetupError
+from risingsearch.errors import SearchFailedError, SetupError, WorkerError
 from risingsearch.search.gpus import GpuPool
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
@@ -104,7 +104,7 @@ def test_in_an_executor_of_the_caller_the_next_search_knows(tmp_path):
 
 def test_with_error_score_raise_it_is_raised(tmp_path):
     search = deadly_search(Deadly(tmp_path), n_jobs=2, error_score="raise")
-    with pytest.raises(ScriptError, match="arm 3 killed its process"):
+    with pytest.raises(WorkerError, match="arm 3 killed its process"):
         search.run()
 
 

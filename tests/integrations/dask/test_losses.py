@@ -13,7 +13,7 @@ from distributed import Client, Scheduler, SpecCluster
 
 from risingsearch import RisingSearch
 from risingsearch.arms import Job
-from risingsearch.errors import ScriptError
+from risingsearch.errors import WorkerError
 from risingsearch.integrations.dask.losses import MOST_ENDED, Losses
 
 
@@ -94,5 +94,5 @@ def test_workers_that_never_live_long_enough_stop_the_search():
         losses.add(f"tcp://{nanny}")
         assert not asyncio.run(losses.are_the_arms(job))
     losses.add("tcp://last")
-    with pytest.raises(ScriptError, match="a job of arm 3 was lost 20 times"):
+    with pytest.raises(WorkerError, match="a job of arm 3 was lost 20 times"):
         asyncio.run(losses.are_the_arms(job))

@@ -17,9 +17,9 @@ from sklearn.linear_model import SGDClassifier
 from risingsearch import Functions, RisingSearch, RisingSearchCV
 from risingsearch.errors import (
     InvalidParameterError,
-    ScriptError,
     SearchFailedError,
     SetupError,
+    WorkerError,
 )
 from tests.search.curve_search import facts
 
@@ -197,7 +197,7 @@ class TestWorkersThatDie:
         with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
             result = search.run()
         [report] = result.failures
-        assert isinstance(report.failure, ScriptError)
+        assert isinstance(report.failure, WorkerError)
         assert "arm 1 was lost with every worker" in str(report.failure)
         assert result.n_epochs == 10
         assert [arm.status for arm in result.arms] == ["finished", "failed", "finished"]
