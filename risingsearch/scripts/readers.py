@@ -33,6 +33,11 @@ _BEGUN = re.compile(
 """Text before a match that begins inside a number."""
 _CONTINUES = re.compile(r"[eE][-+]?\d|[._]?\d|['\u2019\u00a0\u202f]\d{3}(?!\d)")
 """Text behind a match that ends inside a number."""
+_UNIT = re.compile(
+    rf"(?>{_NUMBER})([^\W\d]\w*|\s?/\s?\d+|[:\u00d7*^\u2013-]\d+)"
+    r"|[-+]?\d{1,3}( \d{3})(?!\d)"
+)
+"""A number that another meaning follows: a unit, a fraction, more of its digits."""
 
 
 class JsonLines:
@@ -94,8 +99,9 @@ class PlainLines:
     reads_errors = True  # where logging goes
     metric = SCORE
 
-    def __init__(self, regex: str) -> None:
+    def __init__(self, regex: str, percents: set[bool] | None = None) -> None:
         self._regex = regex
+        self._percents = set() if percents is None else percents
         pattern = pattern_of(regex)
         self._patterns = [p for p in (_with_any_numbers(pattern), pattern) if p]
         self._n_matches = 0
@@ -140,13 +146,26 @@ class PlainLines:
         is_part = _BEGUN.search(before) or _CONTINUES.match(behind)
         if "," not in self._regex:  # which then separates no numbers
             is_part = is_part or re.search(r"\d,$", before) or re.match(r",\d", behind)
-        if is_part:
+        problem = "a part of a number" if is_part else self._problem(found, group)
+        if problem:
             raise SetupError(
-                f"the metric's pattern finds {text!r}, a part of a number, in {shown}: "
-                "have the script print numbers such as 1234.5, -0.5 or 8.5e-05, and "
-                "write {number} for them in the pattern"
+                f"the metric's pattern finds {text!r}, {problem}, in {shown}: have the "
+                "script print numbers such as 1234.5, -0.5 or 8.5e-05 in one unit, and "
+                "write {number} for them in the pattern, with the unit, as in {number}s"
             )
         return number
+
+    def _problem(self, found: re.Match[str], group: str | int) -> str:
+        """Return why a number may not mean the same as those of other lines."""
+        text, end = found.string, found.end(group)
+        if group == EPOCH:
+            return ""
+        if unit := _UNIT.match(text, found.start(group)):
+            without = text[:end] + text[unit.end() :]
+            if found.re.match(without, found.start()):  # the pattern needs no unit
+                return f"followed by {unit[unit.lastindex or 0]!r}"
+        self._percents.add(re.match(r"\s?%", text[end:]) is not None)
+        return "and % behind some numbers only" if len(self._percents) > 1 else ""
 
     @property
     def missed(self) -> str:
@@ -157,9 +176,12 @@ class PlainLines:
 Reader = JsonLines | PlainLines
 
 
-def reader_of(metric: str | Mapping[str, str]) -> Reader:
+def reader_of(metric: Any, percents: set[bool] | None = None) -> Reader:
     """Return the reader of one script's lines, by a key or ``{"regex": ...}``."""
-    return JsonLines(metric) if isinstance(metric, str) else PlainLines(metric["regex"])
+    # All scripts of a search share `percents`: whether a % follows their numbers.
+    if isinstance(metric, str):
+        return JsonLines(metric)
+    return PlainLines(metric["regex"], percents)
 
 
 def pattern_of(regex: str) -> re.Pattern[str]:

@@ -91,13 +91,12 @@ class CommandTrainable:
         self.starts_processes = True
         self.command = list(command)
         self.folder = folder.absolute()
-        self.report_file = report_file
-        self.timeout = timeout
-        self.cwd = cwd
-        self.cost = cost
+        self.report_file, self.timeout = report_file, timeout
+        self.cwd, self.cost = cwd, cost
         self.gpus = gpus
         self.arms: dict[int, int] = {}
         self._metric = metric
+        self._percents: set[bool] = set()
         self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
@@ -144,7 +143,7 @@ class CommandTrainable:
                 before = home / checkpoint_name(begin)
                 shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
             results: Reports = []
-            reader = reader_of(self._metric)
+            reader = reader_of(self._metric, self._percents)
             pace = Pace()
             launched = self._launched(run, begin, to_epoch, work, slot, reader)
             with launched as (_, records):

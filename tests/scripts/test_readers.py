@@ -10,8 +10,9 @@ from risingsearch.scripts.readers import MOST_KEYS, JsonLines, reader_of
 TAUGHT = "val_loss: {number}"
 
 
-def read(regex, line):
-    return reader_of({"regex": regex}).read(line)
+def read(regex, lines):
+    reader = reader_of({"regex": regex})
+    return [reader.read(line) for line in lines.splitlines()][-1]
 
 
 def test_the_keys_of_lines_without_the_metric():
@@ -76,7 +77,7 @@ WHOLE = [
     ("  9.5", 9.5),  # aligned
     ("93.5%", 93.5),
     ("0.5, acc: 0.9", 0.5),
-    ("0.5s/it", 0.5),
+    ("0.5: 3 left - 12 ms/step", 0.5),
 ]
 
 
@@ -105,6 +106,9 @@ def test_the_epoch_of_a_line_is_read_whole(epoch):
         (TAUGHT, "1,234.5"),
         (TAUGHT, "0,95"),
         (TAUGHT, "\u22120.5"),
+        *((TAUGHT, f"12{more}") for more in ("ms", "_", "x10", "/20", " 345", ":30")),
+        ("{number}.*", "1.2k"),
+        (TAUGHT, "85 %\nval_loss: 0.9"),
         ("(?P<epoch>[0-9]).*: {number}", "epoch 1,000: 0.5"),
         ("loss: {number}", "0.5, loss: 0.6"),
         ("([0-9.]+)", "epoch 1 of 2"),
@@ -118,7 +122,7 @@ def test_a_part_of_a_number_or_one_of_several_is_refused(regex, text):
     line = text if text.startswith("epoch") else f"val_loss: {text}\n"
     with pytest.raises(SetupError, match=r"the metric's pattern finds") as said:
         read(regex, line)
-    assert repr(line.strip()) in str(said.value)
+    assert repr(line.splitlines()[-1]) in str(said.value)
 
 
 @pytest.mark.parametrize("text", ["loss: ...", "loss: "])
@@ -133,6 +137,7 @@ def test_what_a_pattern_finds_is_a_number(text):
         (r"(?P<score>[\d.]+) at (?P<epoch>\d+)", "0.5 at 7", (7, 0.5)),
         (r"^{epoch},{number},", "3,0.5,0.9", (3, 0.5)),
         (r"\bloss: {number}", "loss: 0.5 - val_loss: 0.6", (1, 0.5)),
+        (r"loss: {number}ms", "loss: 12ms", (1, 12.0)),
         (r"best: {number}", "loading 3 files, best-of-2", None),
         (r"[(a\)] loss ([0-9.]+)", ") loss 1e-9", (1, 1e-9)),
         (TAUGHT, "val_loss: none yet", None),
