@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 IN_JSON = (
     *("state", "spent", "training", "seconds_left"),
-    *("trust_in_prior", "opened_by_prior"),
+    *("failures_tried_again", "trust_in_prior", "opened_by_prior"),
 )
 """Facts that are not among the lines, or not as they are."""
 OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
@@ -75,6 +75,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
             [(unit, total)] = value.items()
             value = f"{facts['spent']:.6g} of {total:.6g} {in_words(unit)}"
+        if name == "failures" and facts["failures_tried_again"]:
+            value = f"{value} ({facts['failures_tried_again']} of them tried again)"
         if name == "gpus":
             from risingsearch.search.gpus import gpus_text
 

@@ -192,6 +192,8 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
 
 def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
     """Return how far a run has come."""
+    last_jobs = {row["arm"]: row["job"] for row in result.history}
+    tried = [last_jobs.get(one.job.arm, 0) > one.job.id for one in result.failures]
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
@@ -204,6 +206,7 @@ def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
         "best_params": result.best_params,
         "arms": dict(Counter(arm.status for arm in result.arms)),
         "failures": len(result.failures),
+        "failures_tried_again": sum(tried),
         "first_failure": first_failure(result),
         "stop_reason": result.stop_reason,
         "left_out": result.left_out,

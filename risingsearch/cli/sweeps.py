@@ -101,6 +101,8 @@ def _plan(arguments: argparse.Namespace) -> None:
 
     candidates = sweep.draw()
     check_sweep(sweep)
+    placement = sweep.placement()
+    n_workers = len(placement.variables)
     run_dir = Path("runs", arguments.sweep.stem)
     facts: dict[str, Any] = {
         "metric": sweep.metric_name,
@@ -119,7 +121,10 @@ def _plan(arguments: argparse.Namespace) -> None:
     if (epochs := sweep.budget.epochs) is not None:
         full = facts["epochs_to_train_all_in_full"]
         facts["budget_epochs"] = epochs
-        facts["share_of_training_all"] = round(epochs / full, 4)
+        facts["share_of_training_all"] = min(1.0, round(epochs / full, 4))
+        is_open = candidates.space is not None and candidates.space.is_open
+        if epochs > full and not (is_open and candidates.most is None):
+            facts["epochs_that_none_can_use"] = epochs - full
         facts["budget_in_full_trainings"] = round(epochs / sweep.max_epochs, 2)
     else:
         facts[f"budget_{sweep.budget.unit}"] = sweep.budget.amount
@@ -128,8 +133,9 @@ def _plan(arguments: argparse.Namespace) -> None:
     if sweep.launcher.slurm is not None:
         facts["sbatch"] = " ".join(sweep.sbatch_arguments) or "as the cluster gives it"
     elif sweep.gpus is not None:
-        placement = sweep.placement()
-        facts |= {"workers": len(placement.variables), "gpus": placement.gpus}
+        facts |= {"workers": n_workers, "gpus": placement.gpus}
+    if not sweep.resume:
+        facts["processes_alive_at_most"] = sweep.n_alive(n_workers)
     if sweep.prior is not None:
         searches = read_prior(sweep.earlier(), candidates)
         facts["earlier_searches"] = [search.name for search in searches]
@@ -156,22 +162,18 @@ def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    check_file(arguments.sweep)
+    added = arguments.budget if isinstance(arguments.budget, Increase) else None
+    sweep = _sweep(arguments.sweep, None if added else arguments.budget)
     from risingsearch.scripts.run import run_sweep
     from risingsearch.storage.run_directory import holds_search
 
-    budget, more = arguments.budget, None
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
-    if isinstance(budget, Increase):
-        if not holds_search(run_dir):
-            raise InvalidParameterError(
-                f"{run_dir} holds no search whose budget could grow: give --budget "
-                "without a plus sign"
-            )
-        sweep = _sweep(arguments.sweep, None)
-        more = sweep.budget.like(budget.amount)
-    else:
-        sweep = _sweep(arguments.sweep, budget)
+    if added and not holds_search(run_dir):
+        raise InvalidParameterError(
+            f"{run_dir} holds no search whose budget could grow: give --budget "
+            "without a plus sign"
+        )
+    more = sweep.budget.like(added.amount) if added else None
     begin = partial(run_sweep, sweep, run_dir, more=more)
     _print_found(arguments, run_dir, str(arguments.sweep), begin)
 

@@ -48,8 +48,7 @@ class ReportFile:
     """Lines that are added to a file once a script has started; it may appear later."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
-        self._name = name
+        self._folder, self._name = folder, name
         self._lines = Lines()
         with self._opened() as file:
             self._at = 0 if file is None else os.fstat(file.fileno()).st_size

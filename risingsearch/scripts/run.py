@@ -39,7 +39,6 @@ from risingsearch.storage.files import check_owner
 from risingsearch.storage.object_store import ObjectStore
 from risingsearch.storage.run_directory import (
     URL,
-    RunDirectory,
     damage_as_error,
     holds_search,
     saved_header,
@@ -66,24 +65,21 @@ def run_sweep(
     check_owner(run_dir)  # it says what runs, and where
     cwd = Path.cwd() if cwd is None else cwd
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
+    sweep = _seeded(sweep, {} if begun is None else begun["sweep"])
     if begun is None:
-        sweep, n_begun = _seeded(sweep, {}), None
+        check_sweep(sweep)
     else:
         before = identity.last_identity(run_dir)
-        sweep, n_begun = _seeded(sweep, begun["sweep"]), _n_workers(run_dir, sweep)
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
-    if begun is None:
-        with RunDirectory(run_dir).held():  # readers see that a search begins
-            identity.save(run_dir, sweep, cwd, placement.gpus)
     executor = ThreadPoolExecutor(n_workers)
     search = _search(
         sweep,
         trainable,
         executor=executor,
-        n_jobs=n_begun or n_workers,
+        n_jobs=n_workers if begun is None else _n_workers(run_dir, sweep),
         callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
@@ -101,8 +97,7 @@ def run_sweep(
         identity.save(run_dir, sweep, cwd, placement.gpus)
         if search.scheduler.n_jobs != n_workers:
             search.resize(n_workers)
-        seeds = map(search.seed_of, range(len(search.candidates)))
-        trainable.arms = {seed: arm for arm, seed in enumerate(seeds)}
+        trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
         if isinstance(trainable, AfterSlurm):
             trainable.resume(search)
         if more is not None:
@@ -243,8 +238,7 @@ class _CheckpointCleaner:
     def __init__(
         self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
     ) -> None:
-        self._trainable = trainable
-        self._search = search
+        self._trainable, self._search = trainable, search
         self._resumes = resumes
         self._changed: set[int] = set()  # arms whose directories may have to go
 
@@ -323,9 +317,9 @@ def _check_resumed(search: RisingSearch, chance: float) -> None:
     has_resumed = any(math.isfinite(x) for r in resumed for x in r.scores)
     if has_resumed or rate ** len(failed) >= chance:
         return
-    msg = (
+    raise SearchFailedError(
         f"no script has resumed from its checkpoint, of {len(failed)} that had "
         f"to: {failed[0].failure}; if a script cannot load its checkpoint, "
-        "resume: false in the sweep keeps its process alive, with another --run-dir"
-    )
-    raise SearchFailedError(msg) from failed[0].failure
+        "resume: false in the sweep keeps its process alive, with another --run-dir; "
+        "else correct it, and run the search again"
+    ) from failed[0].failure

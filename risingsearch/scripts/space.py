@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from itertools import islice
 from statistics import NormalDist
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from risingsearch.errors import InvalidParameterError, needed
 from risingsearch.parameters import Choices, Interval, Kind, Quantiles, exact
@@ -150,6 +150,12 @@ class Categorical(BaseParameter):
 Parameter = Annotated[
     Uniform | LogUniform | Integer | Normal | Categorical, Field(discriminator="type")
 ]
+
+
+PARAMETERS = {  # by their types
+    get_args(form.model_fields["type"].annotation)[0]: form
+    for form in get_args(get_args(Parameter)[0])
+}
 
 
 def space_of(parameters: Mapping[str, BaseParameter]) -> Space:

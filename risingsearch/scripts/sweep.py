@@ -49,12 +49,8 @@ from risingsearch.scripts.settings import (
 )
 from risingsearch.scripts.space import (
     MOST_CANDIDATES,
-    Categorical,
-    Integer,
-    LogUniform,
-    Normal,
+    PARAMETERS,
     Parameter,
-    Uniform,
     Value,
     all_of,
     space_in,
@@ -194,7 +190,7 @@ class Sweep(Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Sweep:
         if (self.space is None) == (not self.parameters):
-            msg = "say what is searched: parameters, or space, a file of ConfigSpace"
+            msg = "give either parameters or space, a file of ConfigSpace, to search"
             raise ValueError(msg)
         space = self.candidate_space
         if taken := [name for name in space.names if name in FIELDS]:
@@ -202,8 +198,12 @@ class Sweep(Strict):
                 f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
                 f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
             )
+        ranges = {one.name for one in space.coordinates if not one.kind.is_finite}
         for i, params in enumerate(self.enqueue):
-            if problem := space.problem_of(params, beyond=True):
+            texts = [k for k in params if k in ranges and not is_number(params[k])]
+            if problem := space.problem_of(params, beyond=True) or (
+                texts and f"{texts[0]} must be a number; got {shown(params[texts[0]])}"
+            ):
                 msg = f"enqueue[{i}] is no configuration of the sweep: {problem}"
                 raise ValueError(msg)
             if params in self.enqueue[:i]:
@@ -357,7 +357,9 @@ def read_sweep(path: Path) -> Sweep:
     """Return the sweep in a YAML or JSON file, or raise an error with the place."""
     content = read_yaml(path)
     if isinstance(content, dict) and isinstance(content.get("space"), str):
-        content = content | {"space": read_yaml(path.parent / content["space"])}
+        both = content.get("parameters")  # then it is refused, unread
+        space = {} if both else read_yaml(path.parent / content["space"])
+        content = content | {"space": space}
     sweep = checked_sweep(content, str(path))
     sweep._folder = path.parent
     return sweep
@@ -368,11 +370,7 @@ FORMS: dict[str, type[Strict]] = {
     "launcher": LauncherSetting,
     "launcher.slurm": SlurmSetting,
     "metric": PlainMetric,
-    "parameters.*.choice": Categorical,
-    "parameters.*.int": Integer,
-    "parameters.*.log-uniform": LogUniform,
-    "parameters.*.normal": Normal,
-    "parameters.*.uniform": Uniform,
+    **{f"parameters.*.{kind}": form for kind, form in PARAMETERS.items()},
     "prior.*": EarlierSetting,
     "tracker": TrackerSetting,
 }

@@ -25,6 +25,11 @@ _WORDS = {  # other words than those of pydantic
     ),
     "union_tag_not_found": "needs a type",
 }
+_EXAMPLES = {
+    "command": '[python, train.py, "--lr={lr}"]',
+    "environment": "[{CUDA_VISIBLE_DEVICES: 0}], a mapping for each worker",
+    "timeout": "28800, in seconds",
+}
 _OLD = re.compile(r"^%YAML\s+1\.[01]\b", re.MULTILINE)
 
 
@@ -96,6 +101,7 @@ def _sentence(
     if place and (tag := tagged.get(place[0])) and len(place) > tag:
         form = place.pop(tag)
     where, words = ".".join(place), str(problem["msg"])
+    is_of_type = problem["type"].endswith("_type")  # which it should have
     if problem["type"] == "extra_forbidden":
         words = f"is no key of a sweep here{_hint(place, keys)}"
         if own := keys.get(f"{place[0]}.*.{form}"):
@@ -111,19 +117,21 @@ def _sentence(
             "is missing: say when the search ends, by budget: 300 for 300 epochs in "
             "all, or by timeout: 600 for 600 seconds of wall-clock time"
         )
-    elif problem["type"] == "float_type" and "timeout" in where:
-        words = "must be a number of seconds, such as 28800"
     elif problem["type"] in _WORDS:
         words = _WORDS[problem["type"]]
     elif words.startswith("Input should "):  # as pydantic begins its sentences
         words = words.replace("Input should", "must")
+        if is_of_type and (one := _EXAMPLES.get(where.removeprefix("epoch_"))):
+            words += f" such as {one}"
     else:
         where, words = where and f"{where}:", words.removeprefix("Value error, ")
     if problem["type"] != "value_error":
         where = where or "the file"
     value = problem.get("input")
-    if value is not None and not isinstance(value, (dict, list)):
+    if not isinstance(value, dict | list | None):
         words += f"; got {_cut(json.dumps(value, default=str))}"
+    elif value is not None and is_of_type:  # whose values may be secrets
+        words += f"; got a {'list' if isinstance(value, list) else 'mapping'}"
     return f"{_cut(where)} {_cut(words)}".lstrip()
 
 

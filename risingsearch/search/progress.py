@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
     from risingsearch.search.training import Outcome
 
-FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
-"""Format of tqdm's bar, which shows no total once more than that was spent."""
+FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
 WIDTH, HEIGHT = 80, 24  # of a terminal that does not report its size
 MINUTE = 60.0  # between two lines in a log, unless a tenth of the budget is spent
 N_JOBS = 5  # whose start was measured before there is any advice
@@ -31,8 +30,7 @@ class ProgressLine:
     """Budget used, time left, best score and its arm, arms by status."""
 
     def __init__(self, scheduler: Scheduler, note: Callable[[], str] = str) -> None:
-        self._scheduler = scheduler
-        self._note = note
+        self._scheduler, self._note = scheduler, note
         self._starts: Starts | None = Starts(scheduler.max_epochs or 1)
 
     def __enter__(self) -> ProgressLine:
@@ -41,14 +39,13 @@ class ProgressLine:
         with needed("tqdm", "cli"):
             from tqdm.auto import tqdm
             from tqdm.notebook import tqdm_notebook
-        self._format = FORMAT.format(total=scheduler.budget)
         self._spent_before = self._spent_then = scheduler.spent
         in_notebook = issubclass(tqdm, tqdm_notebook)
         line = tqdm(
             total=scheduler.budget,
             initial=scheduler.spent,
             unit=in_words(scheduler.unit),
-            bar_format=self._format,
+            bar_format=FORMAT,
             ncols=None if in_notebook else WIDTH,
             nrows=HEIGHT,
             dynamic_ncols=_has_size() and not in_notebook,
@@ -75,8 +72,7 @@ class ProgressLine:
         """Say once if jobs start so slowly that they should be longer."""
         if self._starts is None:
             return
-        n_epochs = len(outcome.report.scores)
-        self._starts.add(n_epochs, outcome.elapsed, outcome.startup)
+        self._starts.add(len(outcome.report.scores), outcome.elapsed, outcome.startup)
         advice = self._starts.advice(self._scheduler.epochs_per_job)
         if advice is not None:
             write_advice(advice)
@@ -108,17 +104,17 @@ class ProgressLine:
             scheduler.budget,
             now - self._begun,
             unit=in_words(scheduler.unit),
-            bar_format=self._format,
+            bar_format=FORMAT,
             postfix=", ".join(self._parts()),
             initial=self._spent_before,
         )
         print(line, file=sys.stderr, flush=True)
 
     def _spent_shown(self) -> float:
-        """Return the spent budget, to about a thousandth of the whole."""
-        scheduler = self._scheduler
-        digits = 3 - math.floor(math.log10(scheduler.budget))
-        return round(scheduler.spent, max(1, digits))
+        """Return the spent budget, at most all, to about a thousandth of it."""
+        spent, budget = self._scheduler.spent, self._scheduler.budget
+        digits = 3 - math.floor(math.log10(budget))
+        return min(budget, round(spent, max(1, digits)))
 
     def _parts(self) -> list[str]:
         """Return the parts of the line on the arms, the most important first."""

@@ -173,8 +173,7 @@ class RunLog:
             begins = one == job and one.id not in self._running
             if self.directory is None or not (begins or one.id not in self._decided):
                 continue
-            event = started(self.scheduler, one)
-            self._write(event | {"here": here and one == job})
+            self._write(started(self.scheduler, one) | {"here": here and one == job})
             self._decided.add(one.id)
             self._running[one.id] = here and one == job
 
@@ -396,14 +395,13 @@ class RunLog:
         opened = len({report.job.arm for report in reports})
         which = "trained by this run" if first else "opened"
         msg = f"none of the {opened} arms {which} has a finite score"
+        todo = "correct the cause, and run the search again"
         if early:
             msg += ", so the search has stopped"
         cause = next((r.failure for r in reports if r.failure is not None), None)
-        if cause is None:
-            return SearchFailedError(f"{msg}, though none has raised an error")
-        todo = "correct the cause, and run the search again"
-        named = named_failure(cause).removesuffix(".")
-        error = SearchFailedError(f"{named}: {msg}; {todo}")
+        named = "" if cause is None else f"{named_failure(cause).removesuffix('.')}: "
+        also = ", though none has raised an error" if cause is None else ""
+        error = SearchFailedError(f"{named}{msg}{also}; {todo}")
         error.__cause__ = cause
         return error
 

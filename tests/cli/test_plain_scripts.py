@@ -59,6 +59,7 @@ def test_an_unmodified_script_is_tuned(plain, capsys):
 def test_what_was_ended_to_make_room_is_not_called_paused(plain, capsys):
     sweep = Path("plain.yaml").read_text()
     Path("plain.yaml").write_text(f"{sweep}max_alive: 1\n")
+    assert json_of(capsys, "plan", "plain.yaml")["processes_alive_at_most"] == 1
     arms = json_of(capsys, "run", "plain.yaml")["arms"]
     assert "paused" not in arms
     reasons = {arm.reason for arm in RisingSearch.saved_result("runs/plain").arms}

@@ -15,27 +15,24 @@ from tests.cli.sweeping import BASH, BASH_SWEEP, exported, json_of
 
 
 def test_a_plan_says_what_is_opened_first_unused_and_when_judged(folder, capsys):
-    assert (
-        not {"opened_first", "epochs_each_before_it_is_judged"}
-        & json_of(capsys, "plan", "sweep.yaml").keys()
-    )
-    asked = "min_epochs: 3\nenqueue: [{top: 77, n: 1}]\n"
+    plan = json_of(capsys, "plan", "sweep.yaml")
+    assert not {"opened_first", "epochs_each_before_it_is_judged"} & plan.keys()
+    asked = "min_epochs: 3\nenqueue: [{top: 77, n: 1}]\ncandidates: 1\n"
     unused = BASH_SWEEP.replace("  top:", "  n: {type: choice, values: [1]}\n  top:")
     Path("sweep.yaml").write_text(unused + asked)
     plan = json_of(capsys, "plan", "sweep.yaml")
     assert plan["opened_first"] == [{"top": 77, "n": 1}]
     assert plan["parameters_in_no_argument"] == ["n"]
     assert plan["epochs_each_before_it_is_judged"] == 3
+    assert plan["epochs_that_none_can_use"] == 24 - 2 * 8
 
 
 def test_a_timeout_alone_is_the_budget(folder, capsys):
     by_the_clock = BASH_SWEEP.replace("budget: 24", "timeout: 0.2\ncandidates: 1000")
     Path("sweep.yaml").write_text(by_the_clock)
     assert json_of(capsys, "plan", "sweep.yaml")["budget_wall_seconds"] == 0.2
-    assert (
-        json_of(capsys, "run", "sweep.yaml")["stop_reason"]
-        == "the budget of 0.2 wall-clock seconds is spent"
-    )
+    reason = json_of(capsys, "run", "sweep.yaml")["stop_reason"]
+    assert reason == "the budget of 0.2 wall-clock seconds is spent"
     Path("sweep.yaml").write_text(by_the_clock.replace("0.2", "0.5"))
     assert main(["run", "sweep.yaml"]) == 2
     assert "resume runs/sweep --budget +N" in capsys.readouterr().err
@@ -106,6 +103,7 @@ def test_a_plan_refuses_what_a_run_would(folder, capsys, wrong):
         assert main([command, "sweep.yaml"]) == 2
         said.append(capsys.readouterr().err)
     assert said[0] == said[1]
+    assert not Path("runs").exists()
 
 
 def test_runs_are_compared_on_one_page(folder, capsys):

@@ -135,9 +135,10 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
             "parameters.lr.type must be one of 'uniform', 'log-uniform', 'int', "
             "'normal', 'choice'; got \"loguniform\" (did you mean log-uniform?)",
         ),
-        ({"command": "train"}, "command must be a valid list; got"),
+        ({"command": "train"}, "command must be a valid list such as [python, tra"),
         ({"workers": "many"}, "workers: must be a whole number from 1 to 1,000, or au"),
-        ({"timeout": "8h"}, "timeout must be a number of seconds, such as 28800; got"),
+        ({"environment": {"A": 1}}, ", a mapping for each worker; got a mapping"),
+        ({"timeout": "8h"}, "timeout must be a valid number such as 28800, in seco"),
         ({"candidates": 0}, "must be a whole number from 1 to 1,000,000, or auto or "),
         ({"budget": "8 hours"}, "epochs, {hours: 8}, or a time such as '8h', '90min'"),
         ({"parameters": {"lr": [0, 1]}}, "lr must be a mapping such as {type: choice,"),
@@ -152,6 +153,7 @@ def test_misspelt_keys_are_named_before_a_missing_budget(changes, message):
         ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
         ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
         ({"enqueue": [{"rl": 0.1}]}, "'rl' is not one of lr, layers, width"),
+        ({"enqueue": [KNOWN | {"lr": "a"}]}, "lr must be a number; got 'a'"),
         ({"enqueue": [KNOWN, dict(KNOWN)]}, "enqueue[1] was enqueued before"),
         (
             {"enqueue": [KNOWN | {"optimizer": "sgd"}]},

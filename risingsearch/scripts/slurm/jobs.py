@@ -126,8 +126,7 @@ class SlurmJobs:
     def __init__(
         self, home: Path, facts: Mapping[str, Any], arguments: Sequence[str]
     ) -> None:
-        self.home = home
-        self._facts = facts
+        self.home, self._facts = home, facts
         self._arguments = list(arguments)
         self._out: dict[SubmittedSlice, _Awaited] = {}
         self._submitting = threading.Lock()
