@@ -28,8 +28,7 @@ class SharedTrainable:
     """Trainable that is pickled once, and unpickled once in every process."""
 
     def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
-        self._pickled = pickled
-        self._arrays = arrays
+        self._pickled, self._arrays = pickled, arrays
         self._trainable: Any = None
         self._lock = threading.Lock()
 

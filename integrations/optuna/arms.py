@@ -45,8 +45,7 @@ class TrialArm:
         self.n_epochs = slice_.n_epochs
         self.checkpoint: Path | None = None
         self.trial: optuna.Trial = _FromZero(trial, self)
-        self._trial = trial
-        self._slice = slice_
+        self._trial, self._slice = trial, slice_
         self._checkpoints = checkpoints
         self._saved: list[list[int | str]] = trial._cached_frozen_trial.user_attrs.get(
             CHECKPOINT, []

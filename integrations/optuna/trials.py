@@ -267,8 +267,7 @@ class ArmView(Study):
         # Not by Study.__init__, which would read the storage anew.
         self.__dict__.update(study.__dict__)
         self._storage = _WithoutEmptyTrials(study._storage)  # type: ignore[assignment]
-        self._trials = trials
-        self._no_more = no_more
+        self._trials, self._no_more = trials, no_more
 
     def _get_trials(
         self,

@@ -63,8 +63,7 @@ class Experiment:
         time_attr: str,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.controller = controller
-        self.metric = metric
+        self.controller, self.metric = controller, metric
         self.time_attr = time_attr
         self.trials: dict[str, Trial] = {}
         self._pool: list[str] = []  # trials that are no arm yet

@@ -166,8 +166,7 @@ def _bad_callback(callbacks: Any) -> str:
     """Return the callback that behaves differently over several calls."""
     if isinstance(callbacks, Mapping):
         callbacks = callbacks.values()
-    several = isinstance(callbacks, Iterable)
-    for one in callbacks if several else [callbacks]:
+    for one in callbacks if isinstance(callbacks, Iterable) else [callbacks]:
         callback = one[-1] if isinstance(one, tuple) else one  # skorch has names
         bases = (callback if isinstance(callback, type) else type(callback)).__mro__
         advice = next(

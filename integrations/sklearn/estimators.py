@@ -64,8 +64,7 @@ class _Stepper(ABC):
     """One way of training, and its state between epochs."""
 
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
-        self.estimator = estimator
-        self.steps = steps
+        self.estimator, self.steps = estimator, steps
         self.classes = classes
         self.trained = 0  # passes, trees or boosting rounds
 

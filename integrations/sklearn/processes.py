@@ -44,8 +44,7 @@ class SentOnce:
     def write(self) -> None:
         """Write the files, which go when this process ends, however it does."""
         if self._files is None:
-            name = f"{OWN}-{self.token}"
-            self._files = TemporaryResourcesManager(context_id=name)
+            self._files = TemporaryResourcesManager(context_id=f"{OWN}-{self.token}")
             folder = self._files.resolve_temp_folder_name()
             # Programs that were killed have left theirs.
             anyone = f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"

@@ -144,8 +144,7 @@ class Retrainer:
 
     def __init__(self, estimator: Any, settings: Sequence[Mapping[str, Any]]) -> None:
         self.estimator = estimator  # of the last epoch
-        self.epochs = 0
-        self._settings = settings
+        self.epochs, self._settings = 0, settings
 
     def train(
         self, X: Any, y: Any = None, cache: Any = None, /, **fit_params: Any

@@ -504,7 +504,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         bare = copy(self)
         bare.prior = bare.callbacks = None
         twin: RisingSearchCV = super(RisingSearchCV, bare).__sklearn_clone__()
-        twin.executor = self.executor
-        twin.prior = self.prior
+        twin.executor, twin.prior = self.executor, self.prior
         twin.callbacks = self.callbacks
         return twin

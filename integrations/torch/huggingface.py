@@ -109,8 +109,7 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
         monitor: str,
         n_steps: int | None = None,
     ) -> None:
-        self.build = build
-        self.monitor = monitor
+        self.build, self.monitor = build, monitor
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
 
     def train(self, run: PausedRun) -> dict[str, float]:

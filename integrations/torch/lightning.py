@@ -50,8 +50,7 @@ class RisingCallback(Checkpoint):  # type: ignore[misc]
     def __init__(
         self, states: dict[str, Any] | None, batches: dict[str, Any] | None
     ) -> None:
-        self.states = states
-        self.batches = batches
+        self.states, self.batches = states, batches
         self.metrics: dict[str, float] | None = None
         self.is_over = False  # whether the Trainer would end here by itself
 
@@ -141,8 +140,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         max_epochs: int,
         **trainer_options: Any,
     ) -> None:
-        self.build = build
-        self.monitor = monitor
+        self.build, self.monitor = build, monitor
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.trainer_options = trainer_options
         own = trainer_options.get("callbacks") or []

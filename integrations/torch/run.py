@@ -41,8 +41,7 @@ class TorchRun:
 
     def __init__(self, owner: Any, params: dict[str, Any], seed: int):
         self._objects: dict[str, Any] | None = None
-        self.params = params
-        self.device = owner.torch_device
+        self.params, self.device = params, owner.torch_device
         self.epoch = 0
         self._owner = owner  # a TorchTrainable, whose module imports this one
         self._seed = seed

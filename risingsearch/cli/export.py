@@ -49,12 +49,9 @@ def _report(arguments: argparse.Namespace) -> None:
     run = RunView(run_dir)
     settings, space = run.settings_and_space()
     out = arguments.out or run_dir / "report.html"
-    title = run_dir.resolve().name
+    about = {"title": run_dir.resolve().name, "settings": settings, "space": space}
     with writing(out):
-        page = write_report(
-            run.result, out, title=title, settings=settings, space=space
-        )
-    print(page)
+        print(write_report(run.result, out, **about))
 
 
 def _compare(run_dirs: Sequence[Path], out: Path) -> None:
@@ -100,8 +97,7 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
     if kind == "json":
         print_json(rows, file)
         return
-    names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(file, list(names))
+    writer = csv.DictWriter(file, dict.fromkeys(name for row in rows for name in row))
     writer.writeheader()
     writer.writerows(rows)
 

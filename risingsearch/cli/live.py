@@ -134,8 +134,7 @@ class LiveRuns:
     """The list of several runs, or their comparison."""
 
     def __init__(self, runs: Sequence[LiveRun], page: Callable[..., str]) -> None:
-        self._runs = runs
-        self._page = page
+        self._runs, self._page = runs, page
 
     def version(self) -> str:
         """Return a text that changes with the page."""

@@ -44,8 +44,7 @@ class PolicyAdapter:
         self._max_pulls = options.max_epochs
         self._arm_at = options.opening_order.copy()  # by the policy's numbers
         self._place_of = np.argsort(self._arm_at)
-        self._arms = arms
-        self._ledger = ledger
+        self._arms, self._ledger = arms, ledger
         if not isinstance(policy, str | type) and hasattr(policy, "select"):
             raise InvalidParameterError(
                 "policy must be a registered name or a factory, which can plan anew "
@@ -154,13 +153,11 @@ class PolicyAdapter:
 
     def slice_length(self, arm: int) -> int:
         """Return the epochs the policy wants for an arm before it decides again."""
-        place = int(self._place_of[arm])
-        return int(self._call(base.slice_length, self.policy, place))
+        return int(self._call(base.slice_length, self.policy, int(self._place_of[arm])))
 
     def projection(self, arm: int) -> float:
         """Return where the policy expects an arm to end; NaN if it does not say."""
-        place = int(self._place_of[arm])
-        return float(self._call(base.projection, self.policy, place))
+        return float(self._call(base.projection, self.policy, int(self._place_of[arm])))
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Tell the reward of a pull decided at round ``t``."""

@@ -182,8 +182,7 @@ class Pace:
     # that, nor do reports that come together because the script has kept them back.
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._began = clock()
+        self._clock, self._began = clock, clock()
         self._first = self._last = math.nan
         self._n_reports = 0
 

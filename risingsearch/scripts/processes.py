@@ -179,8 +179,7 @@ class Script:
         cwd: Path | str | None = None,
     ) -> None:
         self._marker = Marker(home)
-        self._lock = threading.Lock()
-        self._has_ended = False
+        self._lock, self._has_ended = threading.Lock(), False
         try:
             self._process = subprocess.Popen(
                 command,

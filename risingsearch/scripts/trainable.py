@@ -100,8 +100,7 @@ class CommandTrainable:
         self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
-        self._lock = threading.Lock()
-        self._has_ended = False
+        self._lock, self._has_ended = threading.Lock(), False
         self.has_reported = False  # a score, of any arm
 
     def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:

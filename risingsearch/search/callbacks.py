@@ -99,8 +99,7 @@ class CallbackList:
         stop: Callable[[], object],
         name: Callable[[int], int] = int,  # of an arm of the scheduler
     ) -> None:
-        self.callbacks = callbacks
-        self._scheduler = scheduler
+        self.callbacks, self._scheduler = callbacks, scheduler
         self._search, self._metric = search, metric
         self._params, self._name = params, name
         self._reports, self._stop = reports, stop

@@ -189,8 +189,7 @@ class Loop:
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
         self._shown: set[str] = set()  # failures
-        self._log = log
-        self._scheduler = log.scheduler
+        self._log, self._scheduler = log, log.scheduler
         self._callbacks = callbacks
         self._raises_failures = raises_failures
         self.clock = WallClock(log.scheduler, timeout)

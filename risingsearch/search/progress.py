@@ -161,8 +161,7 @@ class Starts:
     def __init__(self, max_epochs: int) -> None:
         self._max_epochs = max_epochs
         self._startups: list[float] = []
-        self._seconds = 0.0
-        self._n_epochs = 0
+        self._seconds, self._n_epochs = 0.0, 0
 
     @classmethod
     def of_events(cls, events: Iterable[Mapping[str, Any]], max_epochs: int) -> Starts:

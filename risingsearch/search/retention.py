@@ -24,8 +24,7 @@ class RetainedCheckpoints:
         sign: float,
         at_hand: Callable[..., bytes | None] | None = None,
     ) -> None:
-        self.store = store
-        self._sign = sign
+        self.store, self._sign = store, sign
         self._at_hand = at_hand or (lambda *which: None)
         self._live: dict[int, Any] = {}
         self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
@@ -78,8 +77,7 @@ class RetainedCheckpoints:
     def drop_unneeded(self, best_score: float) -> None:
         """Drop checkpoints that no arm resumes from and that are not the best."""
         best = -math.inf if math.isnan(best_score) else self._sign * best_score
-        beaten = [key for key, reward in self._bests.items() if reward < best]
-        for key in beaten:
+        for key in [key for key, reward in self._bests.items() if reward < best]:
             self._perhaps_unneeded.add(key)
             del self._bests[key]
         for key in tuple(self._perhaps_unneeded):

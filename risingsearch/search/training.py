@@ -182,8 +182,7 @@ class _JobRun:
         self.startup = 0.0
         self.ended: bool | str = False
         self.kept = task.state  # what the arm can be resumed from
-        self._trainable = trainable
-        self._task = task
+        self._trainable, self._task = trainable, task
         self._best_reward = task.best_reward
         self._snapshot: tuple[int, bytes] | None = None
         self._scores: list[float] = []

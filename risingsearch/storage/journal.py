@@ -99,8 +99,7 @@ def _with_events(path: Path, rest: bytes, recorded: Recorded) -> Recorded:
     header, events, n_bytes = recorded
     begin = 0
     while end := rest.find(b"\n", begin) + 1:
-        line = rest[begin:end]
-        events.append(_decoded(path, line, len(events) + 1, n_bytes + begin))
+        events.append(_decoded(path, rest[begin:end], len(events) + 1, n_bytes + begin))
         begin = end
     return Recorded(header, events, n_bytes + begin)
 

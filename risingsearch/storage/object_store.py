@@ -80,13 +80,12 @@ class ObjectStore:
         except RunDirError:
             raise
         except Exception as error:
-            msg = (
+            raise SetupError(
                 f"it is not possible to {what} under {self.url} "
                 f"({type(error).__name__}: {redacted(str(error))}): check that the "
                 "store can be reached, and that the credentials in the environment "
                 "allow to read, write, list and remove, and resume"
-            )
-            raise SetupError(msg) from None  # its text may hold a secret
+            ) from None  # its text may hold a secret
 
 
 def checked_url(url: Any) -> str:
@@ -113,8 +112,7 @@ def _problem(url: Any) -> str | None:
             "it may hold no password, query or fragment, because it is written down; "
             "credentials are taken from the environment"
         )
-    parts = rest.rstrip("/").split("/")
-    if not url.isprintable() or {"", ".", ".."} & set(parts):
+    if not url.isprintable() or {"", ".", ".."} & set(rest.rstrip("/").split("/")):
         return "each part between its slashes must be a name"
     return None
 

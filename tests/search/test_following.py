@@ -189,8 +189,7 @@ def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, uni
 
 @pytest.mark.parametrize("unit", ["hours", "wall_hours"])
 def test_the_time_left_is_in_seconds_whatever_the_budget_is_in(tmp_path, unit):
-    search = a_search(tmp_path, budget=Budget(**{unit: 1.0}))
-    search.run()
+    a_search(tmp_path, budget=Budget(**{unit: 1.0})).run()
     ahead = time.time() + 1e6  # so that no time has passed since
     os.utime(tmp_path / JOURNAL, (ahead, ahead))
     status = RunReader(tmp_path).read()

@@ -152,8 +152,7 @@ class TestKilled:
         assert facts(result) == facts(whole(tmp_path))
         assert len(resumed.trained) == 16 - n_before
         # Nothing that it has left behind is there any more.
-        expected = object_search(tmp_path / "again", f"{URL}/again")
-        expected.run()
+        object_search(tmp_path / "again", f"{URL}/again").run()
         names = {Path(path).name for path in objects()}
         assert names == {Path(path).name for path in objects(f"{URL}/again")}
 

@@ -127,8 +127,7 @@ def test_a_decision_is_on_disk_before_its_job_runs(folder):
     seen = []
 
     def train(state):
-        events = read(folder / "journal.jsonl").events
-        seen.append(events[-1])
+        seen.append(read(folder / "journal.jsonl").events[-1])
         return 0.5
 
     trainable = Functions(lambda params, seed: {}, train)

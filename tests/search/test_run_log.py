@@ -139,8 +139,7 @@ class TestDiskSpace:
         sizes = []
 
         def look(epoch):
-            paths = tmp_path.rglob("*.ckpt")
-            sizes.append(sum(path.stat().st_size for path in paths))
+            sizes.append(sum(path.stat().st_size for path in tmp_path.rglob("*.ckpt")))
 
         expected = a_search(tmp_path / "whole", callbacks=[look]).run()
         limit = max(sizes) // 2

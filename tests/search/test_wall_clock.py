@@ -47,8 +47,7 @@ def test_the_clock_stands_still_until_the_search_is_resumed(clock, tmp_path):
         if epoch.number >= 20:
             epoch.stop()
 
-    search = a_search(clock, run_dir=tmp_path / "run", callbacks=[stop])
-    first = search.run()
+    first = a_search(clock, run_dir=tmp_path / "run", callbacks=[stop]).run()
     assert first.n_epochs < SECONDS
     clock.now += 10_000.0
     resumed = a_search(clock, run_dir=tmp_path / "run")

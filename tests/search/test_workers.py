@@ -79,8 +79,7 @@ def test_an_order_that_is_fixed_needs_a_fixed_number():
 
 
 def test_a_search_begun_on_workers_that_change_goes_on_anywhere(tmp_path):
-    stop = [lambda epoch: epoch.stop()]
-    a_search(Growing(4), run_dir=tmp_path, callbacks=stop).run()
+    a_search(Growing(4), run_dir=tmp_path, callbacks=[lambda epoch: epoch.stop()]).run()
     result = RisingSearch.resume(tmp_path, Functions(start, train)).run()
     assert result.n_epochs == 24
     assert RisingSearch.saved_result(tmp_path).history == result.history
