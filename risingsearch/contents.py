@@ -16,12 +16,13 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from risingsearch.checks import shown
+from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json, from_json, plain
 
 DIGEST, TEXT, OBJECT, PARTS = "$digest", "text", "$object", "parts"
@@ -32,25 +33,36 @@ _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
 _NUMBERS = (int, float, complex, Decimal, Fraction, np.generic)
-_DATA = (str, bytes, *_NUMBERS, tuple, frozenset, np.ndarray)
-_PLAIN = (*_DATA, FunctionType, type, type(None))
-_CONTAINERS = (list, dict, set)
+_LEAVES = (type(None), bool, int, float, complex, str, bytes)
+_OF_C = (type(len), np.ufunc, type(np.dot))  # functions without code of Python
+_FIXED = (str, bytes, *_NUMBERS, FunctionType, type, type(None), *_OF_C, ModuleType)
+_DATA = (str, bytes, *_NUMBERS, tuple, frozenset, np.ndarray, Enum)
+_PLAIN = (*_DATA, *_FIXED)
 _METHODS = (staticmethod, classmethod, property, cached_property, type(cache(repr)))
-_WRAPPERS = (MethodType, *_METHODS)  # of functions, in one of these attributes
-_WRAPPED = ("__func__", "__self__", "__wrapped__", "fget", "fset", "fdel", "func")
+_WRAPPERS = (MethodType, *_METHODS, type(ClassVar[int]))  # around one of these
+_WRAPPED: tuple[str, ...] = ("__func__", "__self__", "__wrapped__", "__origin__")
+_WRAPPED += ("fget", "fset", "fdel", "func")
 _FUNCTIONS = (FunctionType, partial, *_WRAPPERS)
-_CODE = (*_PLAIN, *_FUNCTIONS, CodeType, ModuleType)
+_CODE = (*_DATA, *_FUNCTIONS, list, dict, set, type, type(None), CodeType, ModuleType)
 _FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
+_TYPED = ("candidates", "estimator")  # where 1 and 1.0 are different values
 _NAMES = ("GLOBAL", "DEREF", "ATTR")  # of values that outlive a call
-_FUNCTION_LOADS = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD")
 _BESIDE = ("__init__", "__repr__", "__eq__", "__hash__")  # no use while running
-_PASSED_ON, _OF_OBJECT = "passed on", "of an object"
-_WRITES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
-_READS = ("BINARY_", "COMPARE_", "CONTAINS_", "DICT_", "GET_", "LIST_", "POP_", "TO_")
-_READERS = {"all", "any", "copy", "count", "enumerate", "get", "index", "items", "keys"}
-_READERS |= {"len", "list", "max", "min", "range", "sorted", "sum", "tuple", "values"}
-_WRITERS = {"copyto", "fill", "partition", "put", "resize", "shuffle", "sort"}
+_IN_PLACE, _OF_OBJECT = "in place", "of an object"
+_GETS = ("LOAD_METHOD", "LOAD_ATTR")
+_WRITES = {"STORE_SUBSCR": 2, "DELETE_SUBSCR": 2, "STORE_SLICE": 3}
+"""Steps that write into a value, and its place on the stack from the top."""
+_PARTS_OF = {"BINARY_SUBSCR": 2, "BINARY_SLICE": 3, "GET_ITER": 1, "FOR_ITER": 1}
+"""The same, of those that get a part of it."""
+_VIEWS = ("T", "flat", "real", "imag", "__dict__")
+_WRITERS = {"at", "copyto", "delattr", "fill_diagonal", "heapify", "heappop", "vars"}
+_WRITERS |= {"heappush", "insort", "place", "put", "put_along_axis", "putmask"}
+_WRITERS |= {"setattr", "shuffle"}
+_OWN_WRITERS = {"add", "append", "clear", "discard", "extend", "fill", "insert", "pop"}
+_OWN_WRITERS |= {"partition", "popitem", "put", "remove", "resize", "reverse", "sort"}
+_OWN_WRITERS |= {"setdefault", "update"}
 _MOST_BYTES = 2**26  # of an array that code uses, and that is compared by its values
+_MOST_ITEMS = 2**16  # the same, of all lists, tuples, dicts and sets together
 
 
 def described(value: Any) -> Any:
@@ -70,7 +82,15 @@ def described_parts(owner: Any) -> Any:
         return described(owner)
     params = owner.get_params(deep=True)
     names = sorted(params, key=lambda name: (-name.count("__"), name))
-    return {"class": named(type(owner)), **{k: described(params[k]) for k in names}}
+    parts = {name: _described_function(params[name]) for name in names}
+    return {"class": named(type(owner)), **parts}
+
+
+def _described_function(value: Any) -> Any:
+    """Return a value as JSON; a function's defaults one by one, before its code."""
+    defaults = _defaults_of(value) if isinstance(value, FunctionType) else {}
+    parts = {name: described(one) for name, one in defaults.items()}
+    return parts | {"code": described(value)} if parts else described(value)
 
 
 def named(owner: Any) -> dict[str, str]:
@@ -91,7 +111,7 @@ def first_difference(
     found = [
         _deepest(name, was, now)
         for name, was, now in _pairs(saved, current)
-        if was != now and _content(was) != _content(now)
+        if (was != now or name in _TYPED) and _content(was) != _content(now)
     ]
     if not found:
         return None
@@ -124,7 +144,7 @@ def _content(value: Any) -> Any:
     if isinstance(value, list):
         return [_content(one) for one in value]
     if not isinstance(value, dict):
-        return value
+        return repr(value)  # 1, 1.0 and True may mean different things
     value = value.get("$dict", value)
     if OBJECT in value:
         return _OWN_MODULE.sub("", value[OBJECT]), value.get(DIGEST)
@@ -133,8 +153,8 @@ def _content(value: Any) -> Any:
     if SHOWN in value:
         return _content(value.get(PARTS, value[SHOWN]))
     one = plain(from_json(value))
-    if isinstance(one, bool | int | float | str):
-        return one if one == one else "nan"  # which differs from itself
+    if not isinstance(one, dict):
+        return repr(one)
     return {name: _content(one) for name, one in value.items()}
 
 
@@ -187,15 +207,17 @@ def digest(value: Any) -> str:
 def code_digest(trainable: Any) -> str:
     """Return a digest of a trainable's functions, with the values that they use.
 
-    Lists, dicts and sets count where all code only reads them, and so do attributes of
-    objects of the user, but for the trainable's own, which may tell where it runs; of
-    what is inside them, numbers, texts and arrays.
+    Arrays, lists, dicts, sets and attributes of the user's objects count with what is
+    in them, unless the code changes them; of other objects the class counts. A
+    trainable with ``code`` names the values whose functions these are.
     """
+    if hasattr(trainable, "code"):
+        return _Digester(in_code=True).whole(trainable.code)
     inside = [*getattr(trainable, "__dict__", {}).values()]
     inside += (getattr(trainable, name, None) for name in ("save", "load"))
     functions = (one for one in inside if isinstance(one, _FUNCTIONS))
     given = type(trainable), trainable.start, trainable.train, *functions
-    return _Digester(_CODE).whole(tuple(filter(_is_own, given)))
+    return _Digester(_CODE, in_code=True).whole(tuple(filter(_is_own, given)))
 
 
 def _is_own(value: Any) -> bool:
@@ -206,126 +228,126 @@ def _is_own(value: Any) -> bool:
 
 def _has_own_attributes(value: Any) -> bool:
     """Return whether only code of the user changes the attributes of an object."""
-    kinds = () if isinstance(value, _CODE) else type(value).__mro__[:-1]
-    return bool(kinds) and not any(_is_installed(kind.__module__) for kind in kinds)
-
-
-class _Used(NamedTuple):
-    """A container or an object that counts by its content."""
-
-    value: Any
+    kinds = type(value).__mro__[:-1]
+    own = kinds and not any(_is_installed(kind.__module__) for kind in kinds)
+    return bool(own) or kinds == (SimpleNamespace,)
 
 
 class _Digester:
     """Digests values; of one that contains itself, the depth counts.
 
-    Of values of other ``kinds`` the class alone counts. What a function or class uses
-    is digested apart, and once: functions may call each other in many ways.
+    Of values of other ``kinds`` the class alone counts. A function or class of the
+    user counts by its number, in the order in which they are met; its body is digested
+    afterwards. What it uses counts if it is plain, and ``in_code`` in any case.
     """
 
-    def __init__(self, kinds: tuple[type, ...] = (object,)) -> None:
+    def __init__(self, kinds: tuple[Any, ...] = (object,), in_code: bool = False):
+        self._kinds = self._of_value = kinds
+        self._in_code = in_code
         self._depths: dict[int, int] = {}  # of the values that are being digested
-        self._kinds = kinds
-        self._met: list[Any] = []  # functions and classes of the user
+        self._done: dict[int, tuple[Any, bytes]] = {}  # with the value: ids are reused
+        self._met: list[Any] = []  # functions and classes of the user, and objects
+        self._numbers: dict[int, int] = {}  # of these
         self._changed: set[Any] = set()  # by these functions, which does not count
+        self._items_left = 0  # of containers that code uses
 
     def whole(self, value: Any) -> str:
         """Return the digest of a value, and of all that its functions use."""
-        parts = self._with_bodies(value)
-        if self._changed:  # all of it is known by now
-            self._met.clear()
+        try:
             parts = self._with_bodies(value)
+            if self._changed:  # all of it is known by now
+                parts = self._with_bodies(value)
+        except RecursionError:
+            msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
+            raise InvalidParameterError(msg) from None
         return (_hashed(*parts) if self._met else parts[0]).hex()[:32]
 
     def _with_bodies(self, value: Any) -> list[bytes]:
-        # The value first: its functions are met by then, and meet the others.
-        return [self.of(value), *sorted({self.of(self._body(k)) for k in self._met})]
+        self._met, self._numbers, self._done = [], {}, {}
+        self._kinds, self._items_left = self._of_value, _MOST_ITEMS
+        parts = [self.of(value)]
+        self._done = {}
+        if self._in_code:
+            self._kinds = _CODE
+        return parts + [self.of(self._body(one)) for one in self._met]  # which grows
 
     def _body(self, one: Any) -> tuple[Any, ...]:
-        """Return the values and the code that a function or class uses."""
+        """Return the values and the code that make a function, class or object."""
+        kinds = (object,) if self._in_code else _PLAIN
         if isinstance(one, type):
-            return *one.__bases__, _items(vars(one), (*_METHODS, FunctionType, type))
-        known, names = one.__globals__, _names(one.__code__, "LOAD_GLOBAL")
-        kept = (name for name in names if (id(known), name) not in self._changed)
-        used = {k: self._used(known.get(k), (id(known), k)) for k in kept}
-        kinds = _PLAIN if self._kinds == (object,) else (object,)
-        return *self._cells(one), _items(used, kinds)
+            own = {k: v for k, v in vars(one).items() if k[:2] != "__"}
+            if issubclass(one, Enum):
+                own = {k: v.value for k, v in one.__members__.items()}
+            data = _items(self._kept(own, "ATTR"), object if self._in_code else _DATA)
+            methods = _items(vars(one), (*_METHODS, FunctionType, type))
+            return one.__qualname__, data, one.__bases__, methods
+        if not isinstance(one, FunctionType):
+            return type(one), _items(self._kept(_attributes(one), "ATTR", _OF_OBJECT))
+        known = one.__globals__
+        used = {k: known.get(k) for k in _names(one.__code__) if k[:2] != "__"}
+        used |= {k: v.__name__ for k, v in used.items() if isinstance(v, _OF_C)}
+        cells = (self._kept({id(c): v}, "CELL").get(id(c)) for c, v in _cells(one))
+        return (
+            tuple(self._code(one.__code__, one.__doc__)),
+            tuple(cells),
+            _items(self._kept(_defaults_of(one), id(one.__code__))),
+            _items(self._kept(used, id(known)), kinds),
+        )
 
-    def _used(self, value: Any, key: Any) -> Any:
-        """Return a value that code uses; by its content, if it counts so."""
-        if self._kinds == (object,):
-            return value
-        is_read = (_PASSED_ON, key) not in self._changed
-        counts = is_read if type(value) in _CONTAINERS else _has_own_attributes(value)
-        return _Used(value) if counts else value
+    def _kept(self, values: Mapping[Any, Any], *scopes: Any) -> dict[Any, Any]:
+        """Return the values that no code changes, by names in these scopes."""
 
-    def _cells(self, function: FunctionType) -> Iterator[Any]:
-        """Yield the values in a function's closure, None for those that change."""
-        for cell in function.__closure__ or ():
-            with suppress(ValueError):  # not filled yet
-                is_kept = id(cell) not in self._changed
-                yield self._used(cell.cell_contents, id(cell)) if is_kept else None
+        def stays(name: Any, value: Any) -> bool:
+            keys: set[Any] = {(scope, name) for scope in scopes}
+            if not isinstance(value, _FIXED):
+                keys |= {(_IN_PLACE, *key) for key in keys}
+            return self._changed.isdisjoint(keys)
 
-    def _signature(self, value: Any) -> Iterator[bytes]:
-        """Yield the marks of a function or a class, without all that it uses."""
-        if isinstance(value, type):
-            kept = (k for k in vars(value) if k[:2] != "__" and k not in self._changed)
-            own = {k: vars(value)[k] for k in kept}
-            if self._kinds != (object,) and issubclass(value, Enum):
-                own = {one.name: one.value for one in value}
-            yield value.__qualname__.encode()
-            yield self.of(_items(own, _DATA))
-            return
-        yield from self._code(value.__code__, value.__doc__)
-        data = (one for one in self._cells(value) if isinstance(one, _DATA))
-        yield self.of((*data, value.__defaults__, _items(value.__kwdefaults__ or {})))
+        return {name: value for name, value in values.items() if stays(name, value)}
 
     def of(self, value: Any) -> bytes:
         """Return the digest of a value."""
         value = plain(value)
+        if type(value) in _LEAVES:
+            return _hashed(*self._parts(value))
         key = id(value)
+        if key in self._done:
+            return self._done[key][1]
         if key in self._depths:
             return _hashed("itself", str(self._depths[key]).encode())
         self._depths[key] = len(self._depths)
         try:
-            return _hashed(*self._parts(value))
+            found = _hashed(*self._parts(value))
         finally:
             del self._depths[key]
+        self._done[key] = value, found
+        return found
 
     def _parts(self, value: Any) -> Iterator[Any]:
         """Yield the kind of a value, and digests or bytes of its parts."""
         kind = type(value)
         yield kind.__name__
         if not issubclass(kind, self._kinds):
-            yield self.of(kind)
-        elif kind is _Used:
-            yield from self._content(value.value)
+            yield self._number(value) if _has_own_attributes(value) else self.of(kind)
         elif value is None or kind in (bool, int, float, complex):
             yield (hex(value) if kind is int else repr(value)).encode()
         elif kind in (str, bytes):
             yield value.encode(errors="surrogatepass") if kind is str else value
-        elif kind in (tuple, list):
-            yield from map(self.of, value)
-        elif kind in (set, frozenset):
-            yield from sorted(map(self.of, value))
-        elif kind is dict:
-            yield from sorted(self.of(key) + self.of(value[key]) for key in value)
+        elif kind in (tuple, list, set, frozenset, dict):
+            yield from self._items_of(value)
         elif isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
             yield f"{value.dtype} {value.shape}".encode()
             if value.dtype.hasobject:
-                flat = tuple(value.ravel().tolist())  # as code's lists do not count
-                yield self.of(value.tolist() if self._kinds == (object,) else flat)
+                yield self.of(value.tolist())
             elif self._kinds == (object,) or value.nbytes <= _MOST_BYTES:
                 yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         elif isinstance(value, ModuleType):
             yield value.__name__.encode()
-        elif isinstance(value, FunctionType | type) and _is_installed(value.__module__):
-            yield _name_of(value).encode()
         elif isinstance(value, FunctionType | type):
-            if all(one is not value for one in self._met):
-                self._met.append(value)
-                self._changed |= _changed_by(value)
-            yield from self._signature(value)
+            is_installed = _is_installed(value.__module__)
+            yield _name_of(value).encode() if is_installed else self._number(value)
+        elif isinstance(value, Enum):
+            yield from (self.of(kind), self.of(value.value))
         elif isinstance(value, CodeType):
             yield from self._code(value)
         elif hasattr(value, "untyped_storage"):  # a tensor, whose pickle is a file
@@ -335,23 +357,28 @@ class _Digester:
         else:
             yield from map(self.of, _state_of(value))
 
-    def _content(self, value: Any) -> Iterator[bytes]:
-        """Yield the digests of a container's items, or of attributes that stay."""
-        yield self.of(type(value))
-        if isinstance(value, dict):
-            yield from sorted(self.of(key) + self.of(value[key]) for key in value)
-        elif isinstance(value, list | set):
-            yield self.of(tuple(value) if type(value) is list else frozenset(value))
+    def _items_of(self, value: Any) -> Iterator[bytes]:
+        """Yield the digests of a container's items, of too many their number."""
+        if self._kinds != (object,):
+            if len(value) > self._items_left:
+                yield str(len(value)).encode()
+                return
+            self._items_left -= len(value)
+        if isinstance(value, tuple | list):
+            yield from map(self.of, value)
+        elif isinstance(value, dict):
+            ordered = sorted(value, key=_label)
+            yield from sorted(self.of(key) + self.of(value[key]) for key in ordered)
         else:
-            own = (k for c in type(value).__mro__ for k in getattr(c, "__slots__", ()))
-            kept = {
-                name: getattr(value, name, None)
-                for name in (*own, *getattr(value, "__dict__", ()))
-                if self._changed.isdisjoint((name, (_OF_OBJECT, name)))
-            }
-            lists = {k: v for k, v in kept.items() if type(v) in _CONTAINERS}
-            kept |= {k: self._used(v, k) for k, v in lists.items()}
-            yield self.of(_items(kept, _DATA))
+            yield from sorted(map(self.of, sorted(value, key=_label)))
+
+    def _number(self, one: Any) -> bytes:
+        """Return the number of a function, class or object, whose body follows."""
+        number = self._numbers.setdefault(id(one), len(self._met))
+        if number == len(self._met):
+            self._met.append(one)
+            self._changed |= _changed_by(one)
+        return str(number).encode()
 
     def _code(self, code: CodeType, doc: str | None = None) -> Iterator[bytes]:
         yield code.co_code
@@ -359,6 +386,38 @@ class _Digester:
         names = code.co_names, code.co_varnames[:n_arguments]
         consts = (one for one in code.co_consts if one is None or one != doc)
         yield self.of((*consts, names))
+
+
+def _label(one: Any) -> str:
+    """Return the text that sorts an item of a set before its digest does."""
+    return one if type(one) is str else getattr(one, "__qualname__", type(one).__name__)
+
+
+def _attributes(one: Any) -> dict[str, Any]:
+    """Return the attributes of an object, but for those that are made when asked."""
+    slots = (getattr(kind, "__slots__", ()) for kind in type(one).__mro__)
+    names = [*getattr(one, "__dict__", ())]
+    for own in slots:
+        names += [own] if isinstance(own, str) else own
+    kept = (
+        k for k in names if not isinstance(getattr(type(one), k, 0), cached_property)
+    )
+    return {name: getattr(one, name, None) for name in kept}
+
+
+def _cells(function: FunctionType) -> Iterator[tuple[Any, Any]]:
+    """Yield the cells of a function's closure, with their values."""
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # not filled yet
+            yield cell, cell.cell_contents
+
+
+def _defaults_of(function: Any) -> dict[str, Any]:
+    """Return the defaults of a function's arguments, by their names."""
+    values = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    given = zip(names[len(names) - len(values) :], values, strict=True)
+    return dict(given) | (function.__kwdefaults__ or {})
 
 
 def _hashed(*parts: Any) -> bytes:
@@ -396,24 +455,21 @@ def _state_of(value: Any) -> tuple[Any, ...]:
 
 
 def _changed_by(one: Any) -> set[Any]:
-    """Return the globals, cells of closures and attributes that a function changes.
-
-    And, as ``(_PASSED_ON, one)``, those that something else could change.
-    """
-    if isinstance(one, type):
+    """Return the globals, cells, attributes and defaults that a function changes."""
+    if not isinstance(one, FunctionType):
         return set()
     code, known = one.__code__, id(one.__globals__)
-    cells = dict(zip(code.co_freevars, one.__closure__ or (), strict=True))
+    cells = dict(zip(code.co_freevars, map(id, one.__closure__ or ()), strict=True))
     found: set[Any] = set()
-    for kind, name, changes in _uses(code):
-        keys = {"GLOBAL": (known, name), "DEREF": id(cells.get(name))}
-        key = (keys | {_OF_OBJECT: (kind, name)}).get(kind, name)
-        found.add(key if changes else (_PASSED_ON, key))
+    for kind, name, in_place in _changes(code):
+        keys = {"GLOBAL": (known, name), "DEREF": ("CELL", cells.get(name))}
+        key = (keys | {"FAST": (id(code), name)}).get(kind, (kind, name))
+        found.add((_IN_PLACE, *key) if in_place else key)
     return found
 
 
-def _uses(code: CodeType) -> Iterator[tuple[str, str, bool]]:
-    """Yield the names in code that are not only read, and whether it changes them."""
+def _changes(code: CodeType) -> Iterator[tuple[str, str, bool]]:
+    """Yield the names that code sets anew, or changes in place, with their kinds."""
     steps = list(dis.get_instructions(code))
     written: set[str] = set()  # by their local names
     for i in reversed(range(len(steps))):
@@ -421,54 +477,69 @@ def _uses(code: CodeType) -> Iterator[tuple[str, str, bool]]:
         name = steps[i].argval
         if kind == "ATTR" and code.co_name in _BESIDE:
             continue
-        if how == "STORE" and kind in _NAMES:
+        if how in ("STORE", "DELETE") and kind in _NAMES:
             owner = steps[i - 1]  # of an attribute; no class, if a variable but "cls"
             is_local = owner.opname[:9] == "LOAD_FAST" and owner.argval != "cls"
-            yield (_OF_OBJECT if kind == "ATTR" and is_local else kind), name, True
-        elif how == "LOAD" and kind in (*_NAMES, "FAST"):
-            step, k = _user_of(steps[i + 1 :]), i
-            while k > 0 and steps[k].opname == "LOAD_ATTR":
-                k -= 1
-            near = (*steps[k - 1 : k], step)  # f(name), f(one.name), or name.f
-            calls = {one.argval for one in near if one.opname in _FUNCTION_LOADS}
-            # In Python 3.11 and 3.12 the names of arguments are a constant.
-            last = step.arg if step.opname == "KW_NAMES" else None
-            names = steps[i + 1].argval if last is None else code.co_consts[last]
-            changes = (
-                step.opname in _WRITES
-                or not calls.isdisjoint(_WRITERS)
-                or (isinstance(names, tuple) and "out" in names)
-                or (step.opname == "STORE_FAST" and step.argval in written)
-            )
-            reads = step.opname.startswith(_READS) or not calls.isdisjoint(_READERS)
-            if kind == "FAST":
-                written |= {name} if changes else set()
-            elif changes or not reads:
-                yield kind, name, changes
+            yield (_OF_OBJECT if kind == "ATTR" and is_local else kind), name, False
+        elif how != "LOAD" or kind not in (*_NAMES, "FAST"):
+            continue
+        elif _is_written(steps, i, written, code.co_consts):
+            written |= {name} if kind == "FAST" else set()
+            yield kind, name, True
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _uses(inner)
+            yield from _changes(inner)
 
 
-def _user_of(steps: Sequence[dis.Instruction]) -> dis.Instruction:
-    """Return the step that takes the top of the stack as it was before these."""
-    depth = 1
-    for step in steps:
-        effect = dis.stack_effect(step.opcode, step.arg, jump=False)
-        if depth == 1 and step.opname in _FUNCTION_LOADS[1:]:
-            break
-        if effect <= 0 and depth + effect <= 1:
-            break
-        depth += effect
-    return step
+def _is_written(
+    steps: Sequence[dis.Instruction], i: int, written: set[str], consts: Sequence[Any]
+) -> bool:
+    """Return whether a value that is loaded, or a part of it, is changed in place."""
+    j, place = _use_of(steps, i)
+    step = steps[j]
+    if step.opname in _WRITES:  # "+=" has moved the new value to the bottom
+        return place == _WRITES[step.opname] + (steps[j - 1].opname == "SWAP")
+    if step.opname == "BINARY_OP":
+        return place == 2 and step.argrepr[-1:] == "="
+    if step.opname == "STORE_FAST":
+        return step.argval in written
+    if step.opname in _GETS:
+        return step.argval in _OWN_WRITERS
+    k = i
+    while k > 0 and steps[k].opname == "LOAD_ATTR":
+        k -= 1
+    takes = steps[k - 1]  # f(name) or f(one.name)
+    if takes.opname in ("LOAD_GLOBAL", *_GETS) and takes.argval in _WRITERS:
+        return True
+    # In Python 3.11 and 3.12 the names of arguments are a constant.
+    names = steps[i + 1].argval if step.opname != "KW_NAMES" else consts[step.arg or 0]
+    return isinstance(names, tuple) and "out" in names
 
 
-def _names(code: CodeType, operation: str) -> set[Any]:
-    """Return the names that a function uses in one kind of operation."""
+def _use_of(steps: Sequence[dis.Instruction], i: int) -> tuple[int, int]:
+    """Return the step that takes the value of another, and its place from the top."""
+    place = 1
+    for j in range(i + 1, len(steps)):
+        step = steps[j]
+        if place == 1 and step.opname in _GETS:
+            if step.argval not in _VIEWS:
+                break
+        elif place == _PARTS_OF.get(step.opname):
+            place = 1
+        else:
+            effect = dis.stack_effect(step.opcode, step.arg, jump=False)
+            if effect <= 0 and place + effect <= 1:
+                break
+            place += effect
+    return j, place
+
+
+def _names(code: CodeType) -> set[Any]:
+    """Return the names of globals that code uses."""
     steps = dis.get_instructions(code)
-    own = {step.argval for step in steps if step.opname == operation}
+    own = {one.argval for one in steps if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    return own.union(*(_names(one, operation) for one in inner))
+    return own.union(*map(_names, inner))
 
 
 def _items(values: Mapping[str, Any], kinds: Any = object) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -110,6 +111,7 @@ PAIRS = {
     "a method of an object": (Box(Slow().go), Box(Fast().go)),
     "an object in itself": (itself(1), itself(2)),
     "a function of a library": (np.median, np.mean),
+    "functions in other places": ([scaled, counted], [counted, scaled]),
     "a generator": (np.random.default_rng(0), np.random.default_rng(1)),
 }
 
@@ -136,6 +138,14 @@ def test_other_contents_have_other_digests(one, other):
 )
 def test_equal_values_have_the_same_digest(one, other):
     assert digest(one) == digest(other)
+
+
+def test_what_is_met_on_many_ways_is_digested_once():
+    one = Box((1,))
+    for _ in range(40):
+        one = Box((one, (one, one)))
+    assert digest(one) == digest(one)
+    assert digest([one.inside]) != digest([one])
 
 
 def test_functions_that_all_call_each_other_are_digested_once_each():
@@ -216,8 +226,8 @@ class Using:
         return params
 
     def train(self, state):
-        same = ALIAS
-        same[0] += 1
+        for same in ALIAS[None]:
+            same[0] += 1
         self.sums[0] += 1
         BUFFER[:] += np.add(WEIGHTS, 1.0, out=OUT)
         SEEN.append(state)
@@ -236,9 +246,10 @@ def test_values_that_code_changes_while_it_runs_do_not_count():
 
 
 READ = [(WEIGHTS, 0), (SIZES, 0), (RATES, "low"), (SETTINGS.layers, 0)]
+READ += [(vars(one), name) for one, name in ((SETTINGS, "rate"), (USING, "scale"))]
 
 
-@pytest.mark.parametrize(("place", "name"), [*READ, (vars(SETTINGS), "rate")])
+@pytest.mark.parametrize(("place", "name"), READ)
 def test_values_that_code_only_reads_count(place, name):
     before, was = code_digest(USING), place[name]
     place[name] = 7.0
@@ -248,6 +259,7 @@ def test_values_that_code_only_reads_count(place, name):
 
 
 NAMES = {"Decimal": Decimal, "Enum": Enum, "Functions": Functions, "np": np}
+NAMES["SimpleNamespace"] = SimpleNamespace
 CODE = {
     "load": "made = Functions(dict, len, print, lambda path: X)",
     "a number": "N = Decimal(X)\nmade = Functions(dict, lambda model: N)",
@@ -255,8 +267,13 @@ CODE = {
     "objects": "A = np.array([X, 'a'], object)\nmade = Functions(dict, lambda m: A[0])",
     "a class": "class C: rate = X\ndef train(model): model.rate = C.rate\n"
     "made = Functions(dict, train)",
-    "slots": "class C: __slots__ = 'rate',\nC = C()\nC.rate = X\n"
+    "slots": "class C: __slots__ = 'rate'\nC = C()\nC.rate = X\n"
     "made = Functions(dict, lambda m: C.rate)",
+    "inside": "C = {'all': [X]}\nmade = Functions(dict, lambda m: m[:, C['all']])",
+    "namespace": "C = SimpleNamespace(k=X)\nmade = Functions(dict, lambda m: C.k)",
+    "a function": "C = {'f': lambda m: X}\nmade = Functions(dict, lambda m: C['f'](m))",
+    "swapped": "def of(f): return lambda m: f(m)\na = of(lambda m: 1), of(lambda: 2)\n"
+    "f, g = a[:: 3 - 2 * X]\nmade = Functions(dict, lambda m: f(m) - g(m))",
 }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import pickle
 import threading
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -22,22 +24,13 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.epoch_methods import (
-    epochs_in_full,
-    trains_in_one_fit,
-)
+from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import (
     Resource,
     Retrainer,
     nested_order,
-)
-from risingsearch.integrations.sklearn.scoring import (
-    FIRST,
-    is_of_sklearn,
-    refit_of_one,
-    scored,
 )
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 
@@ -88,8 +81,22 @@ def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
 class Models(list["EpochTrainer | Retrainer"]):
     """The trainers of an arm, one per fold, pickled with classes of this process."""
 
-    def __reduce__(self) -> tuple[type[Models], tuple[Any]]:
-        return Models, (wrap_non_picklable_objects(list(self), keep_wrapper=False),)
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            by_value = wrap_non_picklable_objects(list(self), keep_wrapper=False)
+            return _models, (pickle.dumps(by_value),)
+        except (pickle.PicklingError, TypeError) as error:
+            with suppress(Exception):  # such as a lock, that a function uses: by name
+                return _models, (pickle.dumps(list(self)),)
+            raise NotTrainableError(
+                f"the estimator cannot be pickled ({error}), and a search keeps its "
+                "models so: have it and its functions at the top level of a module, "
+                "and what cannot be pickled outside its attributes"
+            ) from error
+
+
+def _models(as_bytes: bytes) -> Models:
+    return Models(pickle.loads(as_bytes))
 
 
 @dataclass
@@ -117,6 +124,11 @@ class Folds:
     _caches: dict[int, RowCache] = field(default_factory=dict, repr=False)
     _thread: Any = field(default_factory=threading.local, repr=False)
 
+    @property
+    def code(self) -> tuple[Any, Any]:
+        """Return the objects that have functions of the user."""
+        return self.estimator, self.scorer
+
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
         """Return one trainer per fold."""
         with config_context(**self.config):
@@ -132,7 +144,7 @@ class Folds:
         if self.resource is not None:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
-        if metric == FIRST:
+        if metric == scoring.FIRST:
             metric = next(n[12:] for n in details if n.startswith("split0_test_"))
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
@@ -142,7 +154,7 @@ class Folds:
         at_once = 1
         if self.resource is not None:  # all of it, which its first epochs tell about
             n_epochs = 1
-        elif trains_in_one_fit(configured(self.estimator, params)):
+        elif epoch_methods.trains_in_one_fit(configured(self.estimator, params)):
             n_epochs, at_once = 1, n_epochs
         [trainer] = self._trainers(params, seed, 1, in_full=True, at_once=at_once)
         for _ in range(n_epochs):
@@ -151,7 +163,7 @@ class Folds:
 
     def in_full(self, params: Mapping[str, Any]) -> int:
         """Return the epochs of a full training."""
-        return self.max_epochs or epochs_in_full(
+        return self.max_epochs or epoch_methods.epochs_in_full(
             configured(self.estimator, params), self.steps_per_epoch
         )
 
@@ -225,7 +237,9 @@ class Folds:
             estimator = trainer.transformers.model
             X = trainer.transformers.transform(X, part, cache)
         try:
-            scores = scored(self.scorer, estimator, X, rows.y, rows.score_params)
+            scores = scoring.scored(
+                self.scorer, estimator, X, rows.y, rows.score_params
+            )
             if hasattr(self.scorer, "_scorers"):
                 self._fill_failed(scores, estimator, X, rows, part)
         except Exception as error:
@@ -235,9 +249,9 @@ class Folds:
             return {}
         if not isinstance(scores, dict):
             scores = {"score": scores}
-            if self.metric is not None and self.metric != FIRST:
-                raise InvalidParameterError(refit_of_one(self.metric))
-        elif self.metric not in scores and self.metric != FIRST:
+            if self.metric is not None and self.metric != scoring.FIRST:
+                raise InvalidParameterError(scoring.refit_of_one(self.metric))
+        elif self.metric not in scores and self.metric != scoring.FIRST:
             got = "none of these" if self.metric is None else repr(self.metric)
             raise InvalidParameterError(
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
@@ -255,7 +269,7 @@ class Folds:
             if part == "test" and name == self.metric:
                 alone = copy(self.scorer)
                 alone._scorers, alone._raise_exc = {name: self.scorer._scorers[name]}, 1
-                scores |= scored(alone, estimator, X, rows.y, rows.score_params)
+                scores |= scoring.scored(alone, estimator, X, rows.y, rows.score_params)
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed
@@ -266,7 +280,7 @@ class Folds:
         scorers = getattr(self.scorer, "_scorers", {"score": self.scorer}).values()
         # a callable of the user may look into the pipeline; so may routed metadata
         routed = self.score_params and self.config["enable_metadata_routing"]
-        return not routed and all(map(is_of_sklearn, scorers))
+        return not routed and all(map(scoring.is_of_sklearn, scorers))
 
     def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
         """Return the rows to train on in an epoch, and those to test on."""

@@ -1,6 +1,7 @@
 """Arguments of ``fit``, checked and turned into a search before anything is trained."""
 
 import math
+import pickle
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,17 +20,13 @@ from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.contents import described_parts, digest
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
     draw_candidates,
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
-from risingsearch.integrations.sklearn.epoch_methods import (
-    check_arguments,
-    last_step,
-    routing_callee,
-)
-from risingsearch.integrations.sklearn.folds import Folds, frozen_splits
+from risingsearch.integrations.sklearn.folds import Folds, Models, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
@@ -89,6 +86,7 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         folds.steps_per_epoch = steps
     if budget.epochs is None:
         folds.max_epochs = folds.in_full(candidates[0])
+    pickle.dumps(Models([folds.estimator]))  # or raise before any training
     return SearchRun(
         folds,
         candidates,
@@ -125,7 +123,7 @@ def _learning_rate(cv: Any, space: Space | None) -> Any:
 
 def trained_by(cv: Any) -> str:
     """Name the method of the estimator that gets the rows and the metadata."""
-    return "fit" if cv.resource else routing_callee(cv.estimator)
+    return "fit" if cv.resource else epoch_methods.routing_callee(cv.estimator)
 
 
 def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Folds:
@@ -166,7 +164,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         max_epochs=cv.max_epochs if resource is None else resource.max_epochs,
     )
     if resource is None:
-        check_arguments(cv.estimator, folds.fit_params)
+        epoch_methods.check_arguments(cv.estimator, folds.fit_params)
     return folds
 
 
@@ -247,7 +245,7 @@ def _check_rows(X: Any, params: dict[str, Any]) -> None:
 def _without_column(cv: Any, y: Any) -> Any:
     """Targets as most estimators take them, who would warn in each epoch and split."""
     shape = np.shape(y) if isinstance(y, list) else getattr(y, "shape", ())
-    tags = get_tags(last_step(cv.estimator)).target_tags
+    tags = get_tags(epoch_methods.last_step(cv.estimator)).target_tags
     takes_columns = cv.resource is not None and not is_classifier(cv.estimator)
     if shape[1:] != (1,) or takes_columns or not tags.single_output:
         return y
@@ -263,8 +261,8 @@ def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
     resource = {} if folds.resource is None else {"resource": folds.resource.name}
     return resource | {
         "estimator": described_parts(folds.estimator),
-        "X": joblib.hash(folds.X),
-        "y": joblib.hash(folds.y),
+        "X": joblib.hash(_without_numbers(folds.X)),
+        "y": joblib.hash(_without_numbers(folds.y)),
         "random_state": int(seed),
         "metadata": digest((folds.fit_params, folds.score_params)),
         "scoring": described_parts(folds.scorer),
@@ -273,3 +271,10 @@ def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
         "return_train_score": folds.train_scores,
         "cv": joblib.hash(folds.splits),
     }
+
+
+def _without_numbers(data: Any) -> Any:
+    """Return data of pandas without an index that only numbers the rows."""
+    index = getattr(data, "index", None)
+    is_number = getattr(getattr(index, "dtype", None), "kind", "") in ("i", "u")
+    return data.reset_index(drop=True) if is_number else data

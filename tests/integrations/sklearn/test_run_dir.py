@@ -3,9 +3,13 @@
 import os
 import re
 import signal
+import sys
+import threading
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import clone
@@ -18,7 +22,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
-from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.errors import InvalidParameterError, NotTrainableError, RunDirError
 from risingsearch.integrations.sklearn import RisingSearchCV
 
 X, y = make_classification(300, n_informative=5, random_state=0)
@@ -148,9 +152,9 @@ def through(function, **more):
     [
         ("estimator.init", centred(CENTRES), centred(MOVED)),
         (
-            "estimator.functiontransformer__func",
-            through(lambda X: X * 2),
-            through(lambda X: X * 3),
+            "estimator.functiontransformer__func.by",
+            through(lambda X, by=2: X * by),
+            through(lambda X, by=3: X * by),
         ),
         (
             "estimator.functiontransformer__func",
@@ -182,6 +186,33 @@ def test_what_differs_in_its_content_alone_is_refused_by_name(tmp_path, name, wa
     begin(was).fit(X, y)
     with pytest.raises(RunDirError, match=re.escape(f"holds a search with {name}=")):
         begin(now).fit(X, y)
+
+
+FACTORS = {"by": 2.0}
+
+
+def test_of_values_that_the_code_of_the_estimator_reads_a_change_is_told(tmp_path):
+    search = searching(tmp_path, budget=2)
+    search.set_params(estimator=through(lambda X: X * FACTORS["by"]))
+    search.set_params(param_distributions=[{}, {"sgdclassifier__alpha": 0.1}])
+    rows = pd.DataFrame(X)
+    search.fit(rows, y)
+    search.fit(rows.set_index(rows.index + 7), y)
+    FACTORS["by"] = 3.0
+    with pytest.warns(RuntimeWarning, match="or a value that it uses, is not that"):
+        search.fit(rows, y)
+
+
+def test_an_estimator_is_pickled_with_its_functions_or_else_by_their_names():
+    lock = threading.Lock()
+    search = searching(None, budget=2).set_params(param_distributions=[{}])
+    with pytest.raises(NotTrainableError, match=r"cannot be pickled .*lock.*top level"):
+        search.set_params(estimator=through(lambda X: X if lock else 0)).fit(X, y)
+    known = {"lock": lock, "__name__": "__main__"}
+    exec("def kept(X): return X if lock else 0", known)
+    with patch.object(sys.modules["__main__"], "kept", known["kept"], create=True):
+        search.set_params(estimator=through(known["kept"])).fit(X, y)
+    assert search.n_epochs_ == 2
 
 
 def test_other_data_are_refused_and_that_a_clone_has_them(ended):
