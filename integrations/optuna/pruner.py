@@ -9,12 +9,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.optuna.trials import (
-    TrialSlice,
-    curve,
-    is_given_up,
-    sign_of,
-)
+from risingsearch.integrations.optuna import trials
 from risingsearch.policies.shared.rewards import highest_end
 
 
@@ -84,13 +79,13 @@ class RisingPruner(BasePruner):
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Return whether the trial should end here, with all its reports."""
-        slice_ = TrialSlice.of(trial)
+        slice_ = trials.TrialSlice.of(trial)
         if slice_ is None or slice_.n_epochs is None:
             return self._is_hopeless(study, trial, self.max_epochs)
         n_reports = len(trial.intermediate_values)
         if slice_.asked:
             self._check_report(trial, slice_, n_reports)
-            if is_given_up(study, trial._trial_id):
+            if trials.is_given_up(study, trial._trial_id):
                 return True
         limit = getattr(study.sampler, "max_epochs", self.max_epochs)
         if limit is not None and n_reports > limit:
@@ -101,7 +96,7 @@ class RisingPruner(BasePruner):
         return not slice_.asked and self._is_hopeless(study, trial, limit)
 
     def _check_report(
-        self, trial: FrozenTrial, slice_: TrialSlice, n_reports: int
+        self, trial: FrozenTrial, slice_: trials.TrialSlice, n_reports: int
     ) -> None:
         """Raise if nothing was reported since the last question."""
         # Optuna ignores a report at a step that an earlier slice has had; what was
@@ -134,9 +129,9 @@ class RisingPruner(BasePruner):
         ]
         if len(lengths) < self.n_startup_trials:
             return False
-        if not math.isfinite([*curve(trial).values()][-1]):
+        if not math.isfinite([*trials.curve(trial).values()][-1]):
             return True
-        sign = sign_of(study)
+        sign = trials.sign_of(study)
         rewards = _rewards(trial, sign)
         limit = max_epochs or max(lengths, default=0)
         if len(rewards) < FEWEST or not limit:
@@ -156,4 +151,6 @@ FEWEST = 4  # reports
 
 def _rewards(trial: FrozenTrial, sign: float) -> list[float]:
     """Return the finite scores of a trial, as higher is better."""
-    return [sign * score for score in curve(trial).values() if math.isfinite(score)]
+    return [
+        sign * score for score in trials.curve(trial).values() if math.isfinite(score)
+    ]

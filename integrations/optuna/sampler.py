@@ -25,32 +25,12 @@ from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.optuna import trials
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.proposals import ModelSampler
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.storages import checkpoints_in, claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
-from risingsearch.integrations.optuna.trials import (
-    ARM,
-    BY_PRIOR,
-    FIXED,
-    LAST,
-    LIKE,
-    N_EPOCHS,
-    ArmView,
-    NothingToTrain,
-    TrialSlice,
-    all_trials,
-    check_length,
-    check_objective,
-    check_settings,
-    complete_curve,
-    fix_enqueued,
-    give_up,
-    pauses,
-    set_n_epochs,
-    warn_of_unsuggested,
-)
 from risingsearch.json_values import plain
 from risingsearch.priors import read_prior
 from risingsearch.proposers.open_space import LARGE, SHARES
@@ -278,14 +258,14 @@ class RisingSampler(BaseSampler):
         """Choose the trial's work: an arm's next slice, a new arm, or nothing."""
         try:
             with self._here.lock:  # or two threads would open the same one
-                fix_enqueued(study, trial, self._enqueued)
+                trials.fix_enqueued(study, trial, self._enqueued)
             if self._grant(study, trial) == 0:
                 self._wait_for_work(study, trial)
             elif _opens(trial):
                 self._suggest(study, trial)
                 self.base.before_trial(self._view(study, trial), trial)
         except Exception:  # Optuna would leave the trial running
-            give_up(study, [trial])  # which returns its epochs
+            trials.give_up(study, [trial])  # which returns its epochs
             with suppress(UpdateFinishedTrialError):
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
@@ -336,45 +316,45 @@ class RisingSampler(BaseSampler):
         values: Sequence[float] | None,
     ) -> None:
         """Queue the slice that is due next, or stop the study when nothing is."""
-        if trial.user_attrs.get(N_EPOCHS) == 0:
-            trial.system_attrs.pop(FIXED, None)  # in memory, it is the storage's
+        if trial.user_attrs.get(trials.N_EPOCHS) == 0:
+            trial.system_attrs.pop(trials.FIXED, None)  # in memory, it is the storage's
             return
         self._here.suggested.pop(trial.number, None)  # of one that asked for nothing
         if _opens(trial):
             self.base.after_trial(self._view(study, trial), trial, state, values)
             if state != TrialState.FAIL:
-                warn_of_unsuggested(trial)
+                trials.warn_of_unsuggested(trial)
         with self._following(study) as replica:
             replica.finish(trial, state, values)
-            if ARM not in trial.user_attrs and state != TrialState.FAIL:
+            if trials.ARM not in trial.user_attrs and state != TrialState.FAIL:
                 warnings.warn(UNASKED, UserWarning, stacklevel=2)
             reports = trial.intermediate_values.values()
             if values and reports and values[0] not in reports:
                 warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
             silent = replica.silent(self.give_up_after, self._here.mine)
-            give_up(study, silent)
+            trials.give_up(study, silent)
             if silent:
-                replica.sync(all_trials(study))
+                replica.sync(trials.all_trials(study))
             if not replica.opens_next:
                 self._prepare_next(study, replica)
         if state != TrialState.FAIL:
-            check_length(trial)
+            trials.check_length(trial)
 
     def _grant(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
         # Long before others could take this trial for one that died undecided.
         give_up_at = time.monotonic() + self.give_up_after / 4
-        enqueued = FIXED in trial.system_attrs
-        waits = pauses()
+        enqueued = trials.FIXED in trial.system_attrs
+        waits = trials.pauses()
         while True:
             with self._following(study) as replica:
                 self._here.mine.add(trial.number)
                 n_epochs = replica.grant(trial, enqueued=enqueued)
                 late = time.monotonic() > give_up_at
                 if n_epochs or late or not replica.undecided_before(trial.number):
-                    n_epochs = set_n_epochs(study, trial, n_epochs)
+                    n_epochs = trials.set_n_epochs(study, trial, n_epochs)
                     if n_epochs:
-                        complete_curve(study, trial, replica.curve_before(trial))
+                        trials.complete_curve(study, trial, replica.curve_before(trial))
                     return n_epochs
             time.sleep(next(waits))
 
@@ -382,14 +362,18 @@ class RisingSampler(BaseSampler):
         """Let a trial train nothing; in ``optimize``, wait until there is work."""
         # Otherwise the worker would ask for one trial after the other in vain.
         # Optuna looks here first for each parameter, also one with a single value.
-        trial.system_attrs = trial.system_attrs | {FIXED: NothingToTrain()}
+        trial.system_attrs = trial.system_attrs | {
+            trials.FIXED: trials.NothingToTrain()
+        }
         self._here.mine.discard(trial.number)
-        for pause in pauses():
+        for pause in trials.pauses():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
-                give_up(study, replica.silent(self.give_up_after, self._here.mine))
+                trials.give_up(
+                    study, replica.silent(self.give_up_after, self._here.mine)
+                )
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
             if not study._thread_local.in_optimize_loop:
@@ -413,19 +397,19 @@ class RisingSampler(BaseSampler):
     def _suggest(self, study: Study, trial: FrozenTrial) -> None:
         """Have earlier searches or the model suggest an arm, unless it was enqueued."""
         model = self.base if isinstance(self.base, ModelSampler) else None
-        if FIXED in trial.system_attrs or not (model or self._prior):
+        if trials.FIXED in trial.system_attrs or not (model or self._prior):
             return
         number = trial.number
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             opened = replica.opened()
             params = self._prior.suggest(number, opened) if self._prior else None
-            reason: tuple[str, Any] = BY_PRIOR, True
+            reason: tuple[str, Any] = trials.BY_PRIOR, True
             if params is None and model:
                 proposal = model.propose(number, opened)
                 if proposal is not None:
                     params = dict(proposal.params)
-                    reason = LIKE, [replica.arm_of(arm) for arm in proposal.like]
+                    reason = trials.LIKE, [replica.arm_of(arm) for arm in proposal.like]
         if params is not None:
             if reason[1]:
                 study._storage.set_trial_user_attr(trial._trial_id, *reason)
@@ -436,9 +420,9 @@ class RisingSampler(BaseSampler):
         """Record that the objective has asked for the arm that its trial opens."""
         with self._following(trial.study) as replica:
             n_epochs = replica.asked(trial.number)
-        if n_epochs not in (None, trial.user_attrs[N_EPOCHS]):
-            trial.set_user_attr(N_EPOCHS, n_epochs)
-        trial.set_user_attr(ARM, trial.number)
+        if n_epochs not in (None, trial.user_attrs[trials.N_EPOCHS]):
+            trial.set_user_attr(trials.N_EPOCHS, n_epochs)
+        trial.set_user_attr(trials.ARM, trial.number)
 
     def trust_in_prior(self, study: Study) -> dict[str, float]:
         """Return how far each earlier search is trusted in a study by now.
@@ -467,7 +451,7 @@ class RisingSampler(BaseSampler):
         """Hold the replica of a study, up to date."""
         with self._here.lock:
             replica = self._replica_of(study)
-            replica.sync(all_trials(study))
+            replica.sync(trials.all_trials(study))
             yield replica
             if self._here.teller is not None:
                 self._here.teller.follow(done=replica.done)
@@ -475,7 +459,7 @@ class RisingSampler(BaseSampler):
     def _replica_of(self, study: Study) -> StudyReplica:
         followed = study._storage, study._study_id
         if self._here.replica is None or self._here.followed != followed:
-            check_objective(study)
+            trials.check_objective(study)
             if not isinstance(study.pruner, RisingPruner):
                 msg = (
                     "RisingSampler needs pruner=RisingPruner() to end slices; "
@@ -483,12 +467,12 @@ class RisingSampler(BaseSampler):
                 )
                 warnings.warn(msg, RuntimeWarning, stacklevel=2)
             left_by_dead = claim(study._storage)
-            check_settings(study, self._settings)
+            trials.check_settings(study, self._settings)
             if left_by_dead:
                 running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 begun = self._here.begun
                 dead = [one for one in running if (one.datetime_start or begun) < begun]
-                give_up(study, dead)
+                trials.give_up(study, dead)
             replica = StudyReplica(
                 partial(self._scheduler, study.direction.name.lower()),
                 self._n_arms,
@@ -516,12 +500,14 @@ class RisingSampler(BaseSampler):
             name=replica.arm_of,
         )
 
-    def _view(self, study: Study, trial: FrozenTrial) -> ArmView:
-        check_objective(study)
-        return ArmView(
+    def _view(self, study: Study, trial: FrozenTrial) -> trials.ArmView:
+        trials.check_objective(study)
+        return trials.ArmView(
             study,
             lambda: self._seen(study),
-            lambda: study._storage.set_trial_user_attr(trial._trial_id, LAST, True),
+            lambda: study._storage.set_trial_user_attr(
+                trial._trial_id, trials.LAST, True
+            ),
         )
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
@@ -532,5 +518,5 @@ class RisingSampler(BaseSampler):
 
 def _opens(trial: FrozenTrial) -> bool:
     """Whether the trial opens an arm: it is to be proposed."""
-    slice_ = TrialSlice.of(trial)
+    slice_ = trials.TrialSlice.of(trial)
     return slice_ is not None and slice_.n_epochs != 0 and slice_.arm == trial.number

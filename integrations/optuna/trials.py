@@ -16,14 +16,9 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from risingsearch import errors
 from risingsearch.arms import sign_of as direction_sign
 from risingsearch.contents import first_difference
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-    SetupError,
-    unknown_name,
-)
 from risingsearch.parameters import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
@@ -105,7 +100,7 @@ def is_given_up(study: Study, trial_id: int) -> bool:
 def check_objective(study: Study) -> None:
     """Raise if a study has more than one objective."""
     if len(study.directions) > 1:
-        raise InvalidParameterError(
+        raise errors.InvalidParameterError(
             f"RisingSampler searches by one objective; got {len(study.directions)}: "
             "create the study with direction=, and keep the others as user attributes"
         )
@@ -117,7 +112,7 @@ def check_settings(study: Study, settings: Mapping[str, Any]) -> None:
     budget = max(begun["budget"], settings["budget"])
     if differs := first_difference(begun | {"budget": budget}, settings):
         name, was, now, also = differs
-        raise RunDirError(
+        raise errors.RunDirError(
             f"study {study.study_name!r} was begun with {name}={was}, and this sampler "
             f"has {name}={now}: give the same arguments to continue (the budget may be "
             f"larger), or another study{also}"
@@ -128,7 +123,7 @@ def check_settings(study: Study, settings: Mapping[str, Any]) -> None:
 def warn_of_unsuggested(trial: FrozenTrial) -> None:
     """Warn of enqueued parameters that the objective of a trial did not suggest."""
     for name in trial.system_attrs.get(FIXED, {}).keys() - trial.params.keys():
-        error = unknown_name("enqueued parameter", name, trial.params)
+        error = errors.unknown_name("enqueued parameter", name, trial.params)
         msg = f"trial {trial.number} ignores an {error}"
         warnings.warn(msg, UserWarning, stacklevel=2)
 
@@ -141,7 +136,7 @@ def check_length(trial: FrozenTrial) -> None:
     n_epochs = len(trial.intermediate_values) - slice_.from_epoch
     if n_epochs <= slice_.n_epochs:
         return
-    raise InvalidParameterError(
+    raise errors.InvalidParameterError(
         f"trial {trial.number} has reported {n_epochs} epochs, and its slice of the "
         f"budget has {slice_.n_epochs}: the objective must ask trial.should_prune() "
         "after each report, and raise optuna.TrialPruned if it returns True"
@@ -163,7 +158,7 @@ def all_trials(study: Study) -> list[FrozenTrial]:
             return trials
         time.sleep(SHORTEST)
     msg = f"the storage of study {study.study_name!r} has lost some of its trials"
-    raise SetupError(msg)
+    raise errors.SetupError(msg)
 
 
 def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:

@@ -16,20 +16,8 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
+from risingsearch.integrations.ray import journal
 from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
-from risingsearch.integrations.ray.journal import (
-    NONE,
-    ExperimentJournal,
-    bring_results_up_to_date,
-    bring_up_to_date,
-    check_continues,
-    checkpoint_of,
-    last_stamp,
-    number_of,
-    params_of,
-    reported,
-    store_log,
-)
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
@@ -75,7 +63,7 @@ class Experiment:
             "limit": lift_limit(controller.search_alg),
             "n_arms": min(controller.search_alg.total_samples or budget, budget),
         }
-        self._record = ExperimentJournal.of(trial)
+        self._record = journal.ExperimentJournal.of(trial)
         known = self._record.resume(key)
         if known is None and trial.has_reported_at_least_once:
             raise RunDirError(
@@ -116,7 +104,7 @@ class Experiment:
         if trial is None:
             self._record.note(event)
         elif "failure" in event:
-            self._record.note(event | checkpoint_of(trial))
+            self._record.note(event | journal.checkpoint_of(trial))
         else:
             self._record.note(event, trial, self._seen.get(trial.trial_id))
 
@@ -125,21 +113,23 @@ class Experiment:
         trial_id = trial.trial_id
         if self.trials.get(trial_id) is trial:
             self._retries.append(trial_id)
-            self._seen[trial_id] = last_stamp(trial)
+            self._seen[trial_id] = journal.last_stamp(trial)
             self.controller._set_trial_status(trial, Trial.PAUSED)
             return
         self.trials[trial_id] = trial
         ahead = self.arms.ahead.get(trial_id, [])
         if trial.storage.trial_dir_name and not trial.is_finished():  # restored
-            bring_up_to_date(trial, self._checkpoints.pop(trial_id, None), ahead)
+            journal.bring_up_to_date(
+                trial, self._checkpoints.pop(trial_id, None), ahead
+            )
         results = [*self.arms.results.get(trial_id, ())]
         results += [from_json(report["result"]) for report in ahead]
         if results:
-            bring_results_up_to_date(trial, results)
+            journal.bring_results_up_to_date(trial, results)
         if trial.is_finished():
             return
         trial.set_status(Trial.PAUSED)  # Ray files it by that after this call
-        self._seen[trial_id] = last_stamp(trial)
+        self._seen[trial_id] = journal.last_stamp(trial)
         if trial_id not in self.arms.arm:
             self._pool.append(trial_id)
             return
@@ -157,7 +147,7 @@ class Experiment:
             rows = [*self.arms.results.get(trial.trial_id, ())]
             rows += from_json(slice_.results)
             counts = [row.get(self.time_attr) for row in rows]
-            check_continues(trial, result, self.time_attr, counts)
+            journal.check_continues(trial, result, self.time_attr, counts)
         self._add(trial, slice_, result)
         if not slice_.is_over:
             return CONTINUE
@@ -169,14 +159,14 @@ class Experiment:
     def _add(self, trial: Trial, slice_: TrialJob, result: Mapping[str, Any]) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
         slice_.scores.append(float(result[self.metric]))
-        slice_.results.append(as_json(reported(result)))
+        slice_.results.append(as_json(journal.reported(result)))
         report: Event = {
             "event": "reported",
             "trial": trial.trial_id,
             "epoch": slice_.job.from_epoch + len(slice_.scores),
             "score": as_json(slice_.scores[-1]),
             "result": slice_.results[-1],
-            "number": number_of(trial, result),
+            "number": journal.number_of(trial, result),
             "safe": CHECKPOINT_DIR_NAME in result,
         }
         self._record.note_at_once(report)
@@ -196,7 +186,7 @@ class Experiment:
         """Record that a trial failed; Ray may add it again."""
         trial_id = trial.trial_id
         if trial_id in self.arms.slices:
-            self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
+            self.arms.fail(trial_id, _reason(trial), journal.last_stamp(trial))
         self._record.stop_waiting(trial)
 
     def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
@@ -245,7 +235,7 @@ class Experiment:
         if not waiting:
             return None
         if waiting[0].status == Trial.PAUSED:
-            store_log(waiting[0])
+            journal.store_log(waiting[0])
         return waiting[0]
 
     def _take_up(self) -> None:
@@ -292,7 +282,7 @@ class Experiment:
             self.arms.end(self.arms.unopened)
             return True
         if trial_id not in self.arms.arm:
-            self.arms.open(job.arm, trial_id, params_of(self.trials[trial_id]))
+            self.arms.open(job.arm, trial_id, journal.params_of(self.trials[trial_id]))
             self.trials[trial_id].init_local_path()  # its folder, to be found again
             self._record.save_trials(self.controller)
         if self._is_gone(trial_id) or self._lacks_checkpoint(trial_id):
@@ -306,7 +296,7 @@ class Experiment:
         results, trial = self.arms.results.get(trial_id), self.trials[trial_id]
         if not results or trial.is_saving or self.arms.ahead.get(trial_id):
             return False
-        lacks = last_stamp(trial) != stamp_of(results[-1])
+        lacks = journal.last_stamp(trial) != stamp_of(results[-1])
         if lacks:
             msg = "trial %s trains no more: saving its last epoch has failed"
             logger.warning(msg, trial_id)
@@ -334,7 +324,7 @@ class Experiment:
                 if slice_ and slice_.scores and trial and trial.status != Trial.ERROR:
                     self.arms.tell(trial_id)
                 elif slice_:
-                    self.arms.fail(trial_id, "Ray has ended the trial", NONE)
+                    self.arms.fail(trial_id, "Ray has ended the trial", journal.NONE)
             elif self.arms.is_over(trial_id) and trial_id not in self._retries:
                 self._stop(self.trials[trial_id])
 

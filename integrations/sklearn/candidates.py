@@ -10,10 +10,7 @@ from sklearn.utils import check_random_state
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.integrations.sklearn.epoch_methods import (
-    epoch_method,
-    fixed_by_search,
-)
+from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.parameters import is_distribution
@@ -118,8 +115,8 @@ def check_trainable(
             if resource is not None:
                 resource.check(one, params)
             else:
-                epoch_method(one)
-                counters, idle = fixed_by_search(one)
+                epoch_methods.epoch_method(one)
+                counters, idle = epoch_methods.fixed_by_search(one)
                 without_effect |= params.keys() & set(idle)
         except (NotTrainableError, ValueError) as error:
             error.add_note(f"in the configuration {params}")

@@ -19,15 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from risingsearch.arms import ArmList
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
-from risingsearch.integrations.sklearn import preparation
+from risingsearch.integrations.sklearn import preparation, results
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
-from risingsearch.integrations.sklearn.results import (
-    cv_results,
-    on_average,
-    on_equal_terms,
-    warn_of_failures,
-)
 from risingsearch.integrations.sklearn.scoring import (
     FIRST,
     metric_name,
@@ -397,10 +391,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         self.history_ = result.history
         if folds.resource is not None:
-            result = on_equal_terms(result)
+            result = results.on_equal_terms(result)
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
         elif self._run.averages:
-            result = on_average(result)
+            result = results.on_average(result)
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_, self.n_calls_ = result.n_epochs, result.n_calls
         self.n_candidates_ = len(result.candidates)
@@ -409,8 +403,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.stop_reason_ = result.stop_reason
         self.trust_in_prior_ = result.trust_in_prior
         self.opened_by_prior_ = result.opened_by_prior
-        self.cv_results_ = cv_results(self, result)
-        warn_of_failures(result)
+        self.cv_results_ = results.cv_results(self, result)
+        results.warn_of_failures(result)
         if self.refit is False and self.multimetric_:
             return  # as in GridSearchCV: no metric was named to choose by
         if callable(self.refit):

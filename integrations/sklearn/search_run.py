@@ -13,15 +13,11 @@ from sklearn.utils.validation import _num_samples
 
 from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn import processes
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
 from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
 from risingsearch.integrations.sklearn.folds import Folds, configured
-from risingsearch.integrations.sklearn.processes import (
-    ProcessApart,
-    SentOnce,
-    WorkerProcesses,
-)
 from risingsearch.integrations.sklearn.results import best_half
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.policies import policy_info, registered_name
@@ -54,15 +50,15 @@ class SearchRun:
         self.folds = folds
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
-        self._workers: WorkerProcesses | None = None
+        self._workers: processes.WorkerProcesses | None = None
         self._advises = advises and not executor
         one = configured(folds.estimator, candidates[0])
         self._in_full = refit == "full"
         self._all_trees = is_timed and trains_in_one_fit(one)
         self.averages = is_timed and not self._all_trees and refit != "best"
         if executor is None and count > 1 and not (executor := _threads(count)):
-            trainable = SentOnce(folds)
-            self._workers = WorkerProcesses(count, trainable)
+            trainable = processes.SentOnce(folds)
+            self._workers = processes.WorkerProcesses(count, trainable)
         self.search = RisingSearch(
             trainable,
             candidates,
@@ -73,7 +69,7 @@ class SearchRun:
             **options,
         )
         if not (self._workers or executor):
-            self.search._loop.apart = ProcessApart(folds)
+            self.search._loop.apart = processes.ProcessApart(folds)
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self._scores: dict[int, list[float]] = {}  # the same
         self._halves: dict[int, tuple[float, list[int]]] = {}

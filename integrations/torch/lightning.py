@@ -11,13 +11,8 @@ from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, MissingDependencyError
+from risingsearch.integrations.torch import paused_runs
 from risingsearch.integrations.torch.batches import Batches
-from risingsearch.integrations.torch.paused_runs import (
-    FrameworkTrainable,
-    PausedRun,
-    quiet_log,
-    read,
-)
 from risingsearch.integrations.torch.random_states import (
     alone,
     kept_random_states,
@@ -88,14 +83,14 @@ class RisingCallback(Checkpoint):  # type: ignore[misc]
 
 
 @dataclass
-class LightningRun(PausedRun):
+class LightningRun(paused_runs.PausedRun):
     """A run between two epochs: a Lightning checkpoint, and where its data are."""
 
     states: dict[str, Any] | None = field(default=None, repr=False)
     batches: dict[str, Any] | None = field(default=None, repr=False)
 
 
-class LightningTrainable(FrameworkTrainable[LightningRun]):
+class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
@@ -166,7 +161,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         with (
             alone(),
             kept_random_states(),
-            quiet_log("lightning.pytorch", logging.WARNING),
+            paused_runs.quiet_log("lightning.pytorch", logging.WARNING),
             tempfile.TemporaryDirectory() as folder,
         ):
             path = Path(folder, "run.ckpt")
@@ -208,5 +203,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         with kept_random_states():
             seed_all(run.seed)
             model = self.build(dict(run.params))["model"]
-        model.load_state_dict(read(io.BytesIO(run.checkpoint or b""))["state_dict"])
+        model.load_state_dict(
+            paused_runs.read(io.BytesIO(run.checkpoint or b""))["state_dict"]
+        )
         return model

@@ -9,15 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import risingsearch
+from risingsearch.cli import options
 from risingsearch.cli.export import add_report_and_export
 from risingsearch.cli.import_sweep import add_import
-from risingsearch.cli.options import (
-    add_command,
-    add_json,
-    add_seed,
-    one_line,
-    plain_warnings,
-)
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.serve import add_serve
 from risingsearch.cli.simulate import add_simulate
@@ -43,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return BAD_INPUT
     try:
-        with plain_warnings():
+        with options.plain_warnings():
             arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # what Python writes when it ends goes nowhere
@@ -77,9 +71,9 @@ def _parser() -> argparse.ArgumentParser:
         "environments": "the environments that simulate knows by name",
     }
     for name, what in lists.items():
-        add_json(add_command(commands, name, _list, f"list {what}"))
+        options.add_json(options.add_command(commands, name, _list, f"list {what}"))
     add_simulate(commands)
-    demo = add_command(
+    demo = options.add_command(
         commands,
         "demo",
         _demo,
@@ -92,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder of the figures, made if missing (default: the current one)",
     )
-    add_seed(demo)
+    options.add_seed(demo)
     add_sweeps(commands)
     add_status(commands)
     add_report_and_export(commands)
@@ -139,5 +133,5 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def _failed(error: RisingSearchError | str, code: int) -> int:
-    print(f"risingsearch: {one_line(str(error))}", file=sys.stderr)
+    print(f"risingsearch: {options.one_line(str(error))}", file=sys.stderr)
     return code

@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.plotting.words import (
-    NOTHING,
-    as_text,
-    escaped,
-    short,
-    shown_metric,
-    spendable,
-)
+from risingsearch.plotting import words
 
 LISTED = 10  # arms in the table
 MOST_PARAMS = 10  # columns of them
@@ -22,7 +15,11 @@ LONGEST_CELL = 60
 
 def result_html(result: Any) -> str:
     """Return the summary and the best arms of a ``SearchResult`` as HTML."""
-    of = "" if result.budget is None else f" of a budget of {spendable(result.budget)}"
+    of = (
+        ""
+        if result.budget is None
+        else f" of a budget of {words.spendable(result.budget)}"
+    )
     return search_html(
         result.history,
         result.candidates,
@@ -41,9 +38,9 @@ def search_html(
     spent: str,
 ) -> str:
     """Return the best arms of a history and a summary, as HTML without scripts."""
-    sign, name = sign_of(direction), html.escape(shown_metric(metric))
+    sign, name = sign_of(direction), html.escape(words.shown_metric(metric))
     n_opened = len({row["arm"] for row in history})
-    summary = escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")
+    summary = words.escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")
     scored = [row for row in history if math.isfinite(row["score"])]
     if not scored:
         return f'<div class="risingsearch"><p>No score yet: {summary}.</p></div>'
@@ -59,7 +56,10 @@ def search_html(
         [
             *(f"{row['arm']}", f"{row['score']:.6g}"),
             f"{row['epoch']} of {last[row['arm']]}",
-            *(_cell(candidates[row["arm"]].get(name, NOTHING)) for name in listed),
+            *(
+                _cell(candidates[row["arm"]].get(name, words.NOTHING))
+                for name in listed
+            ),
         ]
         for row in shown
     ]
@@ -80,5 +80,5 @@ def _cells(texts: Sequence[str], tag: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else as_text(value)
-    return html.escape(short(text, LONGEST_CELL))
+    text = f"{value:.6g}" if isinstance(value, float) else words.as_text(value)
+    return html.escape(words.short(text, LONGEST_CELL))

@@ -16,6 +16,7 @@ from typing import Any
 from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
 from risingsearch.paths import checked_path
+from risingsearch.plotting import sections
 from risingsearch.plotting.digest import (
     Lost,
     column,
@@ -29,12 +30,6 @@ from risingsearch.plotting.digest import (
 )
 from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import embedded, own_page, part
-from risingsearch.plotting.sections import (
-    cost_section,
-    costs,
-    importance_section,
-    progress_charts,
-)
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     as_text,
@@ -128,15 +123,15 @@ def report_page(
         facts=described([*facts_of(result), *settings.items()]),
         params=described(result.best_params.items()),
         space=described(space.items()),
-        cost=cost_section(costs(result, most), most),
-        importance=importance_section(importances),
+        cost=sections.cost_section(sections.costs(result, most), most),
+        importance=sections.importance_section(importances),
         failures=_failures(lost),
         data=embedded(
             {
                 **_arms(result, values),
                 "mattering": [parameter.name for parameter in importances.parameters],
                 "recorded": recorded_columns(result),
-                "progress": progress_charts({"": result}),
+                "progress": sections.progress_charts({"": result}),
                 "projections": projections(result, most),
             }
         ),

@@ -14,14 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch import checks
 from risingsearch.arms import sign_of
-from risingsearch.checks import (
-    LARGEST_SCORE,
-    as_float,
-    checked_choice,
-    checked_int,
-    cut,
-)
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 
@@ -85,7 +79,7 @@ class EarlierSearch:
         try:
             params = [dict(run) for run in self.params]
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
-            most = checked_int("max_epochs", self.max_epochs, 0)
+            most = checks.checked_int("max_epochs", self.max_epochs, 0)
             as_json(params)
             if len(curves) != len(params) or any(one.ndim != 1 for one in curves):
                 shapes = [curve.shape for curve in curves]
@@ -107,8 +101,10 @@ class EarlierSearch:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        runs = f"{len(self.params)} runs of {cut(', '.join(self.parameter_names))}"
-        return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
+        runs = (
+            f"{len(self.params)} runs of {checks.cut(', '.join(self.parameter_names))}"
+        )
+        return f"<EarlierSearch {checks.cut(self.name)!r}: {runs}>"
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -199,7 +195,7 @@ class Source:
 
     def __post_init__(self) -> None:
         if self.direction is not None:
-            checked_choice("direction", self.direction, ("maximize", "minimize"))
+            checks.checked_choice("direction", self.direction, ("maximize", "minimize"))
 
     def checked_direction(self, where: str, own: str | None) -> str:
         """Return the direction of the scores, the source's own or the one given."""
@@ -264,14 +260,14 @@ def checked_score(score: str, names: Iterable[str], where: str) -> str:
 
 def as_number(value: Any) -> float:
     """Return a score as a float, NaN if it is not a number."""
-    number = as_float(value)
+    number = checks.as_float(value)
     return math.nan if number is None else number
 
 
 def _curve(scores: Sequence[float], sign: float) -> NDArray[np.float64]:
     """Return scores so that higher is better; empty if not one is finite."""
     curve = sign * np.array(scores, dtype=float)
-    curve[~(np.abs(curve) <= LARGEST_SCORE)] = math.nan
+    curve[~(np.abs(curve) <= checks.LARGEST_SCORE)] = math.nan
     return curve if np.isfinite(curve).any() else curve[:0]
 
 

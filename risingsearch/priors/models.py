@@ -11,17 +11,7 @@ from numpy.typing import NDArray
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.matching import Columns, Matching, Params, features
-from risingsearch.proposers.gaussian_process import (
-    FITTED_ON,
-    Known,
-    Process,
-    Told,
-    at_end,
-    correlations,
-    normal_scores,
-    place_of,
-    typical_inverse_length,
-)
+from risingsearch.proposers import gaussian_process
 
 ALONE = 0.6
 """Share of its agreement with itself that a single earlier search is believed to have
@@ -44,14 +34,14 @@ class Predictions(NamedTuple):
 
     def alike(self, others: Predictions) -> NDArray[np.float64]:
         """Return how alike others are to the models: correlations, 0 to 1."""
-        return correlations(self.places, others.places)
+        return gaussian_process.correlations(self.places, others.places)
 
 
 class _Model(NamedTuple):
     """A Gaussian process over the runs of one earlier search."""
 
     parameters: list[str]
-    known: Known
+    known: gaussian_process.Known
 
     def inverse_lengths(self, columns: Columns) -> dict[str, NDArray[np.float64]]:
         """Return the inverse length scales of each parameter's columns."""
@@ -63,7 +53,9 @@ class _Model(NamedTuple):
         """Return the mean for configurations, by their columns."""
         table = features(columns, self.parameters)
         parts = np.array_split(table, max(1, len(table) // 2_000))
-        return np.concatenate([self.known.predict(at_end(one))[0] for one in parts])
+        return np.concatenate(
+            [self.known.predict(gaussian_process.at_end(one))[0] for one in parts]
+        )
 
 
 class Learnt:
@@ -99,7 +91,9 @@ class Learnt:
     def _places(self, columns: Columns) -> NDArray[np.float64]:
         """Return rows whose distances are in mean lengths of the models."""
         lengths = [model.inverse_lengths(columns) for model in self._models]
-        typical = typical_inverse_length(sum(map(len, columns.values())))
+        typical = gaussian_process.typical_inverse_length(
+            sum(map(len, columns.values()))
+        )
         scaled = []
         for name, own in columns.items():
             known = [np.log(one[name]) for one in lengths if name in one]
@@ -150,11 +144,13 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
 def _model(matching: Matching, search: EarlierSearch) -> _Model:
     shared = _shared(matching, search)
     scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
-    places = place_of(np.maximum(search.epochs, 1), search.max_epochs)
+    places = gaussian_process.place_of(np.maximum(search.epochs, 1), search.max_epochs)
     at = np.column_stack([matching.features(search.params, shared), places])
-    told = Told(at, normal_scores(scores))
-    some = told.sample(FITTED_ON, np.random.default_rng(0))
-    return _Model(shared, Process.fitted(some, len(shared)).known(told))
+    told = gaussian_process.Told(at, gaussian_process.normal_scores(scores))
+    some = told.sample(gaussian_process.FITTED_ON, np.random.default_rng(0))
+    return _Model(
+        shared, gaussian_process.Process.fitted(some, len(shared)).known(told)
+    )
 
 
 def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:

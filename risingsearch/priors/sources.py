@@ -24,13 +24,8 @@ from risingsearch.priors.frames import SUFFIXES, of_file, of_frame
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.studies import of_study
+from risingsearch.storage import run_directory
 from risingsearch.storage.journal import read
-from risingsearch.storage.run_directory import (
-    JOURNAL,
-    damage_as_error,
-    gc_paused,
-    holds_search,
-)
 
 SCORE = "score"
 MOST_SEARCHES = 32
@@ -209,11 +204,11 @@ def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
         return [of_file(path, asked)]
     found, skipped = [], []
     if path.is_dir():
-        if holds_search(path):
+        if run_directory.holds_search(path):
             return [_of_run_directory(path, asked)]
         for one in sorted(one for one in path.iterdir() if one.is_dir()):
             try:
-                if holds_search(one):
+                if run_directory.holds_search(one):
                     found.append(_of_run_directory(one, asked))
             except (InvalidParameterError, RunDirError) as error:
                 skipped.append(str(error))
@@ -227,8 +222,8 @@ def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
 def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
     """Return the search in a directory, also while another process continues it."""
     try:
-        with gc_paused(), damage_as_error(path):
-            header, events = read(path / JOURNAL)[:2]
+        with run_directory.gc_paused(), run_directory.damage_as_error(path):
+            header, events = read(path / run_directory.JOURNAL)[:2]
             settings = header["settings"]
             metric = asked.score or SCORE
             candidates = [

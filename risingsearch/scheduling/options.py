@@ -7,17 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from risingsearch import checks
 from risingsearch.budget import Budget, checked_timeout
-from risingsearch.checks import (
-    checked_arms,
-    checked_choice,
-    checked_flag,
-    checked_float,
-    checked_int,
-    checked_magnitude,
-    checked_order,
-    checked_seed,
-)
 from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.proposers.learning_rate import checked_learning_rate
@@ -65,20 +56,22 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.budget is not None:
             self._set(budget=Budget.of(self.budget))
-        self._set(deterministic=checked_flag("deterministic", self.deterministic))
+        self._set(
+            deterministic=checks.checked_flag("deterministic", self.deterministic)
+        )
         for name, least in COUNTS.items():
             value = getattr(self, name)
             if value is not None or DEFAULTS[name] is not None:
-                self._set(**{name: checked_int(name, value, least)})
+                self._set(**{name: checks.checked_int(name, value, least)})
         for name in ("error_score", "target_score"):
             if (value := getattr(self, name)) is not None:
-                score = checked_float(name, value, -math.inf, open_low=False)
-                self._set(**{name: checked_magnitude(name, score)})
+                score = checks.checked_float(name, value, -math.inf, open_low=False)
+                self._set(**{name: checks.checked_magnitude(name, score)})
         self._set(policy_params=checked_params(self.policy_params) or None)
         for name in ("timeout", "epoch_timeout"):
             if (value := getattr(self, name)) is not None:
                 self._set(**{name: checked_timeout(value, name)})
-        self._set(seed=checked_seed(self.seed))
+        self._set(seed=checks.checked_seed(self.seed))
         self._set(learning_rate=checked_learning_rate(self.learning_rate))
 
     def _set(self, **values: Any) -> None:
@@ -122,16 +115,16 @@ class SchedulerOptions(SearchOptions):
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
-        n_arms = checked_int("n_arms", n_arms, 1)
+        n_arms = checks.checked_int("n_arms", n_arms, 1)
         super().__post_init__()
-        direction = checked_choice(
+        direction = checks.checked_choice(
             "direction", self.direction, ("maximize", "minimize")
         )
         if self.n_jobs is None and self.deterministic:
             self._set(n_jobs=1)
         order = range(n_arms) if self.opening_order is None else self.opening_order
-        order = checked_order("opening_order", order, n_arms)
-        first = checked_arms("enqueue", self.enqueue, n_arms)
+        order = checks.checked_order("opening_order", order, n_arms)
+        first = checks.checked_arms("enqueue", self.enqueue, n_arms)
         self._set(
             n_arms=n_arms,
             direction=direction,

@@ -24,12 +24,7 @@ from risingsearch.scripts.processes import Script, end_left_over, unusable
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
 from risingsearch.search.processes import Slots
 from risingsearch.search.training import COST, RESERVED, StartedEpochs
-from risingsearch.storage.files import (
-    make_folder,
-    open_regular_file,
-    sync_folder,
-    sync_tree,
-)
+from risingsearch.storage import files
 
 PREFIX = "RISINGSEARCH_"
 FIELDS = ("arm", "seed", "from_epoch", "epochs", "to_epoch", "checkpoint_dir", "params")
@@ -165,7 +160,7 @@ class CommandTrainable:
                         raise ScriptError(
                             f"{msg}, which holds files, folders and links"
                         )
-                sync_tree(work)
+                files.sync_tree(work)
             return Attempt(results, work, startup)
 
     def _kept(self, run: ScriptRun, begin: int, attempt: Attempt) -> StartedEpochs:
@@ -178,7 +173,7 @@ class CommandTrainable:
                 if after.is_dir():
                     shutil.rmtree(after, ignore_errors=True)
                 os.replace(attempt.work, after)
-                sync_folder(home)
+                files.sync_folder(home)
             run.epoch += len(results)
         return StartedEpochs(results, attempt.startup)
 
@@ -233,8 +228,8 @@ class CommandTrainable:
 
     def _make_home(self, home: Path) -> None:
         """Make the folder of an arm, and that of all arms, for their owner alone."""
-        make_folder(self.folder)
-        make_folder(home)
+        files.make_folder(self.folder)
+        files.make_folder(home)
 
     def home(self, arm: int) -> Path:
         """Return the folder of an arm."""
@@ -285,7 +280,7 @@ class CommandTrainable:
         variables = self._slots.variables[slot] | own
         home = self.home(run.arm)
         file = None if self.report_file is None else ReportFile(work, self.report_file)
-        printed = open_regular_file(home / LOG, "ab")
+        printed = files.open_regular_file(home / LOG, "ab")
         with io.TextIOWrapper(printed, encoding="utf-8") as log:
             log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
             log.flush()
@@ -473,12 +468,12 @@ class ArchivedTrainable(CommandTrainable):
         self._make_home(home)
         beside = Path(tempfile.mkdtemp(prefix="training-", dir=home))
         archive.extractall(beside, filter="data")
-        sync_tree(beside)
+        files.sync_tree(beside)
         shutil.rmtree(after, ignore_errors=True)
         os.replace(beside / FILES, after)
         beside.joinpath(PROGRESS).unlink()
         beside.rmdir()
-        sync_folder(home)
+        files.sync_folder(home)
         self._same.add((run.arm, run.epoch))
 
 

@@ -31,14 +31,9 @@ from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import EarlierError, Run
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
+from risingsearch.storage import run_directory
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.journal import Event
-from risingsearch.storage.run_directory import (
-    RunDirectory,
-    damage_as_error,
-    gc_paused,
-    holds_search,
-)
 
 # the scheduler's state is saved after so many events, or one in so many of all
 FEWEST_EVENTS, EVENTS_SHARE = 500, 25
@@ -66,7 +61,7 @@ class RunLog:
         self.retained = RetainedCheckpoints(
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
         )
-        self.directory: RunDirectory | None = None
+        self.directory: run_directory.RunDirectory | None = None
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
         self.metric, self._begun = metric, begun
         self.why_late: str | None = None  # the limit of time that ended the last run
@@ -84,7 +79,9 @@ class RunLog:
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
         self._returned: set[int] = set()  # arms whose checkpoints are not tidied yet
 
-    def open(self, directory: RunDirectory, header: Event, run: Run | None) -> None:
+    def open(
+        self, directory: run_directory.RunDirectory, header: Event, run: Run | None
+    ) -> None:
         """Resume the search that was read from a directory, or begin one there."""
         self.directory = directory
         if run is not None:
@@ -96,14 +93,14 @@ class RunLog:
                     "for a search without them give another run_dir"
                 )
                 warnings.warn(msg, RuntimeWarning, stacklevel=5)
-        with directory.held(), gc_paused():
-            if run is None and holds_search(directory.path):
+        with directory.held(), run_directory.gc_paused():
+            if run is None and run_directory.holds_search(directory.path):
                 raise RunDirError(
                     f"a search began in {directory.path} just now: make this one again"
                 )
             saved = directory.open(header, run and run.saved)
             self.retained.store = directory.checkpoints
-            with damage_as_error(directory.path):
+            with run_directory.damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
             # jobs of worker processes cannot have killed an earlier process
             if killers := [job for job, here in self._running.items() if here]:

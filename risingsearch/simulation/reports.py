@@ -10,12 +10,8 @@ import numpy as np
 
 from risingsearch.curves import LoadedCurves, list_environments, make_environment
 from risingsearch.policies import make_policy, resolve_policy
+from risingsearch.simulation import recorded_search
 from risingsearch.simulation.comparison import compare
-from risingsearch.simulation.recorded_search import (
-    EPOCH_SCHEDULERS,
-    RecordedSearch,
-    search_recorded,
-)
 
 REFERENCES = {
     "best-arm": "the best single arm",
@@ -124,9 +120,9 @@ def recorded_report(
     progress: bool = False,
 ) -> dict[str, Any]:
     """Replay searches on recorded curves; return one row per budget and policy."""
-    found = search_recorded(
+    found = recorded_search.search_recorded(
         curves.means,
-        _resolved(policies) if policies else EPOCH_SCHEDULERS,
+        _resolved(policies) if policies else recorded_search.EPOCH_SCHEDULERS,
         budgets,
         n_runs,
         seed,
@@ -188,7 +184,7 @@ def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from ["", *_wrapped(report["verdict"])]
 
 
-def verdict(found: RecordedSearch, within: float | None) -> str:
+def verdict(found: recorded_search.RecordedSearch, within: float | None) -> str:
     """Return a sentence that says which policy and budget would have been enough."""
     digits = _score_digits(found.best, found.typical)
     scores, distance = found.score.mean(axis=-1), found.distance.mean(axis=-1)

@@ -6,23 +6,13 @@ import pytest
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import ScriptError, SearchFailedError
+from risingsearch.scripts import run, trainable
 from risingsearch.scripts.readers import reader_of
-from risingsearch.scripts.run import (
-    DOUBTFUL,
-    UNLIKELY,
-    _check_resumed,
-    _CheckpointCleaner,
-)
-from risingsearch.scripts.trainable import (
-    CommandTrainable,
-    NothingReportedError,
-    checkpoint_name,
-)
 
 ARM = 3
 
 
-class AddsOneAsOneLooks(CommandTrainable):
+class AddsOneAsOneLooks(trainable.CommandTrainable):
     """A job of another thread ends right after somebody has listed the checkpoints."""
 
     def checkpoint_epochs(self, arm):
@@ -31,7 +21,7 @@ class AddsOneAsOneLooks(CommandTrainable):
         return found
 
     def add(self, epoch):
-        (self.home(ARM) / checkpoint_name(epoch)).mkdir(parents=True)
+        (self.home(ARM) / trainable.checkpoint_name(epoch)).mkdir(parents=True)
 
 
 @pytest.mark.parametrize("best_arm", [ARM, 7])
@@ -44,10 +34,10 @@ def test_a_checkpoint_that_comes_as_others_are_dropped_is_kept(tmp_path, best_ar
     )
     told = Report(Job(ARM, 2, 1, 5), [0.1])
     search = SimpleNamespace(scheduler=scheduler)
-    _CheckpointCleaner(own, search, resumes=True).after_job(told)
+    run._CheckpointCleaner(own, search, resumes=True).after_job(told)
     kept = {path.name for path in own.home(ARM).iterdir()}
     needed = {1, 2, 3, 4} if best_arm == ARM else {2, 3, 4}
-    assert kept == {checkpoint_name(epoch) for epoch in needed}
+    assert kept == {trainable.checkpoint_name(epoch) for epoch in needed}
 
 
 def a_search(began, resumed):
@@ -65,31 +55,34 @@ def a_search(began, resumed):
 @pytest.mark.parametrize(
     ("began", "resumed", "chance", "ends"),
     [
-        ("+++", "---", UNLIKELY, True),  # what begins anew never fails
-        ("++++++++", "--", UNLIKELY, False),
-        ("++", "--", DOUBTFUL, True),
-        ("+", "-", DOUBTFUL, False),
-        ("++++", "---+", UNLIKELY, False),
-        ("+-+--+", "---", UNLIKELY, False),  # three of three, by chance
-        ("+-+--+", "---", DOUBTFUL, False),
-        ("+-+--+", "-" * 7, UNLIKELY, True),
-        ("+++-", "----", UNLIKELY, False),
-        ("+++-", "-----", UNLIKELY, True),
+        ("+++", "---", run.UNLIKELY, True),  # what begins anew never fails
+        ("++++++++", "--", run.UNLIKELY, False),
+        ("++", "--", run.DOUBTFUL, True),
+        ("+", "-", run.DOUBTFUL, False),
+        ("++++", "---+", run.UNLIKELY, False),
+        ("+-+--+", "---", run.UNLIKELY, False),  # three of three, by chance
+        ("+-+--+", "---", run.DOUBTFUL, False),
+        ("+-+--+", "-" * 7, run.UNLIKELY, True),
+        ("+++-", "----", run.UNLIKELY, False),
+        ("+++-", "-----", run.UNLIKELY, True),
     ],
 )
 def test_a_flaky_script_is_none_that_cannot_resume(began, resumed, chance, ends):
     if not ends:
-        _check_resumed(a_search(began, resumed), chance)
+        run._check_resumed(a_search(began, resumed), chance)
         return
     with pytest.raises(SearchFailedError, match="no script has resumed from its"):
-        _check_resumed(a_search(began, resumed), chance)
+        run._check_resumed(a_search(began, resumed), chance)
 
 
 def test_only_the_first_success_without_a_score_is_a_mistake_of_all(tmp_path):
-    failures = NothingReportedError("no line"), ScriptError("exit code 1")
+    failures = trainable.NothingReportedError("no line"), ScriptError("exit code 1")
     first, other = (Report(Job(0, 0, 1, 0), failure=error) for error in failures)
-    own, search = CommandTrainable(["true"], tmp_path), SimpleNamespace(reports={})
-    cleaner = _CheckpointCleaner(own, search, resumes=True)
+    own, search = (
+        trainable.CommandTrainable(["true"], tmp_path),
+        SimpleNamespace(reports={}),
+    )
+    cleaner = run._CheckpointCleaner(own, search, resumes=True)
     with pytest.raises(SearchFailedError, match="no line; no script of this sweep"):
         cleaner._check_reported(first)
     cleaner._check_reported(other)

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from curve_search import FLAT, PEAKED, RISING, Flaky, Hooks, Recorded, a_search
 
-from risingsearch import Budget, RisingSearch
-from risingsearch.errors import (
-    InvalidParameterError,
-    MissingDependencyError,
-    SearchFailedError,
-)
+from risingsearch import Budget, RisingSearch, errors
 from risingsearch.search.results import History
 from risingsearch.search.trainable import Functions
 
@@ -52,7 +47,7 @@ class TestBestState:
 
     def test_there_is_none_without_a_score(self):
         search = a_search(FLAT)
-        with pytest.raises(SearchFailedError, match="no best state"):
+        with pytest.raises(errors.SearchFailedError, match="no best state"):
             search.result().best_state()
 
     def test_a_state_that_cannot_be_kept_is_a_failure_that_says_what_to_do(self):
@@ -62,7 +57,9 @@ class TestBestState:
                 state.lock = threading.Lock()
                 return state
 
-        with pytest.raises(SearchFailedError, match=r"cannot be pickled.*give.*save"):
+        with pytest.raises(
+            errors.SearchFailedError, match=r"cannot be pickled.*give.*save"
+        ):
             a_search(RISING, FLAT, trainable=Locked()).run()
 
 
@@ -113,7 +110,7 @@ class TestResult:
 
     def test_a_table_needs_pandas(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "pandas", None)
-        with pytest.raises(MissingDependencyError, match="pip install pandas"):
+        with pytest.raises(errors.MissingDependencyError, match="pip install pandas"):
             a_search(RISING).run().to_frame()
 
     def test_prints_what_matters(self):
@@ -153,7 +150,7 @@ def test_a_column_goes_by_its_name():
     history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
     assert history[:1]["score"] == [0.5]
     assert math.isnan(history["seconds"][0])
-    with pytest.raises(InvalidParameterError, match="did you mean 'score'"):
+    with pytest.raises(errors.InvalidParameterError, match="did you mean 'score'"):
         history["scroe"]
 
 

@@ -6,14 +6,8 @@ import pytest
 
 from risingsearch.arms import COLUMNS, Job
 from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.search import training
 from risingsearch.search.trainable import Functions, checked_trainable, dump, restore
-from risingsearch.search.training import (
-    RESERVED,
-    StartedEpochs,
-    Task,
-    checked_score,
-    run_task,
-)
 
 
 def start(params, seed):
@@ -55,7 +49,7 @@ def scores_of(scores):
 
 
 def a_task(n_epochs=1, from_epoch=0, **options):
-    task = Task(
+    task = training.Task(
         job=Job(arm=0, from_epoch=from_epoch, n_epochs=n_epochs, id=0),
         params={"rate": 0.1},
         seed=5,
@@ -101,13 +95,13 @@ class TestScores:
     def test_scores_that_policies_cannot_square_are_refused(self, score):
         for result in (score, {"score": score}):
             with pytest.raises(InvalidParameterError, match="score that train returns"):
-                checked_score(result)
+                training.checked_score(result)
 
     def test_columns_of_the_history_are_no_metrics(self):
-        assert {*COLUMNS, "seconds"} - {"cost"} == RESERVED
-        for name in RESERVED - {"score"}:
+        assert {*COLUMNS, "seconds"} - {"cost"} == training.RESERVED
+        for name in training.RESERVED - {"score"}:
             with pytest.raises(InvalidParameterError, match=name):
-                checked_score({"score": 0.5, name: 1})
+                training.checked_score({"score": 0.5, name: 1})
 
 
 class TestJobs:
@@ -121,7 +115,7 @@ class TestJobs:
     ):
         trainable = scores_of([0.5, math.inf * sign, 0.9, 0.2, 0.9])
         task = a_task(5, sign=sign, best_reward=best_reward, as_bytes=as_bytes)
-        snapshot = run_task(trainable, task).snapshot
+        snapshot = training.run_task(trainable, task).snapshot
         if epoch is None:
             assert snapshot is None
         else:
@@ -143,13 +137,13 @@ class TestJobs:
             ({"as_bytes": True, "may_retry": True}, [1, 2, 3, 4, 5]),
         ]:
             saved.clear()
-            run_task(hooks, a_task(5, **options))
+            training.run_task(hooks, a_task(5, **options))
             assert saved == expected
 
     @pytest.mark.parametrize("as_bytes", [False, True])
     def test_a_failure_comes_back_in_the_report(self, as_bytes):
         trainable = scores_of([0.5, ZeroDivisionError("x"), 0.7])
-        outcome = run_task(trainable, a_task(3, as_bytes=as_bytes))
+        outcome = training.run_task(trainable, a_task(3, as_bytes=as_bytes))
         assert outcome.report.scores == (0.5,)
         assert isinstance(outcome.report.failure, ZeroDivisionError)
         assert outcome.resume_from is None
@@ -160,7 +154,7 @@ class TestJobs:
         trainable = scores_of([0.5, ZeroDivisionError("x")])
         given = dump(trainable, [1])
         task = a_task(1, 1, state=given, as_bytes=True, may_retry=True)
-        assert run_task(trainable, task).resume_from == given
+        assert training.run_task(trainable, task).resume_from == given
 
 
 class TestTheClock:
@@ -179,10 +173,12 @@ class TestTheClock:
         trainable = Functions(
             passing(100, int), passing(1, float), slow_save, passing(10, int)
         )
-        report = run_task(trainable, a_task(2, may_retry=True, as_bytes=True)).report
+        report = training.run_task(
+            trainable, a_task(2, may_retry=True, as_bytes=True)
+        ).report
         assert report.seconds == (101.0, 1.0)
         task = a_task(2, 2, state=b"2", may_retry=True, as_bytes=True)
-        outcome = run_task(trainable, task)
+        outcome = training.run_task(trainable, task)
         assert outcome.report.seconds == (11.0, 1.0)
         assert (outcome.elapsed, outcome.startup) == (12.0, 10.0)
 
@@ -199,8 +195,8 @@ class TestTheClock:
 
             def train_epochs(self, state, n_epochs):
                 clock.now += 5 + n_epochs
-                return StartedEpochs([0.5] * n_epochs, given)
+                return training.StartedEpochs([0.5] * n_epochs, given)
 
-        outcome = run_task(Slow(), a_task(4))
+        outcome = training.run_task(Slow(), a_task(4))
         assert outcome.elapsed == 12.0
         assert outcome.startup == pytest.approx(startup, nan_ok=True)

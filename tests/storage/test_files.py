@@ -6,13 +6,7 @@ import stat
 
 import pytest
 
-from risingsearch.storage.files import (
-    PRIVATE,
-    atomic_write,
-    read_digested,
-    temp_files_of,
-    write_digested,
-)
+from risingsearch.storage import files
 
 
 def names(folder):
@@ -20,7 +14,7 @@ def names(folder):
 
 
 def test_a_file_is_written_in_parts(tmp_path):
-    atomic_write(tmp_path / "file", b"one ", b"", b"two")
+    files.atomic_write(tmp_path / "file", b"one ", b"", b"two")
     assert (tmp_path / "file").read_bytes() == b"one two"
     assert names(tmp_path) == ["file"]
 
@@ -34,12 +28,12 @@ def test_what_a_crash_has_left_beside_is_found(tmp_path, monkeypatch):
     for _ in range(2):
         if (pid := os.fork()) == 0:
             monkeypatch.setattr(os, "replace", crash)
-            atomic_write(path, b"half of somet")
+            files.atomic_write(path, b"half of somet")
         os.waitpid(pid, 0)
-    atomic_write(path, b"whole")
-    atomic_write(tmp_path / "other", b"whole")
+    files.atomic_write(path, b"whole")
+    files.atomic_write(tmp_path / "other", b"whole")
     assert path.read_bytes() == b"whole"
-    left = sorted(temp_files_of(path))
+    left = sorted(files.temp_files_of(path))
     assert len(left) == 2
     assert names(tmp_path) == sorted(["file", "other", *(one.name for one in left)])
 
@@ -53,20 +47,20 @@ class TestModes:
         os.umask(usual)
 
     @pytest.mark.parametrize(
-        ("given", "mode"), [({}, 0o644), ({"mode": PRIVATE}, 0o600)]
+        ("given", "mode"), [({}, 0o644), ({"mode": files.PRIVATE}, 0o600)]
     )
     def test_a_new_file_is_for_all_to_read_or_for_its_owner(
         self, tmp_path, given, mode
     ):
-        atomic_write(tmp_path / "file", b"new", **given)
+        files.atomic_write(tmp_path / "file", b"new", **given)
         assert mode_of(tmp_path / "file") == mode
 
-    @pytest.mark.parametrize("given", [{}, {"mode": PRIVATE}])
+    @pytest.mark.parametrize("given", [{}, {"mode": files.PRIVATE}])
     @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
     def test_a_file_that_is_replaced_keeps_its_own(self, tmp_path, given, mode):
         (tmp_path / "file").touch()
         (tmp_path / "file").chmod(mode)
-        atomic_write(tmp_path / "file", b"new", **given)
+        files.atomic_write(tmp_path / "file", b"new", **given)
         assert mode_of(tmp_path / "file") == mode
 
 
@@ -80,14 +74,14 @@ def test_when_it_fails_the_old_file_stays_and_nothing_else(
     tmp_path, monkeypatch, call, code
 ):
     path = tmp_path / "file"
-    atomic_write(path, b"old")
+    files.atomic_write(path, b"old")
 
     def fail(*args):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(OSError, match=os.strerror(code)):
-        atomic_write(path, b"new")
+        files.atomic_write(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
 
@@ -110,7 +104,7 @@ def test_the_content_is_on_disk_before_the_name_and_the_name_before_it_returns(
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    atomic_write(tmp_path / "file", b"new")
+    files.atomic_write(tmp_path / "file", b"new")
     assert calls == ["content", "name", "folder"]
 
 
@@ -119,9 +113,9 @@ def test_the_content_is_on_disk_before_the_name_and_the_name_before_it_returns(
 )
 def test_a_file_that_does_not_fit_its_digest_is_an_error(tmp_path, damage):
     path = tmp_path / "file"
-    write_digested(path, b"content\nof two lines")
-    assert read_digested(path) == b"content\nof two lines"
-    assert mode_of(path) == PRIVATE
+    files.write_digested(path, b"content\nof two lines")
+    assert files.read_digested(path) == b"content\nof two lines"
+    assert mode_of(path) == files.PRIVATE
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match="digest does not fit"):
-        read_digested(path)
+        files.read_digested(path)

@@ -17,13 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.errors import SetupError
-from risingsearch.storage.files import (
-    make_folder,
-    open_regular_file,
-    read_digested,
-    sync_folder,
-    write_digested,
-)
+from risingsearch.storage import files
 
 FOLDER = "slurm"  # in the run directory
 LONGEST_NOTE = 300  # bytes
@@ -120,12 +114,12 @@ class SubmittedSlice(NamedTuple):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, content: Mapping[str, Any]) -> None:
-        write_digested(self.folder / _FILE, json.dumps(content).encode())
+        files.write_digested(self.folder / _FILE, json.dumps(content).encode())
 
     def _content(self) -> dict[str, Any]:
         path = self.folder / _FILE
         try:
-            content: dict[str, Any] = json.loads(read_digested(path))
+            content: dict[str, Any] = json.loads(files.read_digested(path))
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
@@ -140,10 +134,10 @@ def made_slice(
     """Make the folder of a slice, whole and on disk, before its job is submitted."""
     run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
     submitted = SubmittedSlice(home / f"{run}-{part.arm:06d}-{secrets.token_hex(8)}")
-    make_folder(home)
-    make_folder(submitted.folder)
+    files.make_folder(home)
+    files.make_folder(submitted.folder)
     submitted._write({"facts": facts, "slice": part._asdict(), "noted": {}})
-    sync_folder(home)
+    files.sync_folder(home)
     return submitted
 
 
@@ -170,7 +164,7 @@ def claimed(home: Path, part: SlurmSlice) -> SubmittedSlice | None:
 
 def note_of(home: Path) -> str:
     """Return why Slurm keeps jobs waiting; empty if it does not."""
-    with suppress(OSError), open_regular_file(home / NOTE) as file:
+    with suppress(OSError), files.open_regular_file(home / NOTE) as file:
         return file.read(LONGEST_NOTE).decode(errors="replace")
     return ""
 

@@ -3,15 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn import ensemble
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    BaggingClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neural_network import MLPClassifier
@@ -21,11 +15,7 @@ from sklearn.svm import SVC
 from xgboost import XGBClassifier, XGBRFClassifier
 
 from risingsearch.errors import NotTrainableError
-from risingsearch.integrations.sklearn.epoch_methods import (
-    epoch_method,
-    epochs_in_full,
-    routing_callee,
-)
+from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
 
 LGBM = LGBMClassifier(n_jobs=1, verbosity=-1, min_child_samples=5)
@@ -51,15 +41,15 @@ class TestEpochMethod:
         [
             (SGDClassifier(), "partial_fit"),
             (MultiOutputClassifier(SGDClassifier()), "partial_fit"),
-            (RandomForestClassifier(), "n_estimators"),
-            (HistGradientBoostingClassifier(), "max_iter"),
+            (ensemble.RandomForestClassifier(), "n_estimators"),
+            (ensemble.HistGradientBoostingClassifier(), "max_iter"),
             (XGB, "boosting"),
             (SCALED_SGD, "pipeline"),
             (Pipeline([("outer", Pipeline([("xgb", XGB)]))]), "pipeline"),
         ],
     )
     def test_method_of_an_estimator(self, estimator, kind):
-        assert epoch_method(estimator) == kind
+        assert epoch_methods.epoch_method(estimator) == kind
 
     @pytest.mark.parametrize(
         ("estimator", "words"),
@@ -67,13 +57,16 @@ class TestEpochMethod:
             (MLPClassifier(solver="lbfgs"), r"MLPClassifier\(solver='lbfgs'\).*'adam'"),
             (SGDClassifier(early_stopping=True), r"\(early_stopping=True\).*turn it"),
             (SGDClassifier(class_weight="balanced"), "class_weight='balanced'.*dict"),
-            (GradientBoostingClassifier(n_iter_no_change=3), "n_iter_no_change=3"),
+            (
+                ensemble.GradientBoostingClassifier(n_iter_no_change=3),
+                "n_iter_no_change=3",
+            ),
             (XGBClassifier(early_stopping_rounds=3), "early_stopping_rounds=3"),
             (LGBMClassifier(boosting_type="rf"), "boosting_type='rf'.*'gbdt'"),
             (LGBMClassifier(num_iterations=3), "num_iterations"),
-            (BaggingClassifier(oob_score=True), "oob_score"),
+            (ensemble.BaggingClassifier(oob_score=True), "oob_score"),
             (XGBRFClassifier(), r"XGBRFClassifier\(\)"),
-            (VotingClassifier([]), r"VotingClassifier.*resource='n_samples'"),
+            (ensemble.VotingClassifier([]), r"VotingClassifier.*resource='n_samples'"),
             (TransformedTargetRegressor(), r"TransformedT.*resource='n_samples'"),
             (SVC(), r"SVC\(\).*neither partial_fit nor a warm_start"),
             (LogisticRegression(warm_start=True), "LogisticRegression.*warm_start"),
@@ -85,7 +78,7 @@ class TestEpochMethod:
     )
     def test_refuses_what_cannot_be_trained_by_epochs(self, estimator, words):
         with pytest.raises(NotTrainableError, match=words):
-            epoch_method(estimator)
+            epoch_methods.epoch_method(estimator)
         with pytest.raises(NotTrainableError, match=words):
             EpochTrainer(estimator)
 
@@ -95,7 +88,9 @@ class TestEpochMethod:
                 return X, y
 
         with pytest.raises(NotTrainableError, match="resample before the search"):
-            epoch_method(Pipeline([("over", Sampler()), ("sgd", SGDClassifier())]))
+            epoch_methods.epoch_method(
+                Pipeline([("over", Sampler()), ("sgd", SGDClassifier())])
+            )
 
 
 @pytest.mark.parametrize(
@@ -104,13 +99,13 @@ class TestEpochMethod:
         (SGDClassifier(), "partial_fit"),
         (Counter(), "partial_fit"),
         (MLPClassifier(solver="lbfgs"), "partial_fit"),
-        (RandomForestClassifier(), "fit"),
+        (ensemble.RandomForestClassifier(), "fit"),
         (XGB, "fit"),
         (SCALED_SGD, "fit"),
     ],
 )
 def test_routing_callee(estimator, callee):
-    assert routing_callee(estimator) == callee
+    assert epoch_methods.routing_callee(estimator) == callee
 
 
 @pytest.mark.parametrize(
@@ -118,11 +113,11 @@ def test_routing_callee(estimator, callee):
     [
         (SGDClassifier(max_iter=1000), 1, 100),
         (SCALED_SGD, 5, 20),
-        (RandomForestClassifier(n_estimators=300), 1, 300),
-        (RandomForestClassifier(n_estimators=300), 50, 6),
-        (RandomForestClassifier(n_estimators=3), 5, 1),
+        (ensemble.RandomForestClassifier(n_estimators=300), 1, 300),
+        (ensemble.RandomForestClassifier(n_estimators=300), 50, 6),
+        (ensemble.RandomForestClassifier(n_estimators=3), 5, 1),
         (XGB, 1, 100),
     ],
 )
 def test_epochs_of_a_full_training(estimator, steps_per_epoch, epochs):
-    assert epochs_in_full(estimator, steps_per_epoch) == epochs
+    assert epoch_methods.epochs_in_full(estimator, steps_per_epoch) == epochs

@@ -7,18 +7,11 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.sparse import csr_array
+from sklearn import ensemble
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    BaggingClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    IsolationForest,
-    RandomForestClassifier,
-)
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.multioutput import MultiOutputClassifier
@@ -141,13 +134,13 @@ def test_containers(container):
 
 
 ENSEMBLES = [
-    RandomForestClassifier(random_state=0),
-    RandomForestClassifier(random_state=0, class_weight="balanced"),
-    ExtraTreesRegressor(random_state=0),
-    BaggingClassifier(random_state=0),
-    GradientBoostingClassifier(random_state=0, subsample=0.6),
-    HistGradientBoostingClassifier(random_state=0, max_features=0.5),
-    IsolationForest(random_state=0),
+    ensemble.RandomForestClassifier(random_state=0),
+    ensemble.RandomForestClassifier(random_state=0, class_weight="balanced"),
+    ensemble.ExtraTreesRegressor(random_state=0),
+    ensemble.BaggingClassifier(random_state=0),
+    ensemble.GradientBoostingClassifier(random_state=0, subsample=0.6),
+    ensemble.HistGradientBoostingClassifier(random_state=0, max_features=0.5),
+    ensemble.IsolationForest(random_state=0),
     XGB,
     LGBM,
 ]
@@ -164,7 +157,9 @@ class TestEnsembles:
         assert stepped.get_params()[count] == 6
 
     def test_the_search_decides_when_hist_gradient_boosting_stops(self):
-        estimator = trained(HistGradientBoostingClassifier(early_stopping="auto"))
+        estimator = trained(
+            ensemble.HistGradientBoostingClassifier(early_stopping="auto")
+        )
         assert estimator.do_early_stopping_ is False
         assert (estimator.early_stopping, estimator.n_iter_) == ("auto", 3)
 
@@ -211,7 +206,7 @@ class TestPipeline:
         )
 
     def test_equals_its_own_fit(self):
-        forest = RandomForestClassifier(n_estimators=3, random_state=0)
+        forest = ensemble.RandomForestClassifier(n_estimators=3, random_state=0)
         pipeline = make_pipeline(PCA(3), forest)
         whole = clone(pipeline).fit(X, Y)
         np.testing.assert_array_equal(outputs(trained(pipeline)), outputs(whole))

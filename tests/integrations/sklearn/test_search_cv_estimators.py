@@ -9,13 +9,8 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
-from sklearn import config_context
+from sklearn import config_context, ensemble
 from sklearn.datasets import make_regression
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
 from sklearn.linear_model import (
     LogisticRegression,
     Perceptron,
@@ -44,8 +39,11 @@ class TestEstimators:
         [
             (SGDClassifier(), SPACE),
             (MLPClassifier((5,)), {"learning_rate_init": [1e-3, 1e-2]}),
-            (HistGradientBoostingClassifier(max_depth=2), {"learning_rate": [0.1, 1]}),
-            (RandomForestClassifier(), {"max_depth": [1, 3]}),
+            (
+                ensemble.HistGradientBoostingClassifier(max_depth=2),
+                {"learning_rate": [0.1, 1]},
+            ),
+            (ensemble.RandomForestClassifier(), {"max_depth": [1, 3]}),
             (LGBMClassifier(verbose=-1, n_jobs=1), {"num_leaves": [3, 7]}),
         ],
         ids=lambda value: type(value).__name__,
@@ -75,7 +73,7 @@ class TestEstimators:
     def test_pipeline_steps_as_values(self):
         # The first configuration takes no classes, the others must be told them.
         y = np.repeat([0, 1, 2], 40)
-        steps = [GradientBoostingClassifier(), SGDClassifier(), Perceptron()]
+        steps = [ensemble.GradientBoostingClassifier(), SGDClassifier(), Perceptron()]
         space = [
             {"scale": scale, "model": step}
             for step in steps

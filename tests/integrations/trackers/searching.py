@@ -9,11 +9,7 @@ import sys
 from pathlib import Path
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.integrations.trackers import (
-    MLflowTracker,
-    TensorBoardTracker,
-    WandbTracker,
-)
+from risingsearch.integrations import trackers
 
 
 def mlflow_uri():
@@ -22,9 +18,9 @@ def mlflow_uri():
 
 
 TRACKERS = {
-    "mlflow": lambda: MLflowTracker(mlflow_uri(), experiment="digits"),
-    "tensorboard": TensorBoardTracker,
-    "wandb": lambda: WandbTracker(mode="offline"),
+    "mlflow": lambda: trackers.MLflowTracker(mlflow_uri(), experiment="digits"),
+    "tensorboard": trackers.TensorBoardTracker,
+    "wandb": lambda: trackers.WandbTracker(mode="offline"),
 }
 BUDGET = 24
 

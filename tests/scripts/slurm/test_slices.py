@@ -3,16 +3,9 @@
 import pytest
 
 from risingsearch.errors import SetupError
-from risingsearch.scripts.slurm.slices import (
-    SliceOutcome,
-    SlurmSlice,
-    claimed,
-    counted,
-    made_slice,
-    slices_in,
-)
+from risingsearch.scripts.slurm import slices
 
-TRAINED = SliceOutcome(1.5, [{"score": 0.1}], "training-x", startup=0.5)
+TRAINED = slices.SliceOutcome(1.5, [{"score": 0.1}], "training-x", startup=0.5)
 
 
 @pytest.fixture
@@ -24,11 +17,11 @@ def home(tmp_path):
 def made(home):
     """Return a function: submit a slice of an arm."""
     facts = {"folder": str(home.parent / "arms")}
-    return lambda arm, number=0: made_slice(home, facts, part(arm, number))
+    return lambda arm, number=0: slices.made_slice(home, facts, part(arm, number))
 
 
 def part(arm, number=0):
-    return SlurmSlice(arm, number, 70 + arm, {"lr": 0.1}, 0, 0, 2)
+    return slices.SlurmSlice(arm, number, 70 + arm, {"lr": 0.1}, 0, 0, 2)
 
 
 def test_an_outcome_is_left_for_a_slice_that_is_waited_for(made):
@@ -42,13 +35,13 @@ def test_an_outcome_is_left_for_a_slice_that_is_waited_for(made):
 
 
 def test_it_is_counted_how_far_the_slices_have_come(home, made):
-    assert counted(home) == {}
+    assert slices.counted(home) == {}
     submitted = [made(arm) for arm in range(5)]
     submitted[0].note()
     submitted[1].note()
     submitted[1].note(outcome=TRAINED._asdict())
     submitted[2].close()
-    assert counted(home) == {"training": 1, "back": 1, "waiting": 2}
+    assert slices.counted(home) == {"training": 1, "back": 1, "waiting": 2}
 
 
 def test_a_folder_has_a_name_for_one_job_and_is_for_its_owner_alone(made):
@@ -61,20 +54,20 @@ def test_a_folder_has_a_name_for_one_job_and_is_for_its_owner_alone(made):
 
 def test_what_was_left_is_claimed_and_the_rest_of_its_arm_is_dropped(home, made):
     same, other_arm, retried = made(0), made(1), made(2, number=3)
-    assert claimed(home, part(0)) == same
-    assert claimed(home, part(0, number=1)) is None
-    assert claimed(home, part(2, number=3)._replace(to_epoch=5)) is None
+    assert slices.claimed(home, part(0)) == same
+    assert slices.claimed(home, part(0, number=1)) is None
+    assert slices.claimed(home, part(2, number=3)._replace(to_epoch=5)) is None
     assert not same.is_open
     assert not retried.is_open
-    assert slices_in(home) == [other_arm]
+    assert slices.slices_in(home) == [other_arm]
 
 
 def test_of_a_directory_that_has_moved_only_what_is_trained_is_taken_in(home):
     facts = {"folder": "/elsewhere/run/arms"}
-    one, other = (made_slice(home, facts, part(arm)) for arm in range(2))
+    one, other = (slices.made_slice(home, facts, part(arm)) for arm in range(2))
     one.note(outcome=TRAINED._asdict())
-    assert claimed(home, part(0)).outcome == TRAINED
-    assert claimed(home, part(1)) is None
+    assert slices.claimed(home, part(0)).outcome == TRAINED
+    assert slices.claimed(home, part(1)) is None
     assert not other.is_open
 
 
