@@ -41,9 +41,10 @@ def made(score, best, typical):
 @pytest.fixture
 def interpreted(monkeypatch):
     """Let reports play without compiling."""
-    for name in ("compare", "search_recorded"):
-        play = partial(getattr(reports, name), compiled=False)
-        monkeypatch.setattr(reports, name, play)
+    recorded = reports.recorded_search
+    for owner, name in (reports, "compare"), (recorded, "search_recorded"):
+        play = partial(getattr(owner, name), compiled=False)
+        monkeypatch.setattr(owner, name, play)
 
 
 class TestEnvironments:
