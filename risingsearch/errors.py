@@ -26,31 +26,109 @@ if TYPE_CHECKING:
 
 
 class RisingSearchError(Exception):
-    """Base class of every error that risingsearch raises."""
+    """Base class of every error that risingsearch raises.
+
+    Examples
+    --------
+    >>> from risingsearch import RisingSearchError, make_policy
+    >>> try:
+    ...     make_policy("asah", n_arms=3, horizon=9)
+    ... except RisingSearchError as error:
+    ...     print(type(error).__name__)
+    InvalidParameterError
+    """
 
 
 class InvalidParameterError(RisingSearchError, ValueError):
-    """An argument is outside its range, misspelt, or does not fit the others."""
+    """An argument is outside its range, misspelt, or does not fit the others.
+
+    Examples
+    --------
+    >>> from risingsearch import Scheduler
+    >>> Scheduler(n_arms=3, budget=0)
+    Traceback (most recent call last):
+    risingsearch.errors.InvalidParameterError: budget must be a whole number of at ...
+    """
 
 
 class NotTrainableError(RisingSearchError, TypeError):
-    """Something cannot be trained one epoch at a time."""
+    """Something cannot be trained one epoch at a time.
+
+    Examples
+    --------
+    >>> from risingsearch import RisingSearch
+    >>> RisingSearch("train.py", [{"rate": 0.1}], budget=3)
+    Traceback (most recent call last):
+    risingsearch.errors.NotTrainableError: 'train.py' has no start: a trainable has ...
+    """
 
 
 class PolicyError(RisingSearchError):
-    """A policy or proposer broke its contract, for example chose a busy arm."""
+    """A policy or proposer broke its contract, for example chose a busy arm.
+
+    Examples
+    --------
+    >>> from risingsearch import Scheduler
+    >>> class FirstArm:
+    ...     @classmethod
+    ...     def create(cls, n_arms, horizon, max_pulls=None):
+    ...         return cls()
+    ...
+    ...     def select(self, t, rng):
+    ...         return 7
+    ...
+    ...     def update(self, t, arm, reward, rng):
+    ...         pass
+    >>> Scheduler(FirstArm.create, n_arms=3, budget=9).ask()
+    Traceback (most recent call last):
+    risingsearch.errors.PolicyError: ...
+    """
 
 
 class RunDirError(RisingSearchError):
-    """A journal, checkpoint or saved state cannot be used; it stays as it is."""
+    """A journal, checkpoint or saved state cannot be used; it stays as it is.
+
+    Examples
+    --------
+    >>> from risingsearch import RisingSearch
+    >>> RisingSearch.saved_result("runs/of-nobody")
+    Traceback (most recent call last):
+    risingsearch.errors.RunDirError: runs/of-nobody does not exist: name the run ...
+    """
 
 
 class ScriptError(RisingSearchError):
-    """A training script died, hung, or did not report epoch after epoch."""
+    """A training script died, hung, or did not report epoch after epoch.
+
+    Examples
+    --------
+    A trainable around a program may raise it; its arm has failed then.
+
+    >>> from risingsearch import Functions, RisingSearch, ScriptError
+    >>> def start(params, seed):
+    ...     return dict(params)
+    >>> def train(state):
+    ...     if state["batch"] > 64:
+    ...         raise ScriptError("train.py ended with exit code 137")
+    ...     return state["batch"] / 100
+    >>> candidates = [{"batch": 32}, {"batch": 128}]
+    >>> search = RisingSearch(Functions(start, train), candidates, budget=2, seed=0)
+    >>> [arm.status for arm in search.run().arms]
+    ['paused', 'failed']
+    """
 
 
 class WorkerError(RisingSearchError):
-    """A process died of the job that it trained, or one took too long."""
+    """A process died of the job that it trained, or one took too long.
+
+    Examples
+    --------
+    The search retries the arm, or retires it with this as the reason.
+
+    >>> from risingsearch import WorkerError
+    >>> print(WorkerError("the process of arm 3 was killed by signal 9"))
+    the process of arm 3 was killed by signal 9
+    """
 
 
 class SetupError(RisingSearchError):
@@ -58,6 +136,17 @@ class SetupError(RisingSearchError):
 
     A trainable raises it. With a ``run_dir`` the search can be resumed once that is
     mended.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch, SetupError
+    >>> def start(params, seed):
+    ...     return dict(params)
+    >>> def train(state):
+    ...     raise SetupError("the data are missing: download them first")
+    >>> RisingSearch(Functions(start, train), [{"rate": 0.1}], budget=3).run()
+    Traceback (most recent call last):
+    risingsearch.errors.SetupError: the data are missing: download them first
     """
 
 
@@ -72,6 +161,17 @@ class SearchFailedError(RisingSearchError, ValueError, TypeError):
         The cause, and the remedy.
     result : SearchResult, optional
         The search up to the failure, where the executor died.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> def start(params, seed):
+    ...     return dict(params)
+    >>> def train(state):
+    ...     raise OSError("no data")
+    >>> RisingSearch(Functions(start, train), [{"rate": 0.1}], budget=3).run()
+    Traceback (most recent call last):
+    risingsearch.errors.SearchFailedError: OSError: no data: none of the 1 arms ...
     """
 
     def __init__(self, message: str, result: Any = None) -> None:
@@ -83,7 +183,15 @@ class SearchFailedError(RisingSearchError, ValueError, TypeError):
 
 
 class MissingDependencyError(RisingSearchError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed and not installed.
+
+    Examples
+    --------
+    >>> from risingsearch.errors import missing
+    >>> raise missing("optuna", "optuna")
+    Traceback (most recent call last):
+    risingsearch.errors.MissingDependencyError: optuna is not installed; run: pip ...
+    """
 
 
 def missing(package: str, extra: str) -> MissingDependencyError:
