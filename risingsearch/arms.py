@@ -52,6 +52,12 @@ class Job:
         How many epochs it gets, at least 1.
     id : int
         Unique in its search; jobs are numbered in the order of the decisions.
+
+    Examples
+    --------
+    >>> from risingsearch import Scheduler
+    >>> Scheduler("round-robin", n_arms=2, budget=4).ask()
+    Job(arm=0, from_epoch=0, n_epochs=1, id=0)
     """
 
     arm: int
@@ -89,6 +95,13 @@ class Report:
         Other values that the trainable reported, one dict per epoch.
     failure : BaseException, optional
         Why the job stopped before its time.
+
+    Examples
+    --------
+    >>> from risingsearch import Job, Report
+    >>> job = Job(arm=2, from_epoch=3, n_epochs=1, id=9)
+    >>> Report(job, scores=(0.8,)).failure is None
+    True
     """
 
     job: Job
@@ -128,6 +141,15 @@ class Arm:
         trusted by now, by its name, from 0 to 1; else empty.
     like : tuple of int
         The arms that its configuration resembles, where it was proposed for that.
+
+    Examples
+    --------
+    >>> from risingsearch import Scheduler
+    >>> scheduler = Scheduler("round-robin", n_arms=2, budget=4)
+    >>> scheduler.tell(scheduler.ask(), 0.7)
+    >>> arm = scheduler.explain()[0]
+    >>> arm.status, arm.epochs, arm.best_score
+    ('paused', 1, 0.7)
     """
 
     arm: int
@@ -223,6 +245,22 @@ class EpochFacts:
     stop : callable
         ``epoch.stop()`` ends the search once the jobs in flight are back; a resumed
         search continues. In Optuna it is ``study.stop``.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> def start(params, seed):
+    ...     return dict(params)
+    >>> def train(state):
+    ...     return state["top"]
+    >>> def show(facts):
+    ...     print(facts.number, facts.params, facts.score, facts.reason)
+    >>> search = RisingSearch(
+    ...     Functions(start, train), [{"top": 0.7}], budget=2, callbacks=[show], seed=0
+    ... )
+    >>> result = search.run()
+    1 {'top': 0.7} 0.7 opened
+    2 {'top': 0.7} 0.7 continued
     """
 
     search: str
@@ -284,6 +322,21 @@ class SearchFacts:
         empty if it is resumed. Empty at its end.
     save_best : callable, optional
         At the end: writes the best model into a folder, given as a ``Path``.
+
+    Examples
+    --------
+    >>> from risingsearch import Callback, Functions, RisingSearch
+    >>> class Ends(Callback):
+    ...     def on_end(self, facts):
+    ...         print(facts.best_params, facts.stop_reason)
+    >>> def start(params, seed):
+    ...     return dict(params)
+    >>> def train(state):
+    ...     return state["top"]
+    >>> trainable = Functions(start, train)
+    >>> search = RisingSearch(trainable, [{"top": 0.7}], budget=2, callbacks=[Ends()])
+    >>> result = search.run()
+    {'top': 0.7} the budget of 2 epochs is spent
     """
 
     search: str

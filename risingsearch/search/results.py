@@ -96,6 +96,20 @@ class SearchResult:
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float
         By job, after how many wall-clock seconds it came back.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> def start(params, seed):
+    ...     return {"epochs": 0, **params}
+    >>> def train(state):
+    ...     state["epochs"] += 1
+    ...     return state["top"] * (1 - 0.5 ** state["epochs"])
+    >>> candidates = [{"top": 0.6}, {"top": 0.9}]
+    >>> search = RisingSearch(Functions(start, train), candidates, budget=8, seed=0)
+    >>> result = search.run()
+    >>> result.best_params, result.best_epoch, result.stop_reason
+    ({'top': 0.9}, 7, 'the budget of 8 epochs is spent')
     """
 
     best_params: dict[str, Any]
