@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from risingsearch.cli.main import main
-from risingsearch.scripts.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "coming-from.md"
@@ -112,13 +111,6 @@ def test_a_script_runs(side, name, arguments, low, high, run):
         why = "not installed: dask-ml 2025.1 does not run with distributed 2026.8"
         pytest.importorskip("dask_ml", reason=why)
     assert low <= last_score(run(side / name, arguments)) <= high
-
-
-def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):
-    options = ["--budget", "300", "--max-epochs", "10"]
-    assert main(["import-sweep", str(THERE / "wandb_sweep.yaml"), *options]) == 0
-    written = load_yaml(capsys.readouterr().out)
-    assert written == load_yaml((HERE / "wandb_sweep.yaml").read_text())
 
 
 @pytest.mark.slow

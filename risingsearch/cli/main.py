@@ -11,7 +11,6 @@ from typing import Any
 import risingsearch
 from risingsearch.cli import options
 from risingsearch.cli.export import add_report_and_export
-from risingsearch.cli.import_sweep import add_import
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.serve import add_serve
 from risingsearch.cli.simulate import add_simulate
@@ -90,7 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     add_sweeps(commands)
     add_status(commands)
     add_report_and_export(commands)
-    add_import(commands)
     add_watch(commands)
     add_serve(commands)
     return parser

@@ -55,7 +55,7 @@ def test_version(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [(name, "none") for name in ("plan", "run", "resume", "import-sweep")]
+    "arguments", [(name, "none") for name in ("plan", "run", "resume")]
 )
 def test_what_is_not_there_is_said_before_what_is_not_installed(
     arguments, monkeypatch, capsys
