@@ -54,6 +54,11 @@ class EnvironmentInfo(NamedTuple):
         The first line of its documentation.
     setting : str
         "rested" (an arm moves when it is pulled) or "restless" (with the rounds).
+
+    Examples
+    --------
+    >>> [info.name for info in list_environments() if "NIPS" in info.paper]
+    ['rotting-anv', 'rotting-av', 'rotting-np']
     """
 
     name: str
@@ -111,6 +116,11 @@ def make_environment(
     **parameters
         The environment's own, see ``list_environments``.
 
+    Returns
+    -------
+    Environment
+        For ``simulate``, or to be asked for its ``mean`` and its ``optimal`` sums.
+
     Raises
     ------
     InvalidParameterError
@@ -143,6 +153,11 @@ def make_environment(
 
 def list_environments() -> list[EnvironmentInfo]:
     """Return a description of every environment, in the order of names.
+
+    Returns
+    -------
+    list of EnvironmentInfo
+        One for each name that ``make_environment`` takes.
 
     Examples
     --------

@@ -31,7 +31,15 @@ from risingsearch.policies.arrays import Floats, Ints, Rng
 
 
 class Environment(Protocol):
-    """Interface of environments; see the module's first lines for the rules."""
+    """Interface of environments; see the module's first lines for the rules.
+
+    Examples
+    --------
+    >>> from risingsearch.curves import make_environment
+    >>> arms: Environment = make_environment("two-arm", horizon=30_000)
+    >>> arms.n_arms, arms.reference, arms.mean(1, 10_000, 30_000)
+    (2, 'best-arm', 0.5)
+    """
 
     @property
     def n_arms(self) -> int:
@@ -64,7 +72,14 @@ def fresh(environment: Any) -> Any:
 
 
 def pull_limits(environment: Any, rounds: int) -> Ints:
-    """Return the pulls each arm can give within a number of rounds."""
+    """Return the pulls each arm can give within a number of rounds.
+
+    Examples
+    --------
+    >>> from risingsearch.curves import CurveTable
+    >>> pull_limits(CurveTable.create([[0.5, 0.6, 0.7], [0.1, 0.2, np.nan]]), rounds=10)
+    array([3, 2])
+    """
     own = getattr(environment, "pulls", None)
     if own is None:
         return np.full(environment.n_arms, rounds, dtype=np.int64)

@@ -47,6 +47,11 @@ class LoadedCurves(NamedTuple):
         arm and epoch".
     direction : str, optional
         "maximize" or "minimize", if the file says so, as an exported run does.
+
+    Examples
+    --------
+    >>> LoadedCurves(np.array([[0.5, 0.6]]), names=("a",), form="one row per arm")
+    LoadedCurves(means=array([[0.5, 0.6]]), names=('a',), form='one row per arm', ...)
     """
 
     means: Floats
@@ -83,6 +88,11 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     ----------
     path : str or path
         The file.
+
+    Returns
+    -------
+    LoadedCurves
+        The scores, the names of the arms, and how the file was read.
 
     Raises
     ------
@@ -165,7 +175,8 @@ def _table(path: Path) -> LoadedCurves:
     """Read a table in whichever of the three forms it has."""
     frame = _frame(path)
     columns = list(frame.columns)
-    arm, epoch = _find(columns, ARM_COLUMNS), _find(columns, EPOCH_COLUMNS)
+    arm = _find(columns, ARM_COLUMNS)
+    epoch = _find(columns, EPOCH_COLUMNS)
     if arm and epoch:
         return _long(frame, arm, epoch)
     if not arm and not epoch and _UNNAMED.fullmatch(columns[0].lower()):

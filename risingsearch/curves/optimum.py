@@ -11,7 +11,13 @@ from risingsearch.policies.arrays import Floats, Ints
 
 
 def best_arm(means: Floats, rounds: Ints) -> Floats:
-    """Return the largest sum of a single arm: optimal where means never fall."""
+    """Return the largest sum of a single arm: optimal where means never fall.
+
+    Examples
+    --------
+    >>> best_arm(np.array([[0.5, 0.5, 0.5], [0.1, 0.6, 0.9]]), np.array([1, 2, 3]))
+    array([0.5, 1. , 1.6])
+    """
     sums = np.cumsum(np.nan_to_num(means), axis=1)
     return np.asarray(sums[:, np.minimum(rounds, sums.shape[1]) - 1].max(axis=0))
 
@@ -21,6 +27,11 @@ def greedy(means: Floats, rounds: Ints) -> Floats:
 
     Then the largest means that are left are always the next of some arms (Levine,
     Crammer, Mannor 2017, section 2).
+
+    Examples
+    --------
+    >>> greedy(np.array([[0.5, 0.5, 0.5], [1.0, 0.4, 0.2]]), np.array([1, 2, 4]))
+    array([1. , 1.5, 2.5])
     """
     sums = np.cumsum(np.sort(means[np.isfinite(means)])[::-1])
     return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
@@ -32,6 +43,11 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
     A dynamic programme over arms and rounds, for curves of any shape; the order of the
     pulls does not matter to rested arms. Its time grows with the number of means times
     the number of rounds.
+
+    Examples
+    --------
+    >>> allocation(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([1, 2, 3, 4]))
+    array([0.5, 1. , 1.5, 1.6])
     """
     most = int(rounds.max())
     best = np.full(most + 1, -np.inf)
@@ -50,6 +66,25 @@ def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
 
     The line that leads keeps the lead until a steeper one is above it, so that a row
     takes as many steps as lines lead in turn, however long it is.
+
+    Parameters
+    ----------
+    starts, slopes : ndarray of shape (n_rows, n_lines)
+        The lines of each row, at its first round and per round.
+    lengths : ndarray of shape (n_rows,)
+        Rounds of each row.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Exact but for rounding.
+
+    Examples
+    --------
+    >>> starts = np.array([[3.0, 0.0]])
+    >>> slopes = np.array([[0.0, 1.0]])
+    >>> upper_sums(starts, slopes, np.array([6]))  # 3, 3, 3, 3, 4, 5
+    array([21.])
     """
     sums = np.zeros(len(lengths))
     done = np.zeros(len(lengths), dtype=np.int64)

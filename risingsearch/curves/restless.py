@@ -25,6 +25,23 @@ class DriftingMeans(NamedTuple):
     Good for arms that jump, drift or repeat themselves over any number of rounds:
     memory grows with the knots, not with the rounds.
 
+    Parameters
+    ----------
+    rounds : ndarray of shape (n_knots,)
+        The rounds of the knots, from 1, increasing.
+    means, variances : ndarray of shape (n_knots, n_arms)
+        Of every arm at every knot.
+    rates : ndarray of shape (n_knots,)
+        Part of the way to the next knot per round; 0 where the arms stay.
+    mixing : bool
+        Whether a reward comes from one of two knots, instead of from between them.
+    noise : Noise
+        The noise model.
+    reference : str
+        The reference of regret.
+    knot : ndarray of shape (1,)
+        The knot used last.
+
     Examples
     --------
     >>> arms = DriftingMeans.create([[0.5, 0.5], [0.0, 1.0]], [1, 11], between="linear")
@@ -64,7 +81,7 @@ class DriftingMeans(NamedTuple):
             The round of every knot: whole numbers, increasing, from 1. After the last
             knot nothing changes.
         deviations : float or array-like of shape (n_arms,) or (n_arms, n_knots), \
-default 1.0
+        default 1.0
             Standard deviation of the rewards; the noise's own ``sigma`` multiplies it.
         between : {"held", "linear", "mixture"}, default "held"
             From a knot to the next, mean and variance stay; or change by the same
@@ -75,6 +92,11 @@ default 1.0
         reference : {"dynamic", "static"}, default "dynamic"
             The reference of regret: the best mean of every round, or that of
             round 1 every round.
+
+        Returns
+        -------
+        DriftingMeans
+            The environment; ``fresh`` gives one for a concurrent run.
 
         Raises
         ------
@@ -161,6 +183,19 @@ class Sinusoid(NamedTuple):
     The sine is that of the last multiple of 512 rounds turned by the rest of the angle:
     two products in place of a sine, and the same value in any order of asking.
 
+    Parameters
+    ----------
+    amplitude, frequency, phase : float
+        As given to ``create``.
+    noise : Noise
+        The noise model.
+    turns : ndarray of shape (512, 2)
+        Cosine and sine of so many rounds.
+    block : ndarray of shape (1,)
+        The block of rounds that ``anchor`` belongs to.
+    anchor : ndarray of shape (2,)
+        Sine and cosine where that block begins.
+
     Examples
     --------
     >>> arms = Sinusoid.create(amplitude=0.1, frequency=math.pi / 4)
@@ -198,6 +233,16 @@ class Sinusoid(NamedTuple):
             Angle at round 0, in radians.
         noise : Noise, str or float, default 1.0
             A noise model, its kind, or the standard deviation of Gaussian noise.
+
+        Returns
+        -------
+        Sinusoid
+            The environment; ``fresh`` gives one for a concurrent run.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a value is outside its range.
         """
         amplitude = checked_float("amplitude", amplitude, -math.inf, open_low=False)
         frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)

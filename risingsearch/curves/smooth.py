@@ -34,6 +34,17 @@ def sinusoid(rng: Rng, horizon: int, *, noise: NoiseLike = 1.0) -> Sinusoid:
     The paper's 0.001 is read as a standard deviation, since as a variance it would
     often make :math:`A` negative. Its noise is not stated either; the theory speaks of
     1-sub-Gaussian rewards, hence the default. Bernoulli noise changes the ranking.
+
+    Parameters
+    ----------
+    noise : Noise, str or float, default 1.0
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Examples
+    --------
+    >>> arms = sinusoid(np.random.default_rng(0), 1_000_000)
+    >>> round(arms.amplitude, 4)
+    0.0148
     """
     horizon = checked_int("horizon", horizon, math.ceil(2.0 * CYCLES[1]))
     nu = rng.uniform(*CYCLES)
@@ -63,9 +74,32 @@ def click_counterfactual(
     an article that is not shown all day: here a window without an entry keeps the click
     rate before it, or takes the first one there is. Nor does it define the
     reference of regret: here the click rates themselves.
+
+    Parameters
+    ----------
+    log : ClickLog, tuple of three array-likes, str or path
+        The log; see ``click_log``.
+    n_items : int, default 20
+        The items shown most often that are taken, at least 1.
+    noise : Noise, str or float, default "bernoulli"
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range or the log is shorter than the horizon.
+
+    Examples
+    --------
+    >>> from risingsearch.curves.clicks import make_click_log
+    >>> log = make_click_log(0, n_items=3, n_entries=20_000)
+    >>> arms = click_counterfactual(np.random.default_rng(0), 2_700, log=log)
+    >>> [round(arms.mean(arm, 1, 1_000), 3) for arm in range(3)]
+    [0.021, 0.01, 0.069]
     """
     log = click_log(log)
-    start, end = log.timestamps[0], log.timestamps[-1]
+    start = log.timestamps[0]
+    end = log.timestamps[-1]
     if horizon > math.ceil(end - start) + 1:
         raise InvalidParameterError(
             f"the log is {end - start:g} seconds long, so horizon must be at most "
@@ -95,9 +129,26 @@ def click_fitted(
     The paper leaves the bandwidth open. It also says that 8.64e7 rounds are seconds,
     which are the milliseconds of a day; here the log is spread over the horizon.
     Where the smoothed line leaves the range from 0 to 1 it is set to its nearest end.
+
+    Parameters
+    ----------
+    log : ClickLog, tuple of three array-likes, str or path
+        The log; see ``click_log``.
+    n_items : int, default 20
+        The items shown most often that are taken, at least 1.
+    noise : Noise, str or float, default "bernoulli"
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range or the log is not longer than an hour.
+    MissingDependencyError
+        If statsmodels is not installed.
     """
     log = click_log(log)
-    start, end = log.timestamps[0], log.timestamps[-1]
+    start = log.timestamps[0]
+    end = log.timestamps[-1]
     if not start + WINDOW < end:
         raise InvalidParameterError(
             f"the log must be longer than the window of {WINDOW:g} seconds; it is "

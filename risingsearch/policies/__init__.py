@@ -56,7 +56,9 @@ PAPER = "formula of the paper"
 STANDARD = "standard formula"
 RECONSTRUCTION = "reconstruction"
 OWN = "own rule"
-STOPS, PLANS, IN_FULL = "stops", "plans rounds", "trains arms in full"
+STOPS = "stops"
+PLANS = "plans rounds"
+IN_FULL = "trains arms in full"
 RANGE, MODELS = NEEDS = ("reward_range", "models")
 
 
@@ -81,6 +83,11 @@ class PolicyInfo(NamedTuple):
         Parameters that a live search must give: their defaults fit simulations only.
     summary : str
         The first line of its documentation.
+
+    Examples
+    --------
+    >>> [info.name for info in list_policies() if info.plans_rounds][:3]
+    ['be', 'd-ucb', 'r-sr']
     """
 
     name: str
@@ -249,6 +256,11 @@ def resolve_policy(name: str) -> str:
     name : str
         A registered name, or ``"auto"``.
 
+    Returns
+    -------
+    str
+        The name that ``list_policies`` has.
+
     Raises
     ------
     InvalidParameterError
@@ -267,7 +279,13 @@ def resolve_policy(name: str) -> str:
 
 
 def registered_name(policy: Any) -> str | None:
-    """Return the name of a policy or of its factory; None if it is not registered."""
+    """Return the name of a policy or of its factory; None if it is not registered.
+
+    Examples
+    --------
+    >>> registered_name(CureUCB.create), registered_name("auto"), registered_name(len)
+    ('cure-ucb', 'looks-then-slope', None)
+    """
     if isinstance(policy, str):
         return resolve_policy(policy)
     factory = getattr(policy, "create", policy)
@@ -295,6 +313,11 @@ def make_policy(
         Pulls an arm can give at most, at least 1; by default the horizon.
     **parameters
         The policy's own, see ``list_policies``.
+
+    Returns
+    -------
+    Policy
+        Ready for ``select`` at round 1.
 
     Raises
     ------
@@ -327,6 +350,11 @@ def make_policy(
 def list_policies() -> list[PolicyInfo]:
     """Return a description of every policy, in the order of their names.
 
+    Returns
+    -------
+    list of PolicyInfo
+        One for each name that ``make_policy`` takes.
+
     Examples
     --------
     >>> [info.name for info in list_policies()][:3]
@@ -336,7 +364,24 @@ def list_policies() -> list[PolicyInfo]:
 
 
 def policy_info(name: str) -> PolicyInfo:
-    """Return the description of the policy of this registered name."""
+    """Return the description of the policy of this registered name.
+
+    Parameters
+    ----------
+    name : str
+        A registered name, see ``list_policies``.
+
+    Returns
+    -------
+    PolicyInfo
+        Its parameters, its paper and its properties.
+
+    Examples
+    --------
+    >>> info = policy_info("asha")
+    >>> info.parameters, info.adaptive, info.plans_rounds
+    ({'eta': 3, 'min_pulls': 1}, True, False)
+    """
     entry = _ENTRIES[name]
     return PolicyInfo(
         name=name,

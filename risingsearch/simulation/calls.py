@@ -15,7 +15,28 @@ WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return name and parameters of every call in a list with commas, by its text."""
+    """Return name and parameters of every call in a list with commas, by its text.
+
+    Parameters
+    ----------
+    text : str
+        Calls with commas between them.
+
+    Returns
+    -------
+    dict of str to pairs of str and dict
+        The name and the parameters of each call, by the call as it is written.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the text is no such list, or names a call twice.
+
+    Examples
+    --------
+    >>> read_calls("auto, cure-ucb(sigma=0.1)")
+    {'auto': ('auto', {}), 'cure-ucb(sigma=0.1)': ('cure-ucb', {'sigma': 0.1})}
+    """
     calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for part in _parts(text):
         match = CALL.fullmatch(part)
@@ -31,7 +52,29 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
-    """Return the values of several ``name=value``, by their names."""
+    """Return the values of several ``name=value``, by their names.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        A value is a number, true, false, null, a word or a path, a quoted string, or a
+        list in brackets.
+
+    Returns
+    -------
+    dict
+        The values by their names.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a value is none of these, or a name is given twice.
+
+    Examples
+    --------
+    >>> read_parameters(["noise=0.1", "kind=student", "reward_range=[0, 100]"])
+    {'noise': 0.1, 'kind': 'student', 'reward_range': [0, 100]}
+    """
     values: dict[str, Any] = {}
     for text in texts:
         match = PARAMETER.fullmatch(text.strip())
@@ -62,7 +105,8 @@ def _value(text: str) -> Any:
 
 def _parts(text: str) -> list[str]:
     """Split at the commas that stand outside all brackets."""
-    parts, depth = [""], 0
+    parts = [""]
+    depth = 0
     for character in text:
         depth += (character in "([") - (character in ")]")
         if character == "," and depth == 0:

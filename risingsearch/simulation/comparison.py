@@ -35,6 +35,12 @@ class Comparison:
     best_mean : ndarray of the same shape
         Mean of the pull with the highest reward: the quality of the model that a tuner
         would keep.
+
+    Examples
+    --------
+    >>> result = compare(["ucb1", "random"], ["two-arm"], [100], compiled=False)
+    >>> result.environments, result.regret.shape
+    (['two-arm'], (1, 1, 2, 1))
     """
 
     policies: list[str]
@@ -57,9 +63,18 @@ class Comparison:
         ------
         MissingDependencyError
             If scipy is not installed.
+
+        Examples
+        --------
+        >>> names = ["ucb1", "random"]
+        >>> result = compare(names, ["two-arm"], [100], n_runs=2, compiled=False)
+        >>> [(row["policy"], row["average_rank"]) for row in result.rows()]
+        [('ucb1', 1.0), ('random', 2.0)]
         """
-        half, ranks = half_width(self.regret), average_ranks(self.regret)
-        mean, best = self.regret.mean(axis=-1), self.best_mean.mean(axis=-1)
+        half = half_width(self.regret)
+        ranks = average_ranks(self.regret)
+        mean = self.regret.mean(axis=-1)
+        best = self.best_mean.mean(axis=-1)
         return [
             {
                 "environment": self.environments[e],
@@ -76,7 +91,27 @@ class Comparison:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return ``rows`` as a table; it needs pandas and scipy."""
+        """Return ``rows`` as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per environment, horizon and policy.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas or scipy is not installed.
+
+        Examples
+        --------
+        >>> names = ["ucb1", "random"]
+        >>> result = compare(names, ["two-arm"], [100], n_runs=2, compiled=False)
+        >>> result.to_frame()[["policy", "average_rank"]]
+             policy  average_rank
+        0      ucb1           1.0
+        1    random           2.0
+        """
         return pandas().DataFrame(self.rows())
 
     def wins(self, environment: str, horizon: int) -> pd.DataFrame:
@@ -94,6 +129,20 @@ class Comparison:
         pandas.DataFrame
             Share of the runs, from 0 to 1, in which the policy of the row had less
             regret than that of the column; a tie counts half, the diagonal is NaN.
+
+        Raises
+        ------
+        InvalidParameterError
+            If one of them was not played.
+
+        Examples
+        --------
+        >>> names = ["ucb1", "random"]
+        >>> result = compare(names, ["two-arm"], [100], n_runs=4, compiled=False)
+        >>> result.wins("two-arm", 100)
+                ucb1  random
+        ucb1     NaN     1.0
+        random   0.0     NaN
         """
         pd = pandas()
         regret = self._at(environment, horizon)
@@ -108,7 +157,8 @@ class Comparison:
         if horizon not in self.horizons:
             msg = f"horizon must be one of {self.horizons}; got {horizon!r}"
             raise InvalidParameterError(msg)
-        e, h = self.environments.index(environment), self.horizons.index(horizon)
+        e = self.environments.index(environment)
+        h = self.horizons.index(horizon)
         at: Floats = self.regret[e, h]
         return at
 
@@ -144,6 +194,11 @@ def compare(
         As in ``simulate``.
     progress : bool, default False
         Count the runs in a line, on a terminal (needs tqdm).
+
+    Returns
+    -------
+    Comparison
+        The regret of every run; ``rows`` and ``to_frame`` make a table of it.
 
     Raises
     ------

@@ -75,9 +75,12 @@ def play(
     The loop is one function although it is long: its running sums stay in registers,
     and numba copies a NamedTuple for every call that it does not inline.
     """
-    available, pulls_left = policy.available, policy.pulls_left
-    checkpoints, pulls = record.checkpoints, record.pulls
-    arms, rewards = record.arms, record.rewards
+    available = policy.available
+    pulls_left = policy.pulls_left
+    checkpoints = record.checkpoints
+    pulls = record.pulls
+    arms = record.arms
+    rewards = record.rewards
     traced = len(arms) > 0
     total = 0.0
     highest = -math.inf

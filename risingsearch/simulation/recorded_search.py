@@ -65,6 +65,14 @@ class RecordedSearch:
         The best recorded score.
     typical : float
         The median of the configurations' best scores.
+
+    Examples
+    --------
+    >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+    >>> names = ["asha", "random-search"]
+    >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+    >>> result.best, result.score.shape
+    (0.975, (2, 2, 5))
     """
 
     policies: list[str]
@@ -89,10 +97,21 @@ class RecordedSearch:
             runs; NaN for a single run), distance (mean, from the best recorded score),
             epochs (mean), best (of its budget), as_good (as the best, as far as these
             runs can tell). As ``pandas.DataFrame`` takes them.
+
+        Examples
+        --------
+        >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+        >>> names = ["asha", "random-search"]
+        >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+        >>> [(row["budget"], row["policy"]) for row in result.rows()]
+        [(20, 'asha'), (20, 'random-search'), (100, 'asha'), (100, 'random-search')]
         """
-        mean, half = self.score.mean(axis=-1), half_width(self.score)
-        distance, epochs = self.distance.mean(axis=-1), self.epochs.mean(axis=-1)
-        as_good, winners = self.as_good(), self.winners()
+        mean = self.score.mean(axis=-1)
+        half = half_width(self.score)
+        distance = self.distance.mean(axis=-1)
+        epochs = self.epochs.mean(axis=-1)
+        as_good = self.as_good()
+        winners = self.winners()
         return [
             {
                 "budget": budget,
@@ -110,7 +129,13 @@ class RecordedSearch:
         ]
 
     def winners(self) -> list[str]:
-        """Return the policy of the best mean score, per budget."""
+        """Return the policy of the best mean score, per budget.
+
+        Returns
+        -------
+        list of str
+            One for each of ``budgets``.
+        """
         return [self.policies[p] for p in self.distance.mean(axis=-1).argmin(axis=-1)]
 
     def as_good(self) -> Bools:
@@ -146,6 +171,14 @@ class RecordedSearch:
         ------
         InvalidParameterError
             If ``within`` is outside its range.
+
+        Examples
+        --------
+        >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+        >>> names = ["asha", "random-search"]
+        >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+        >>> result.enough(within=0.05)
+        (20, 'asha')
         """
         nearest = self.distance.mean(axis=-1).min(axis=-1)
         near = np.flatnonzero(nearest <= self.near(within))
@@ -154,7 +187,18 @@ class RecordedSearch:
         return self.budgets[near[0]], self.winners()[near[0]]
 
     def near(self, within: float | None = None) -> float:
-        """Return the distance that counts as near; see ``enough``."""
+        """Return the distance that counts as near; see ``enough``.
+
+        Parameters
+        ----------
+        within : float, optional
+            As of ``enough``.
+
+        Returns
+        -------
+        float
+            In units of the score.
+        """
         if within is None:
             return 0.05 * abs(self.best - self.typical)
         return checked_float("within", within, 0.0, open_low=False)
@@ -201,22 +245,38 @@ def search_recorded(
     progress : bool, default False
         As in ``compare``.
 
+    Returns
+    -------
+    RecordedSearch
+        The scores that every policy would have found with every budget.
+
     Raises
     ------
     InvalidParameterError, MissingDependencyError, PolicyError
         As in ``simulate``.
+
+    Examples
+    --------
+    >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+    >>> names = ["asha", "random-search"]
+    >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+    >>> result.winners()
+    ['asha', 'asha']
     """
     sign = -1.0 if minimize else 1.0
     table = CurveTable.create(sign * np.asarray(curves, dtype=float), noise, "best-arm")
     budgets = _checked_budgets(budgets, table)
     named = named_pairs("policies", policies, _name_of)
     shape = len(budgets), len(named), checked_int("n_runs", n_runs, 1)
-    score, epochs = np.empty(shape), np.empty(shape, dtype=np.int64)
+    score = np.empty(shape)
+    epochs = np.empty(shape, dtype=np.int64)
     longest = int(table.pulls.max())
-    players, n_arms = [], []
+    players = []
+    n_arms = []
     for policy, own in named.values():
         players.append(Player(policy, _declared_range(policy, table) | own))
-        name, rule = registered_name(policy), partial(recommended_arms, "random")
+        name = registered_name(policy)
+        rule = partial(recommended_arms, "random")
         if name is not None:  # else it has no rule, as random has none
             rule = partial(recommended_arms, name, **own)
         n_arms.append([rule(budget, longest) for budget in budgets])
@@ -242,7 +302,8 @@ def search_recorded(
 
 
 def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[int]:
-    longest, total = int(table.pulls.max()), int(table.pulls.sum())
+    longest = int(table.pulls.max())
+    total = int(table.pulls.sum())
     if budgets is None:
         return sorted({min(multiple * longest, total) for multiple in MULTIPLES})
     checked = sorted({checked_int("a budget", budget, 1) for budget in budgets})
@@ -260,7 +321,8 @@ def _name_of(policy: Any) -> str:
 
 def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
     """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
-    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
+    low = float(np.nanmin(table.means))
+    high = float(np.nanmax(table.means))
     name = registered_name(policy)
     default = name and policy_info(name).parameters.get("reward_range")
     if not default or default[0] <= low <= high <= default[1]:

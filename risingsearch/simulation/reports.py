@@ -151,7 +151,8 @@ def recorded_report(
 
 def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a table: policies by their score, budget by budget."""
-    rows, digits = report["rows"], _score_digits(report["best"], report["typical"])
+    rows = report["rows"]
+    digits = _score_digits(report["best"], report["typical"])
     width = max(len(row["policy"]) for row in rows)
     minimize = report["direction"] == "minimize"
     yield from _wrapped(
@@ -187,7 +188,8 @@ def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
 def verdict(found: recorded_search.RecordedSearch, within: float | None) -> str:
     """Return a sentence that says which policy and budget would have been enough."""
     digits = _score_digits(found.best, found.typical)
-    scores, distance = found.score.mean(axis=-1), found.distance.mean(axis=-1)
+    scores = found.score.mean(axis=-1)
+    distance = found.distance.mean(axis=-1)
     enough = found.enough(within)
     if enough is None:
         b, p = np.unravel_index(distance.argmin(), distance.shape)
@@ -198,7 +200,8 @@ def verdict(found: recorded_search.RecordedSearch, within: float | None) -> str:
             f"{scores[b, p]:.{digits}f}."
         )
     else:
-        b, p = found.budgets.index(enough[0]), found.policies.index(enough[1])
+        b = found.budgets.index(enough[0])
+        p = found.policies.index(enough[1])
         words = (
             f"{enough[1]} with {_counted(enough[0], 'epoch')} would have found "
             f"{scores[b, p]:.{digits}f} on average (best recorded "

@@ -48,6 +48,11 @@ class SimulationResult:
     arms, rewards : ndarray of shape (n_runs, horizon) or None
         With ``trace=True``, per round the arm, -1 if none, and the reward, NaN if it
         was not drawn.
+
+    Examples
+    --------
+    >>> simulate("round-robin", "two-arm", 100, compiled=False)
+    SimulationResult(round-robin in two-arm, 100 rounds, 1 runs, mean regret 19.94)
     """
 
     policy: str
@@ -75,6 +80,14 @@ class SimulationResult:
         ------
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> result = simulate("ucb1", "two-arm", 100, checkpoints=2, compiled=False)
+        >>> result.to_frame()[["run", "round", "reward"]].round(3)
+           run  round  reward
+        0    0     50  15.603
+        1    0    100  32.809
         """
         n_runs, n_checkpoints = self.regret.shape
         return pandas().DataFrame(
@@ -195,7 +208,13 @@ def simulate(
 
 
 def checked_checkpoints(checkpoints: int | Sequence[int] | None, horizon: int) -> Ints:
-    """Return the rounds to note, or raise an error."""
+    """Return the rounds to note, or raise an error.
+
+    Examples
+    --------
+    >>> checked_checkpoints(4, 100), checked_checkpoints(None, 100)
+    (array([ 25,  50,  75, 100]), array([100]))
+    """
     if checkpoints is None:
         return np.array([horizon], dtype=np.int64)
     if isinstance(checkpoints, Integral):

@@ -316,7 +316,8 @@ def _banned(node: ast.AST, callee: Any, methods: set[str]) -> str:
     if isinstance(callee, np.ufunc):
         return f"np.{callee.__name__}; use the math module"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        name, owner = node.func.attr, ast.unparse(node.func.value)
+        name = node.func.attr
+        owner = ast.unparse(node.func.value)
         if name in _SUMS:
             return f"a call of {name}(); write a loop"
         if callee is None and owner != "rng" and name in methods:

@@ -9,11 +9,12 @@ import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
-KNOWN_ARM, CHANGING_ARM = 0, 1
+KNOWN_ARM = 0
+CHANGING_ARM = 1
 
 
 class BudgetedExploration(NamedTuple):
@@ -136,7 +137,7 @@ class BudgetedExploration(NamedTuple):
             alive=np.ones(n_arms, dtype=np.bool_),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         begins = t > self.epoch_end[0]
         if self.one_armed:
@@ -152,7 +153,7 @@ class BudgetedExploration(NamedTuple):
         """Begin the epoch of round ``t``, unless it has begun."""
         begin_epoch(self, t)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
         begin_epoch(self, t)  # within a slice
@@ -175,7 +176,29 @@ class BudgetedExploration(NamedTuple):
 def rate_optimal(
     rate: str, horizon: int, n_drifting: int, lipschitz: float
 ) -> tuple[float, float]:
-    """Return epoch length ``E`` and budget ``B`` of Theorems 5.2, 5.4 and 6.2."""
+    """Return epoch length ``E`` and budget ``B`` of Theorems 5.2, 5.4 and 6.2.
+
+    Parameters
+    ----------
+    rate : {"smooth", "non-smooth"}
+        Whether the means have a Lipschitz derivative.
+    horizon : int
+        Number of rounds.
+    n_drifting : int
+        Arms that drift.
+    lipschitz : float
+        The constant ``L``.
+
+    Returns
+    -------
+    tuple of two floats
+        ``E`` and ``B``.
+
+    Examples
+    --------
+    >>> [round(x, 2) for x in rate_optimal("smooth", 20, 3, 1.0)]
+    [7.21, 2.81]
+    """
     T = float(horizon)
     log_t = math.log(T)
     if rate == "non-smooth":
@@ -207,7 +230,8 @@ def begin_epoch(policy: BudgetedExploration, t: int) -> None:
 
 def end_sweep(policy: BudgetedExploration, arm: int) -> None:
     """Drop the arms that have fallen behind, once all in the race had their turn."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     best = -math.inf
     turns = policy.epoch_pulls[arm] if in_race(alive, pulls_left, arm) else -1
     for i in range(len(alive) - 1, -1, -1):  # a sweep ends with the last

@@ -17,7 +17,7 @@ from risingsearch.checks import (
     checked_float,
     checked_int,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
@@ -117,10 +117,11 @@ class DUCB(NamedTuple):
             all_pulls=np.zeros(1),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index."""
         padding = discounted_padding(self)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.discounted_pulls[i]
@@ -131,7 +132,7 @@ class DUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Let all rewards fade, and add this one."""
         self.pulls[arm] += 1
         age(self.scale, self.discount, self.discounted_pulls, self.discounted_total)
@@ -256,20 +257,21 @@ class FDSWTS(NamedTuple):
             window_successes=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm whose combined draw is highest."""
         if self.window_rewards.shape[1] == 0:
             arm = least_pulled(self.available, self.pulls, 1)
             if arm != WAIT:
                 return arm
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = combined_draw(self, i, rng)
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Let all rewards fade, and credit this one to both pairs of its arm."""
         credit = unit_reward(reward, self.low, self.high)
         length = self.window_rewards.shape[1]
@@ -314,7 +316,7 @@ def window_pair(policy: FDSWTS, arm: int) -> tuple[float, float]:
     return successes + 1.0, n - successes + 1.0
 
 
-def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
+def combined_draw(policy: FDSWTS, arm: int, rng: Rng) -> float:
     """Draw from both posteriors of the arm, and return them by ``combine``."""
     a, b = discounted_pair(policy, arm)
     first = beta_draw(a, b, rng)
@@ -325,7 +327,7 @@ def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
     return max(first, second) if policy.combine == MAX else 0.5 * (first + second)
 
 
-def beta_draw(a: float, b: float, rng: np.random.Generator) -> float:
+def beta_draw(a: float, b: float, rng: Rng) -> float:
     """Draw from Beta(a, b), however small the parameters are."""
     # Where both are small, ``rng.beta`` compiled gives other numbers than interpreted
     # and rejects nearly all of them. So that is Johnk's method, by logarithms.

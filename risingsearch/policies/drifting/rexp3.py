@@ -13,7 +13,7 @@ from risingsearch.checks import (
     checked_finite_range,
     checked_float,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -114,7 +114,7 @@ class Rexp3(NamedTuple):
             probability=np.ones(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm drawn by the weights, and sometimes any."""
         begins = t > self.batch_end[0]
         floor, share = shares(self.available, self.weight, self.gamma, begins)
@@ -140,7 +140,7 @@ class Rexp3(NamedTuple):
         floor, share = shares(self.available, self.weight, self.gamma, begins=False)
         self.probability[arm] = floor + share * self.weight[arm]
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Raise the weight of the arm, unless the batch of round ``t`` is over."""
         self.pulls[arm] += 1
         if t > self.batch_end[0] - self.batch_length:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, best_available
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -106,7 +106,7 @@ class SER4(NamedTuple):
             sweeps=np.zeros(1, dtype=np.int64),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return one of the arms that the sweep owes a pull, any with the same chance.
 
         Drawn one after another, they come in the order of a shuffle.
@@ -130,7 +130,7 @@ class SER4(NamedTuple):
                 skip -= 1
         return WAIT
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the arm's mean, end the sweep if it was the last of it, or restart."""
         self.pulls[arm] += 1
         self.turns[arm] += 1

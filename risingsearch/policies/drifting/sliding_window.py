@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
@@ -62,15 +62,17 @@ class Windowed(NamedTuple):
             forced_pulls=forced_pulls,
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the window on by this reward."""
         slide(self, arm, reward)
 
 
 def slide(policy: Windowed, arm: int, reward: float) -> None:
     """Record a reward in the window, and remove the one that is now too old."""
-    arms, rewards = policy.window_arms, policy.window_rewards
-    n, total = policy.window_pulls, policy.window_total
+    arms = policy.window_arms
+    rewards = policy.window_rewards
+    n = policy.window_pulls
+    total = policy.window_total
     length = len(arms)
     slot = policy.taken[0] % length
     if policy.taken[0] >= length:
@@ -147,11 +149,12 @@ class SWUCB(Windowed):
         xi = checked_float("xi", xi, 0.0, open_low=False)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, xi)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index; one outside the window comes first."""
         padding = self.weight * math.log(rounds_seen(self, t))
         width = self.high - self.low
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
@@ -229,10 +232,11 @@ class SWKLUCB(Windowed):
         c = checked_float("c", c, 0.0, open_low=False)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, c)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest bound; one outside the window comes first."""
         exploration = kl_exploration(self.weight, rounds_seen(self, t))
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
@@ -246,7 +250,7 @@ class SWKLUCB(Windowed):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the window on by this reward."""
         slide(self, arm, unit_reward(reward, self.low, self.high))
 
@@ -317,9 +321,10 @@ class SWTS(Windowed):
             window = math.ceil(math.sqrt(horizon))
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 successes = self.window_total[i]
@@ -328,7 +333,7 @@ class SWTS(Windowed):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the window on by a success or a failure."""
         slide(self, arm, coin_flip(unit_reward(reward, self.low, self.high), rng))
 
@@ -398,7 +403,7 @@ class ETSWGTS(Windowed):
             forced_pulls=checked_int("forced_pulls", forced_pulls, 0),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm that is owed a forced pull, or the one of the highest draw."""
         arm = least_pulled(self.available, self.pulls, self.forced_pulls)
         if arm != WAIT:

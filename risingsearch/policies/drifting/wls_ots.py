@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 LEAST_DEVIATION = 1e-6
@@ -111,7 +111,7 @@ class WLSOptimisticTS(NamedTuple):
             residual=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest optimistic draw, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -127,9 +127,10 @@ class WLSOptimisticTS(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Fit the arm's line anew."""
-        rounds, rewards = self.rounds[arm], self.rewards[arm]
+        rounds = self.rounds[arm]
+        rewards = self.rewards[arm]
         weights = self.weights[arm]
         fade = faded(self.decay, t - self.newest[arm])
         for k in range(min(self.pulls[arm], len(weights))):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
@@ -82,7 +82,15 @@ class CureUCB(NamedTuple):
         eps: float = 0.25,
         sigma: float | None = None,
     ) -> CureUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+
+        Parameters
+        ----------
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+        sigma : float, optional
+            Standard deviation of the noise, at least 0; by default it is estimated.
+        """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
@@ -96,10 +104,11 @@ class CureUCB(NamedTuple):
             residual=np.zeros(2),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
         noise = cure_noise(self, t)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
@@ -109,7 +118,7 @@ class CureUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Append the reward to the arm's prefix sums and refresh its window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)

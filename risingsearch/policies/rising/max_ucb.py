@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 
 
@@ -70,11 +70,12 @@ class MaxUCB(NamedTuple):
             extent=np.array([math.inf, -math.inf]),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after a pull of each."""
         scale = reward_scale(self.extent)
         reach = self.alpha * math.log(t)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until it is pulled
@@ -84,7 +85,7 @@ class MaxUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Raise the arm's maximum, and move the bounds of all rewards."""
         self.pulls[arm] += 1
         self.best[arm] = max(self.best[arm], reward)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import (
@@ -97,13 +97,13 @@ class REdAE(NamedTuple):
             residual=np.zeros(2),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Append the reward to the prefix sums; judge all after a double sweep."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
@@ -121,7 +121,8 @@ def judge_lines(policy: REdAE, half: int) -> None:
     if math.isnan(policy.sigma) and policy.residual[1] == 0.0:
         return
     sigma = noise_scale(policy.sigma, policy.residual)
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     P = policy.P
     M = float(half)
     floor = -math.inf

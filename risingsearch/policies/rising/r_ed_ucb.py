@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
@@ -162,13 +162,20 @@ class REdUCB(NamedTuple):
     def recommended_arms_r_ucbe(
         horizon: int, max_pulls: int, *, eps: float = 0.25
     ) -> int:
-        """Return so many arms that their first pulls take half of the budget."""
+        """Return so many arms that their first pulls take half of the budget.
+
+        Examples
+        --------
+        >>> REdUCB.recommended_arms_r_ucbe(270, 27)
+        33
+        """
         return max(2, horizon // (2 * math.ceil(min(LARGEST_INT, 1.0 / eps))))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after the first pulls of each."""
         noise = r_ed_noise(self, t)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
@@ -178,7 +185,7 @@ class REdUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Append the reward to both prefix sums and refresh the arm's window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)

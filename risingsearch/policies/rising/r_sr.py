@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
 from risingsearch.policies.shared.rewards import (
@@ -72,7 +72,13 @@ class RSR(NamedTuple):
         *,
         eps: float = 0.25,
     ) -> RSR:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+
+        Parameters
+        ----------
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+        """
         limit = horizon if max_pulls is None else max_pulls
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -84,7 +90,7 @@ class RSR(NamedTuple):
             value=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the phase; ``WAIT`` for the phase's last results."""
         if self.phase[0] < len(self.target):
             target = self.target[self.phase[0]]
@@ -108,7 +114,7 @@ class RSR(NamedTuple):
         """End a phase whose last result did not come."""
         end_phases(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
@@ -131,7 +137,13 @@ class RSR(NamedTuple):
 
 
 def phase_targets(n_arms: int, horizon: int) -> Ints:
-    """Return the pulls that each arm left has at the end of each phase."""
+    """Return the pulls that each arm left has at the end of each phase.
+
+    Examples
+    --------
+    >>> phase_targets(3, 15)
+    array([3, 5])
+    """
     log_bar = 0.5 + math.fsum(1.0 / i for i in range(2, n_arms + 1))
     targets = [
         max(1, math.ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))
@@ -146,12 +158,14 @@ def end_phases(policy: RSR) -> None:
     while policy.phase[0] < len(policy.target) and round_is_over(
         policy.pulls_left, policy.alive, policy.pulls, policy.target[policy.phase[0]]
     ):
-        worst, lowest = WAIT, math.inf
+        worst = WAIT
+        lowest = math.inf
         for i in range(len(policy.pulls)):
             if policy.alive[i]:
                 n = policy.pulls[i]
                 value = policy.value[i] if n > 0 else -math.inf
                 if worst == WAIT or not better(value, n, lowest, policy.pulls[worst]):
-                    worst, lowest = i, value
+                    worst = i
+                    lowest = value
         policy.alive[worst] = False
         policy.phase[0] += 1

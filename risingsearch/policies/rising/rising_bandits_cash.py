@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import unit_reward
@@ -82,13 +82,13 @@ class RisingBandits(NamedTuple):
             judged=np.zeros(1, dtype=np.int64),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Raise the best reward so far; judge all after a sweep."""
         C = self.past.shape[1]
         n = int(self.pulls[arm]) + 1
@@ -109,7 +109,8 @@ class RisingBandits(NamedTuple):
 
 def judge_bounds(policy: RisingBandits, t: int) -> None:
     """Drop all arms in the race but those that may pass the highest lower bound."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     C = policy.past.shape[1]
     leader = WAIT
     for i in range(len(policy.pulls)):

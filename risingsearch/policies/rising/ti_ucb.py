@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -107,9 +107,10 @@ class TIUCB(NamedTuple):
             bonus=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a line
@@ -118,7 +119,7 @@ class TIUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Append the reward to the prefix sums, test for a change, refit the line."""
         n = append_reward(self.P, self.pulls, arm, reward)
         Q = self.Q
@@ -147,7 +148,8 @@ def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
 def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:
     """Return the value at ``n`` of the line through rewards ``first`` to ``last``."""
     # Squares of ``m`` numbers in a row, from their mean, add up to m (m^2 - 1) / 12.
-    P, Q = policy.P, policy.Q
+    P = policy.P
+    Q = policy.Q
     m = last - first + 1
     center = 0.5 * (first + last)
     total = P[arm, last] - P[arm, first - 1]

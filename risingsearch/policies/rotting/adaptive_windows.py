@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import (
     add_residual,
@@ -73,7 +73,7 @@ class AdaptiveWindows(NamedTuple):
             width=np.zeros(1),
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Add the reward to all windows of the arm."""
         extend_windows(self, arm, reward)
 
@@ -135,7 +135,7 @@ class FEWA(AdaptiveWindows):
         """
         return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the first arm that has passed all filters up to its longest window."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -229,7 +229,7 @@ class RAWUCB(AdaptiveWindows):
         """
         return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after one pull of each.
 
         The bound of any window is at least the index. So only arms whose bound from the
@@ -239,7 +239,8 @@ class RAWUCB(AdaptiveWindows):
         if arm != WAIT:
             return arm
         width = self.width[0] if t == self.latest[1] else confidence_width(self, t)
-        promising, reached = WAIT, -math.inf
+        promising = WAIT
+        reached = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 bound = last_bound(self, i, width)
@@ -254,10 +255,11 @@ class RAWUCB(AdaptiveWindows):
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Add the reward to all windows of the arm, and seek the tightest bound."""
         extend_windows(self, arm, reward)
-        self.latest[0], self.latest[1] = arm, t + 1
+        self.latest[0] = arm
+        self.latest[1] = t + 1
         self.width[0] = confidence_width(self, t + 1)
         self.tightest[arm] = tightest_window(self, arm, self.width[0])
 
@@ -306,7 +308,13 @@ def confidence_width(policy: AdaptiveWindows, t: int) -> float:
 
 
 def window_lengths(growth: float, max_pulls: int) -> Ints:
-    """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``."""
+    """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``.
+
+    Examples
+    --------
+    >>> window_lengths(2.0, 10), window_lengths(1.5, 10)
+    (array([ 1,  2,  4,  8, 16]), array([ 1,  2,  3,  5,  8, 12]))
+    """
     growth = checked_float("growth", growth, 1.0, 2.0, open_low=False)
     lengths = [1]
     while lengths[-1] <= max_pulls:
@@ -320,8 +328,10 @@ def extend_windows(policy: AdaptiveWindows, arm: int, reward: float) -> None:
     # whose rewards are the latest. The longest sum has all rewards so far.
     policy.pulls[arm] += 1
     add_residual(policy.residual, policy.last_two[arm], policy.pulls[arm], reward)
-    length, mean = policy.length, policy.mean[arm]
-    pending, filled = policy.pending[arm], policy.filled[arm]
+    length = policy.length
+    mean = policy.mean[arm]
+    pending = policy.pending[arm]
+    filled = policy.filled[arm]
     longest = policy.n_full[arm]
     for j in range(longest, -1, -1):  # the longer ones need the shorter as they were
         pending[j] += reward

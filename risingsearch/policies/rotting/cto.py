@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.rotting.curve_models import model_arrays
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
@@ -147,7 +147,13 @@ class DCTOUCB(NamedTuple):
         models: Any = None,
         sigma: float = 0.5,
     ) -> DCTOUCB:
-        """Return D-CTO-SIM-UCB, with the parameters of ``create``."""
+        """Return D-CTO-SIM-UCB; shared parameters: ``risingsearch.policies.base``.
+
+        Parameters
+        ----------
+        models, sigma
+            As in ``create``.
+        """
         policy = cls.create(
             n_arms, horizon, max_pulls, models=models, sigma=sigma, explore_pulls=2
         )
@@ -162,11 +168,17 @@ class DCTOUCB(NamedTuple):
         *,
         models: Any = None,
     ) -> DCTOUCB:
-        """Return CTO-SIM, with the parameter of ``create``."""
+        """Return CTO-SIM; shared parameters: ``risingsearch.policies.base``.
+
+        Parameters
+        ----------
+        models
+            As in ``create``.
+        """
         policy = cls.create_sim(n_arms, horizon, max_pulls, models=models, sigma=0.0)
         return policy._replace(shifted=False)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm to explore while there is one, then the highest index."""
         arm = least_pulled(self.available, self.pulls, self.explore_pulls)
         if arm != WAIT:
@@ -182,7 +194,7 @@ class DCTOUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Add the reward to the arm's sums, and find its model after ``m`` pulls."""
         n = append_reward(self.P, self.pulls, arm, reward)
         if self.refit or n == self.explore_pulls:
@@ -194,7 +206,8 @@ class DCTOUCB(NamedTuple):
         """Return offset, forecast and bonus; the first two are 0 while exploring."""
         if not self.shifted:
             return {"forecast": self.forecast[arm]}
-        t, n = int(self.pulls.sum()) + 1, int(self.pulls[arm])
+        t = int(self.pulls.sum()) + 1
+        n = int(self.pulls[arm])
         return {
             "offset": self.offset[arm],
             "forecast": self.forecast[arm],
@@ -208,7 +221,8 @@ def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
     Z = policy.P[arm, n]
     if policy.shifted:
         Z = 2.0 * policy.P[arm, half] - Z
-    first_half, model_sums = policy.model_sums[half], policy.model_sums[n]
+    first_half = policy.model_sums[half]
+    model_sums = policy.model_sums[n]
     smallest = math.inf
     for k in range(len(model_sums)):
         expected = model_sums[k]
@@ -230,7 +244,30 @@ def apply_model(policy: DCTOUCB, arm: int, n: int) -> None:
 
 
 def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:
-    """Return the pulls ``m`` that tell an arm's model; past the table if none do."""
+    """Return the pulls ``m`` that tell an arm's model; past the table if none do.
+
+    Parameters
+    ----------
+    model_sums : ndarray of shape (max_pulls + 1, n_models)
+        Sums of the first means of each model.
+    sigma : float
+        Standard deviation of the noise.
+    n_arms : int
+        Number of arms.
+    delta : float
+        Probability that some arm's model is found wrongly.
+
+    Returns
+    -------
+    int
+        An even number.
+
+    Examples
+    --------
+    >>> falling = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, -0.5], [0.0, -1.5]])
+    >>> detection_pulls(falling, sigma=0.01, n_arms=2, delta=0.1)
+    2
+    """
     n = np.arange(len(model_sums))
     Z = 2.0 * model_sums[n // 2] - model_sums
     limit = 8.0 * math.log(2.0 * n_arms / delta) * sigma * sigma * n

@@ -11,7 +11,26 @@ EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
 
 def plateau_models(n_pulls: int, plateau: int = 100) -> Floats:
-    """Return the falling plateaus of the rotting benchmark, (n_models, n_pulls)."""
+    """Return the falling plateaus of the rotting benchmark, (n_models, n_pulls).
+
+    Parameters
+    ----------
+    n_pulls : int
+        Pulls of each model, at least 1.
+    plateau : int, default 100
+        Pulls between two steps, at least 1.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_pulls)
+        The mean of every pull.
+
+    Examples
+    --------
+    >>> plateau_models(5, plateau=2)[[0, -1]].round(2)
+    array([[1.  , 0.93, 0.93, 0.9 , 0.9 ],
+           [1.  , 0.76, 0.76, 0.64, 0.64]])
+    """
     # Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5. The first one is
     # a pull shorter than the others.
     step = np.arange(1, n_pulls + 1) // plateau + 1.0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -103,7 +103,13 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return wSWA, with the parameters of ``create``."""
+        """Return wSWA; shared parameters: ``risingsearch.policies.base``.
+
+        Parameters
+        ----------
+        alpha, sigma
+            As in ``create``.
+        """
         alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)
         windows = [swa_window(alpha, sigma, n_arms, 1 << j) for j in range(N_EPOCHS)]
@@ -117,7 +123,7 @@ class SWA(NamedTuple):
             average=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest recent mean, after ``M`` pulls of each."""
         if t >= self.next_epoch[0]:  # nothing is known in it
             return int(self.available.argmax())
@@ -131,7 +137,7 @@ class SWA(NamedTuple):
         """Begin the epoch of round ``t``, unless it has begun."""
         start_epoch(self, t)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the arm's window; rewards decided in an epoch that is over are late."""
         start_epoch(self, t)
         P = self.P
@@ -147,7 +153,13 @@ class SWA(NamedTuple):
 
 
 def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
-    """Return the window ``M`` of SWA, from 1 to the horizon."""
+    """Return the window ``M`` of SWA, from 1 to the horizon.
+
+    Examples
+    --------
+    >>> swa_window(0.2, 0.5, n_arms=2, horizon=12), swa_window(0.2, 0.5, 2, 30_000)
+    (2, 425)
+    """
     scale = math.pow(4.0 * sigma * horizon / n_arms, 2 / 3)
     log_root = math.pow(math.log(math.sqrt(2.0) * horizon), 1 / 3)
     return max(1, math.ceil(min(alpha * scale * log_root, horizon)))

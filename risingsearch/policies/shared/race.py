@@ -40,7 +40,22 @@ def lacks_pulls(
 def next_below(
     available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
 ) -> tuple[int, bool]:
-    """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left."""
+    """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left.
+
+    Parameters
+    ----------
+    available, alive : ndarray of bool, shape (n_arms,)
+        The arms that are free, and those in the race.
+    pulls_left, pulls : ndarray of shape (n_arms,)
+        Rewards that each can still give, and has given.
+    target : int
+        Pulls in all by the end of the round.
+
+    Returns
+    -------
+    tuple of int and bool
+        The arm, or ``WAIT``; and whether an arm that lacks pulls is left, free or busy.
+    """
     busy = False
     for i in range(len(pulls)):
         if lacks_pulls(pulls_left, alive, i, pulls[i], target):
@@ -70,7 +85,8 @@ def next_in_round(
     arm, busy = next_below(available, pulls_left, alive, pulls, target)
     if arm != WAIT or busy:
         return arm
-    arm, best = WAIT, -math.inf
+    arm = WAIT
+    best = -math.inf
     for i in range(len(pulls)):
         if available[i] and in_race(alive, pulls_left, i):
             arm, best = leader(arm, best, i, value[i], pulls)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Floats, Ints
+from risingsearch.policies.arrays import Floats, Ints, Rng
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
 BIASED, EQ5, ALG1 = range(3)
@@ -27,11 +27,17 @@ SLOPE_PULLS = 2  # that make a slope
 
 
 def unit_reward(reward: float, low: float, high: float) -> float:
-    """Return the reward mapped from [low, high] to [0, 1], and clipped there."""
+    """Return the reward mapped from [low, high] to [0, 1], and clipped there.
+
+    Examples
+    --------
+    >>> unit_reward(15.0, 10.0, 20.0), unit_reward(30.0, 10.0, 20.0)
+    (0.5, 1.0)
+    """
     return min(1.0, max(0.0, (reward - low) / (high - low)))
 
 
-def coin_flip(probability: float, rng: np.random.Generator) -> float:
+def coin_flip(probability: float, rng: Rng) -> float:
     """Return 1.0 with this probability, else 0.0; no draw where it is 0 or 1."""
     # How a reward between 0 and 1 becomes the success or failure that a Beta posterior
     # counts (Agrawal and Goyal 2012).
@@ -51,7 +57,24 @@ def record_mean(pulls: Ints, mean: Floats, arm: int, reward: float) -> int:
 
 
 def next_variance(kind: int, variance: float, n: int, square: float) -> float:
-    """Return the variance after the ``n``-th reward, by a kind of ``VARIANCES``."""
+    """Return the variance after the ``n``-th reward, by a kind of ``VARIANCES``.
+
+    Parameters
+    ----------
+    kind : int
+        Place in ``VARIANCES``.
+    variance : float
+        The variance of the rewards before.
+    n : int
+        The number of the new reward, from 1.
+    square : float
+        Product of the reward's distances to the old and the new mean.
+
+    Returns
+    -------
+    float
+        0 for the first reward.
+    """
     # ``square`` is the product of the reward's distances to the old and the new mean.
     if n < 2:
         return 0.0
@@ -92,7 +115,26 @@ def append_reward(sums: Floats, pulls: Ints, arm: int, reward: float) -> int:
 def refresh_slope(
     sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
 ) -> tuple[int, float]:
-    """Set average and slope; return ``h``, and the sum of the ``h`` before."""
+    """Set average and slope; return ``h``, and the sum of the ``h`` before.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_arms, max_pulls + 1)
+        Sums of each arm's first rewards.
+    average, slope : ndarray of shape (n_arms,)
+        Written for this arm.
+    arm : int
+        The arm.
+    n : int
+        Its rewards so far, at least 2.
+    eps : float
+        Share of the rewards in a window.
+
+    Returns
+    -------
+    tuple of int and float
+        The length ``h`` of its windows, and the sum of the rewards in the older one.
+    """
     h = window_length(eps, n)
     a = sums[arm, n] - sums[arm, n - h]
     b = sums[arm, n - h] - sums[arm, n - 2 * h]
@@ -102,7 +144,13 @@ def refresh_slope(
 
 
 def window_length(eps: float, n_pulls: int) -> int:
-    """Return ``max(1, floor(eps * n_pulls))``, how many of the last rewards count."""
+    """Return ``max(1, floor(eps * n_pulls))``, how many of the last rewards count.
+
+    Examples
+    --------
+    >>> [window_length(0.25, n) for n in (1, 4, 8, 40)]
+    [1, 1, 2, 10]
+    """
     return max(1, int(eps * n_pulls))
 
 
@@ -129,7 +177,13 @@ def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> N
 
 
 def noise_scale(sigma: float, residual: Floats) -> float:
-    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN."""
+    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN.
+
+    Examples
+    --------
+    >>> noise_scale(0.1, np.zeros(2)), noise_scale(math.nan, np.array([0.24, 4.0]))
+    (0.1, 0.1)
+    """
     # Independent noise gives second differences ``d`` the variance ``6 sigma^2``.
     if not math.isnan(sigma):
         return sigma
@@ -153,15 +207,56 @@ def epochs_left(pulls_left: Ints, horizon: Floats, arm: int, t: int) -> float:
 
 
 def damped_gain(slope: float, n: float, left: float) -> float:
-    """Return ``s N (1 - N / n2)``, with ``n2 = N + left`` and at least ``N``."""
+    """Return ``s N (1 - N / n2)``, with ``n2 = N + left`` and at least ``N``.
+
+    Parameters
+    ----------
+    slope : float
+        The slope ``s``, per pull.
+    n : float
+        Pulls behind the arm, ``N``.
+    left : float
+        Pulls that it can still get.
+
+    Returns
+    -------
+    float
+        How much higher the arm ends than it is; 0 without a pull.
+
+    Examples
+    --------
+    >>> damped_gain(0.02, 10.0, 10.0), damped_gain(0.02, 10.0, 1e9)
+    (0.1, 0.199999998)
+    """
     return 0.0 if n == 0.0 else float(slope * n * (1.0 - n / (n + max(0.0, left))))
 
 
 def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
-    """Return where the last slope of an arm's scores leads in a straight line."""
+    """Return where the last slope of an arm's scores leads in a straight line.
+
+    Parameters
+    ----------
+    scores : sequence of float
+        The arm's scores so far, at least one.
+    max_pulls : int
+        Pulls that it can give in all.
+    eps : float, default 0.25
+        Share of the scores in a window.
+
+    Returns
+    -------
+    float
+        An upper bound for a curve that flattens.
+
+    Examples
+    --------
+    >>> round(highest_end([0.1, 0.2, 0.3, 0.4], max_pulls=8), 3)
+    0.8
+    """
     # A curve that flattens ends below that, so what cannot win by it cannot win.
     n = len(scores)
     sums = np.concatenate([[0.0], np.cumsum(scores)])[None]
-    average, slope = np.zeros(1), np.zeros(1)
+    average = np.zeros(1)
+    slope = np.zeros(1)
     record_slope(sums, average, slope, 0, n, eps)
     return float(average[0] + slope[0] * max(0, max_pulls - n))

@@ -2,9 +2,7 @@
 
 from typing import NamedTuple, Self
 
-import numpy as np
-
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import NO_LIMIT, arm_arrays, least_pulled, uniform_arm
 
 
@@ -21,7 +19,7 @@ class Counts(NamedTuple):
         """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Count the pull."""
         self.pulls[arm] += 1
 
@@ -38,7 +36,7 @@ class UniformRandom(Counts):
     [1, 0, 0, 0, 2]
     """
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an available arm, each with the same probability."""
         return uniform_arm(self.available, rng)
 
@@ -54,6 +52,6 @@ class RoundRobin(Counts):
     [0, 1, 2, 0, 1]
     """
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the available arm with fewest pulls."""
         return least_pulled(self.available, self.pulls, NO_LIMIT)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -66,7 +66,7 @@ class EpsilonGreedy(NamedTuple):
             mean=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm never pulled, a random one, or the one of highest mean."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -75,7 +75,7 @@ class EpsilonGreedy(NamedTuple):
             return uniform_arm(self.available, rng)
         return best_available(self.available, self.mean, self.pulls)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the arm's mean."""
         record_mean(self.pulls, self.mean, arm, reward)
 

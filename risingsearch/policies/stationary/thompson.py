@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_reward
 
@@ -77,16 +77,17 @@ class ThompsonBeta(NamedTuple):
             failures=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = rng.beta(self.successes[i] + 1.0, self.failures[i] + 1.0)
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Count a success, a failure, or parts of both."""
         self.pulls[arm] += 1
         success = unit_reward(reward, self.low, self.high)
@@ -166,7 +167,7 @@ class ThompsonGaussian(NamedTuple):
             deviation=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -178,7 +179,7 @@ class ThompsonGaussian(NamedTuple):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the arm's posterior."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         self.deviation[arm] = self.sigma / math.sqrt(n)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import record_mean
@@ -97,7 +97,7 @@ class ImprovedUCB(NamedTuple):
         begin_stage(policy)
         return policy
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the race, in turn or at random."""
         if self.random_order:
             arm = random_of_race(self, rng)
@@ -107,7 +107,7 @@ class ImprovedUCB(NamedTuple):
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Move the arm's mean; end the stage when all have their pulls."""
         record_mean(self.pulls, self.value, arm, reward)
         if all_have(self.pulls_left, self.alive, self.pulls, self.target[0]):
@@ -138,7 +138,8 @@ def begin_stage(policy: ImprovedUCB) -> None:
 
 def drop_behind(policy: ImprovedUCB) -> None:
     """Drop the arms in the race that are worse than its best one for certain."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     floor = -math.inf
     for i in range(len(policy.pulls)):
         if in_race(alive, pulls_left, i):
@@ -148,9 +149,10 @@ def drop_behind(policy: ImprovedUCB) -> None:
             alive[i] = False
 
 
-def random_of_race(policy: ImprovedUCB, rng: np.random.Generator) -> int:
+def random_of_race(policy: ImprovedUCB, rng: Rng) -> int:
     """Return any available arm in the race, but one never pulled before all others."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     n_available = 0
     for i in range(len(policy.pulls)):
         if policy.available[i] and in_race(alive, pulls_left, i):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
 
 
@@ -82,10 +82,16 @@ class ASHA(NamedTuple):
     def recommended_arms(
         horizon: int, max_pulls: int, *, eta: int = 3, min_pulls: int = 1
     ) -> int:
-        """Return as many arms as half the budget opens."""
+        """Return as many arms as half the budget opens.
+
+        Examples
+        --------
+        >>> ASHA.recommended_arms(270, 27)
+        135
+        """
         return max(2, horizon // (2 * min_pulls))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return a promotable arm of the highest rung, or one never pulled."""
         arm = between_rungs(self)
         if arm == WAIT:
@@ -96,7 +102,7 @@ class ASHA(NamedTuple):
             arm = promotable(self, 1)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Enter the arm on the board of the rung it has reached, if any."""
         self.pulls[arm] += 1
         for rung in range(len(self.level)):
@@ -122,7 +128,13 @@ class ASHA(NamedTuple):
 
 
 def rung_levels(min_pulls: int, max_pulls: int, eta: int) -> list[int]:
-    """Return the pulls at which arms are judged, up to ``max_pulls``."""
+    """Return the pulls at which arms are judged, up to ``max_pulls``.
+
+    Examples
+    --------
+    >>> rung_levels(1, 50, 3)
+    [1, 3, 9, 27, 50]
+    """
     levels = [min(min_pulls, max_pulls)]
     while levels[-1] < max_pulls:
         levels.append(min(levels[-1] * eta, max_pulls))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import (
     append_reward,
@@ -131,12 +131,18 @@ class LooksThenSlope(NamedTuple):
         later_share: float = 0.2,
         shortest_look: int = 1,
     ) -> int:
-        """Return how many arms this budget opens."""
+        """Return how many arms this budget opens.
+
+        Examples
+        --------
+        >>> LooksThenSlope.recommended_arms(270, 27)
+        90
+        """
         first, later = look_lengths(max_pulls, shortest_look)
         per_pull = opening_share / first + later_share * (1.0 - opening_share) / later
         return max(2, int(per_pull * horizon))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm below its goal, a new one, one that climbs, or the leader."""
         arm, claimed = arm_behind(self)  # claimed: by the better choices in flight
         arm = new_arm(self, t) if arm == WAIT else arm
@@ -156,7 +162,8 @@ class LooksThenSlope(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Plan up to which of its pulls the arm trains."""
-        goal, counts = next_goal(self, arm), self.counts
+        goal = next_goal(self, arm)
+        counts = self.counts
         if goal > self.goal[arm]:
             if self.pulls[arm] == 0 or has_spare(self, arm):
                 counts[LOOKS] += goal - self.pulls[arm]
@@ -166,7 +173,7 @@ class LooksThenSlope(NamedTuple):
         while counts[NEW] < len(self.goal) and self.goal[counts[NEW]] > 0:
             counts[NEW] += 1
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Record the reward, and the rung that the arm reaches by it."""
         n = append_reward(self.P, self.pulls, arm, reward)
         record_slope(self.P, self.average, self.slope, arm, n, 0.25)
@@ -218,7 +225,8 @@ def has_spare(policy: LooksThenSlope, arm: int) -> bool:
 
 def new_arm(policy: LooksThenSlope, t: int) -> int:
     """Return a new arm if a look is due, or ``WAIT``."""
-    new, available = int(policy.counts[NEW]), policy.available
+    new = int(policy.counts[NEW])
+    available = policy.available
     while new < len(available) and (policy.goal[new] > 0 or not available[new]):
         new += 1
     if new == len(available):
@@ -230,7 +238,8 @@ def new_arm(policy: LooksThenSlope, t: int) -> int:
 
 def next_goal(policy: LooksThenSlope, arm: int) -> int:
     """Return up to which of its pulls the arm would train if it were started."""
-    n, goal = policy.pulls[arm], policy.goal[arm]
+    n = policy.pulls[arm]
+    goal = policy.goal[arm]
     if n < goal:
         return int(goal)
     if n == 0:
@@ -254,8 +263,12 @@ def climbs(policy: LooksThenSlope, rung: int) -> bool:
 
 def rest(policy: LooksThenSlope, arm: int, at: int) -> None:
     """Let an arm rest on a rung, from 1, or train to a goal, 0."""
-    rung, bound, behind = policy.rung, policy.bound, policy.behind
-    block, row, highest = arm // BLOCK, max(rung[arm], at), -math.inf
+    rung = policy.rung
+    bound = policy.bound
+    behind = policy.behind
+    block = arm // BLOCK
+    row = max(rung[arm], at)
+    highest = -math.inf
     rung[arm] = at
     bound[arm] = policy.average[arm] + policy.slope[arm] * policy.pulls[arm]
     for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(rung))):
@@ -276,7 +289,9 @@ def rest(policy: LooksThenSlope, arm: int, at: int) -> None:
 
 def arm_behind(policy: LooksThenSlope) -> tuple[int, float]:
     """Return the first available arm below its goal; and pulls left to the others."""
-    arm, claimed, behind = WAIT, 0, policy.behind
+    arm = WAIT
+    claimed = 0
+    behind = policy.behind
     for k in range(1, behind[0] + 1):
         if not policy.available[behind[k]]:
             claimed += policy.pulls_left[behind[k]]
@@ -293,8 +308,12 @@ def rounds_left(policy: LooksThenSlope) -> float:
 
 def highest_end(policy: LooksThenSlope, t: int, first: int, below: int) -> int:
     """Return the arm that ends highest among those on these rungs, or ``WAIT``."""
-    arm, best, pulls, available = WAIT, -math.inf, policy.pulls, policy.available
-    rung, bound = policy.rung, policy.bound
+    arm = WAIT
+    best = -math.inf
+    pulls = policy.pulls
+    available = policy.available
+    rung = policy.rung
+    bound = policy.bound
     for row in range(first, below):
         block_bound = policy.block_bound[row]
         for block in range(policy.counts[BLOCKS]):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -72,17 +72,23 @@ class MedianStopping(NamedTuple):
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int, *, min_arms: int = 5) -> int:
-        """Return more arms than the budget trains in full: many will be stopped."""
+        """Return more arms than the budget trains in full: many will be stopped.
+
+        Examples
+        --------
+        >>> MedianStopping.recommended_arms(270, 27)
+        40
+        """
         return max(2, min_arms, 4 * horizon // max_pulls)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm in training, or the next one."""
         for i in range(len(self.pulls)):
             if self.available[i] and not self.stopped[i] and self.pulls[i] > 0:
                 return i
         return least_pulled(self.available, self.pulls, 1)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Append the reward and judge the arm by it."""
         append_reward(self.P, self.pulls, arm, reward)
         self.best[arm] = max(self.best[arm], reward)

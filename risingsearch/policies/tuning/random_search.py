@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from risingsearch.policies.arrays import Rng
 from risingsearch.policies.base import best_available
 from risingsearch.policies.stationary.baselines import Counts
 
@@ -25,7 +24,7 @@ class RandomSearch(Counts):
     (0, 2)
     """
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm in training, or the next one."""
         return best_available(self.available, self.pulls, self.pulls)
 

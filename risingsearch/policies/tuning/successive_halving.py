@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import NO_LIMIT, arm_arrays
 from risingsearch.policies.shared.race import next_in_round, round_is_over
 
@@ -88,13 +88,19 @@ class SuccessiveHalving(NamedTuple):
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int, *, eta: int = 2) -> int:
-        """Return ``0.3 T / r1`` arms, or fewer so that all rungs fit the budget."""
+        """Return ``0.3 T / r1`` arms, or fewer so that all rungs fit the budget.
+
+        Examples
+        --------
+        >>> SuccessiveHalving.recommended_arms(270, 27)
+        45
+        """
         n_arms = max(2, int(0.3 * horizon / max(1, max_pulls // 50)))
         while n_arms > 2 and n_arms * (len(rung_sizes(n_arms, eta)) - 1) > horizon:
             n_arms -= 1
         return n_arms
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
         due = self.due[0]
         return next_in_round(
@@ -105,7 +111,7 @@ class SuccessiveHalving(NamedTuple):
         """Leave a rung whose last result did not come."""
         climb(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         n = self.pulls[arm] + 1
         lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
@@ -129,7 +135,13 @@ class SuccessiveHalving(NamedTuple):
 
 
 def rung_sizes(n_arms: int, eta: int) -> list[int]:
-    """Return how many arms stand on each rung, down to the winner."""
+    """Return how many arms stand on each rung, down to the winner.
+
+    Examples
+    --------
+    >>> rung_sizes(10, 3)
+    [10, 4, 2, 1]
+    """
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(math.ceil(sizes[-1] / eta))
