@@ -30,7 +30,7 @@ import numpy as np
 from risingsearch.policies.arrays import Floats, Ints, Rng
 
 
-class Environment(Protocol):
+class Environment(Protocol):  # numpydoc ignore=PR01
     """Interface of environments; see the module's first lines for the rules.
 
     Examples

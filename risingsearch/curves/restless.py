@@ -80,8 +80,7 @@ class DriftingMeans(NamedTuple):
         rounds : array-like of shape (n_knots,), default (1,)
             The round of every knot: whole numbers, increasing, from 1. After the last
             knot nothing changes.
-        deviations : float or array-like of shape (n_arms,) or (n_arms, n_knots), \
-        default 1.0
+        deviations : array-like, shape (), (n_arms,) or (n_arms, n_knots), default 1.0
             Standard deviation of the rewards; the noise's own ``sigma`` multiplies it.
         between : {"held", "linear", "mixture"}, default "held"
             From a knot to the next, mean and variance stay; or change by the same

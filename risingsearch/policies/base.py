@@ -117,7 +117,7 @@ _CALLS = {"select": "t, rng", "update": "t, arm, reward, rng", "started": "t, ar
 _TYPES = (np.bool_, np.integer, np.floating)  # of their entries
 
 
-class Policy(Protocol):
+class Policy(Protocol):  # numpydoc ignore=PR01
     """Interface of policies; see the module's first lines for the rules.
 
     Examples

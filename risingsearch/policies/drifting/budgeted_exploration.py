@@ -71,6 +71,7 @@ class BudgetedExploration(NamedTuple):
     [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -97,10 +98,12 @@ class BudgetedExploration(NamedTuple):
         epoch_factor: float = 1.0,
         budget_factor: float = 1.0,
     ) -> BudgetedExploration:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         rate : {"smooth", "non-smooth"}, default "smooth"
             BE-S or BE-NS: means of a Lipschitz derivative, or Lipschitz only.
         known_reward : float, optional

@@ -71,6 +71,7 @@ class DUCB(NamedTuple):
     [0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -94,10 +95,12 @@ class DUCB(NamedTuple):
         xi: float = 0.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> DUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         discount : float, optional
             ``gamma``, above 0, at most 1; by default ``1 - 1 / (4 sqrt(T))``.
         xi : float, default 0.5
@@ -197,6 +200,7 @@ class FDSWTS(NamedTuple):
     {'discounted_mean': 0.467, 'window_mean': 0.50}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -224,10 +228,12 @@ class FDSWTS(NamedTuple):
         window: int | None = 30,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> FDSWTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         combine : {"min", "max", "mean"}, default "min"
             The combination of the two draws, ``f``: careful, bold, or in between.
         discount : float, default 0.9

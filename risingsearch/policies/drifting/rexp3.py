@@ -57,6 +57,7 @@ class Rexp3(NamedTuple):
     [12, 59]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -81,10 +82,12 @@ class Rexp3(NamedTuple):
         batch_rule: str = "besbes",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> Rexp3:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         variation : float, optional
             The variation of the means in all, ``V``, above 0; by default ``n_arms``.
         batch_rule : {"besbes", "printed"}, default "besbes"

@@ -49,6 +49,7 @@ class SER4(NamedTuple):
     ([42, 129, 129], [False, True, True])
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -75,10 +76,12 @@ class SER4(NamedTuple):
         switches: float = 1.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SER4:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         delta : float, optional
             Chance of a wrong elimination, above 0 and at most 1; by default ``1 / T``.
         eps : float, optional

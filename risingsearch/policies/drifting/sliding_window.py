@@ -21,6 +21,7 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 class Windowed(NamedTuple):
     """Shared state of the four; a subclass selects and explains."""
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -97,7 +98,7 @@ def rounds_seen(policy: Windowed, t: int) -> int:
     return max(1, min(t - 1, len(policy.window_arms)))
 
 
-class SWUCB(Windowed):
+class SWUCB(Windowed):  # numpydoc ignore=PR01
     r"""SW-UCB: the usual confidence bound, from the last ``window`` rewards alone.
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
@@ -135,10 +136,12 @@ class SWUCB(Windowed):
         xi: float = 1.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, optional
             Rewards that count, at least 1; by default ``max(n_arms, 2 sqrt(T ln T))``.
         xi : float, default 1.5
@@ -177,7 +180,7 @@ class SWUCB(Windowed):
         }
 
 
-class SWKLUCB(Windowed):
+class SWKLUCB(Windowed):  # numpydoc ignore=PR01
     r"""SW-KL-UCB: SW-UCB with the tighter bound for rewards in [0, 1].
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
@@ -218,10 +221,12 @@ class SWKLUCB(Windowed):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWKLUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, optional
             Rewards that count, at least 1; by default ``max(n_arms, 252)``.
         c : float, default 0.0
@@ -271,7 +276,7 @@ def window_mean(policy: SWKLUCB, arm: int) -> float:
     return min(1.0, max(0.0, mean))
 
 
-class SWTS(Windowed):
+class SWTS(Windowed):  # numpydoc ignore=PR01
     r"""SW-TS: Thompson sampling that remembers only the last ``window`` rewards.
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
@@ -310,10 +315,12 @@ class SWTS(Windowed):
         window: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
         """
@@ -343,7 +350,7 @@ class SWTS(Windowed):
         return {"posterior_mean": mean}
 
 
-class ETSWGTS(Windowed):
+class ETSWGTS(Windowed):  # numpydoc ignore=PR01
     r"""ET-SWGTS: a round-robin phase, then Gaussian Thompson sampling with a window.
 
     Every arm is pulled :math:`\Gamma` = ``forced_pulls`` times, round-robin. Then, with
@@ -383,10 +390,12 @@ class ETSWGTS(Windowed):
         forced_pulls: int = 10,
         precision: float = 1.0,
     ) -> ETSWGTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         window : int, default 1000
             Rewards that count, at least 1; below ``n_arms`` it is round-robin.
         forced_pulls : int, default 10

@@ -56,6 +56,7 @@ class WLSOptimisticTS(NamedTuple):
     (0, 1)
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -83,10 +84,12 @@ class WLSOptimisticTS(NamedTuple):
         window: int = 50,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> WLSOptimisticTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         decay : float, default 0.95
             Factor on the weight of a reward per round, above 0 and at most 1.
         window : int, default 50

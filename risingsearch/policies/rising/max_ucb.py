@@ -39,6 +39,7 @@ class MaxUCB(NamedTuple):
     {'best_reward': 0.99, 'bonus': 0.12}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -56,10 +57,12 @@ class MaxUCB(NamedTuple):
         *,
         alpha: float = 0.5,
     ) -> MaxUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha : float, default 0.5
             Exploration, at least 0; for rewards stretched to [0.01, 0.99].
         """

@@ -51,6 +51,7 @@ class REdAE(NamedTuple):
     [0, 1, 0, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -75,10 +76,12 @@ class REdAE(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.01,
     ) -> REdAE:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         sigma : float, optional
             As in every policy; nothing is dropped before there is an estimate.
         delta : float, default 0.01

@@ -70,6 +70,7 @@ class REdUCB(NamedTuple):
     {'final_reward': 2.0, 'bonus': 0.0}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -102,10 +103,12 @@ class REdUCB(NamedTuple):
         delta: float = 0.001,
         alpha: float | None = None,
     ) -> REdUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, eps, sigma
+            See ``risingsearch.policies.base``.
         delta : float, default 0.001
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
@@ -144,10 +147,12 @@ class REdUCB(NamedTuple):
         sigma: float | None = None,
         exploration: float = 69.0,
     ) -> REdUCB:
-        """Return R-UCBE; shared parameters: ``risingsearch.policies.base``.
+        """Return R-UCBE.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, eps, sigma
+            See ``risingsearch.policies.base``.
         exploration : float, default 69.0
             Exploration level ``A``, at least 0.
         """

@@ -52,6 +52,7 @@ class RSR(NamedTuple):
     [0, 0, 0, 1, 1, 1, 2, 2, 2, 1, 1, 2, 2, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -72,10 +73,12 @@ class RSR(NamedTuple):
         *,
         eps: float = 0.25,
     ) -> RSR:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         """

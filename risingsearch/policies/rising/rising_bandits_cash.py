@@ -39,6 +39,7 @@ class RisingBandits(NamedTuple):
     [0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -62,10 +63,12 @@ class RisingBandits(NamedTuple):
         window: int = 7,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> RisingBandits:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, default 7
             Pulls ``C`` that the slope is taken over, at least 1.
         """

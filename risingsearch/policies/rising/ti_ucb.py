@@ -50,6 +50,7 @@ class TIUCB(NamedTuple):
     ({'forecast': 0.5, 'bonus': 3.03}, {'forecast': 0.5, 'bonus': 3.03})
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -77,10 +78,12 @@ class TIUCB(NamedTuple):
         gamma: float = 0.3,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> TIUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         delta : float, default 0.01
             Confidence level, above 0 and at most 1.
         omega : int, default 100

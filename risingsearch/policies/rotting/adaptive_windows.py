@@ -23,6 +23,7 @@ from risingsearch.policies.shared.rewards import (
 class AdaptiveWindows(NamedTuple):
     """Shared state of both; a subclass selects."""
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -78,7 +79,7 @@ class AdaptiveWindows(NamedTuple):
         extend_windows(self, arm, reward)
 
 
-class FEWA(AdaptiveWindows):
+class FEWA(AdaptiveWindows):  # numpydoc ignore=PR01
     r"""FEWA: drop arms by the means of longer and longer windows of recent rewards.
 
     For rewards that fall with the pulls of their arm, in any way; it needs neither how
@@ -124,10 +125,12 @@ class FEWA(AdaptiveWindows):
         sigma: float | None = None,
         growth: float = 2.0,
     ) -> FEWA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, sigma
+            See ``risingsearch.policies.base``.
         alpha : float, default 0.06
             Exponent of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 2.0
@@ -179,7 +182,7 @@ def keep_best(
     return n_left, shortest
 
 
-class RAWUCB(AdaptiveWindows):
+class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
     r"""RAW-UCB: the tightest of the upper bounds from windows of every length.
 
     For rewards that fall with the pulls of their arm or with time, in any way; it needs
@@ -218,10 +221,12 @@ class RAWUCB(AdaptiveWindows):
         sigma: float | None = None,
         growth: float = 1.1,
     ) -> RAWUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, sigma
+            See ``risingsearch.policies.base``.
         alpha : float, default 1.4
             Exponent of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 1.1

@@ -77,6 +77,7 @@ class DCTOUCB(NamedTuple):
     [0, 1, 1, 1, 1, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -104,10 +105,12 @@ class DCTOUCB(NamedTuple):
         delta: float = 0.1,
         explore_pulls: int | None = None,
     ) -> DCTOUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         models : array-like of float, (n_models, n_pulls), optional
             The mean of every pull, up to a constant; by default the paper's.
         sigma : float, default 0.5
@@ -147,10 +150,12 @@ class DCTOUCB(NamedTuple):
         models: Any = None,
         sigma: float = 0.5,
     ) -> DCTOUCB:
-        """Return D-CTO-SIM-UCB; shared parameters: ``risingsearch.policies.base``.
+        """Return D-CTO-SIM-UCB.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         models, sigma
             As in ``create``.
         """
@@ -168,10 +173,12 @@ class DCTOUCB(NamedTuple):
         *,
         models: Any = None,
     ) -> DCTOUCB:
-        """Return CTO-SIM; shared parameters: ``risingsearch.policies.base``.
+        """Return CTO-SIM.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         models
             As in ``create``.
         """

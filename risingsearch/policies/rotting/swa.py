@@ -58,6 +58,7 @@ class SWA(NamedTuple):
     [0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -79,10 +80,12 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha : float, default 0.2
             Scales the window, above 0; in theory ``(2 * highest mean) ** (-2 / 3)``.
         sigma : float, default 0.5
@@ -103,10 +106,12 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return wSWA; shared parameters: ``risingsearch.policies.base``.
+        """Return wSWA.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha, sigma
             As in ``create``.
         """

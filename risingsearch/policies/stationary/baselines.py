@@ -9,6 +9,7 @@ from risingsearch.policies.base import NO_LIMIT, arm_arrays, least_pulled, unifo
 class Counts(NamedTuple):
     """A policy that keeps nothing but the pulls; a subclass selects."""
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -16,7 +17,13 @@ class Counts(NamedTuple):
 
     @classmethod
     def create(cls, n_arms: int, horizon: int, max_pulls: int | None = None) -> Self:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
+        """Return a new policy.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        """
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
@@ -24,7 +31,7 @@ class Counts(NamedTuple):
         self.pulls[arm] += 1
 
 
-class UniformRandom(Counts):
+class UniformRandom(Counts):  # numpydoc ignore=PR01
     """A uniformly random arm at every round: the floor that any policy must beat.
 
     Examples
@@ -41,7 +48,7 @@ class UniformRandom(Counts):
         return uniform_arm(self.available, rng)
 
 
-class RoundRobin(Counts):
+class RoundRobin(Counts):  # numpydoc ignore=PR01
     """Every arm in turn: the least pulled, the lowest index first.
 
     Examples

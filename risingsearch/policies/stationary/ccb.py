@@ -44,6 +44,7 @@ class CCB(NamedTuple):
     [0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -62,10 +63,12 @@ class CCB(NamedTuple):
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> CCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward.
         """

@@ -37,6 +37,7 @@ class EpsilonGreedy(NamedTuple):
     [0, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -53,10 +54,12 @@ class EpsilonGreedy(NamedTuple):
         *,
         epsilon: float = 0.1,
     ) -> EpsilonGreedy:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         epsilon : float, default 0.1
             Probability of a random arm, from 0 to 1.
         """

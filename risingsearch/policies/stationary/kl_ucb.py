@@ -37,6 +37,7 @@ class KLUCB(NamedTuple):
     [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -56,10 +57,12 @@ class KLUCB(NamedTuple):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> KLUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         c : float, default 0.0
             Weight of the term ``ln ln t``, at least 0; 3 in the theory, 0 in practice.
         """

@@ -48,6 +48,7 @@ class RavenUCB(NamedTuple):
     [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -73,10 +74,12 @@ class RavenUCB(NamedTuple):
         eps: float = 1e-6,
         variance: str = "eq5",
     ) -> RavenUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha0 : float, default 0.5
             Weight of the bonus that fades with time, at least 0.
         beta0 : float, default 1.0

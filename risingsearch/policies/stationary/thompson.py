@@ -40,6 +40,7 @@ class ThompsonBeta(NamedTuple):
     {'posterior_mean': 0.95, 'posterior_deviation': 0.045}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -60,10 +61,12 @@ class ThompsonBeta(NamedTuple):
         reward_range: tuple[float, float] = (0.0, 1.0),
         fractional: bool = False,
     ) -> ThompsonBeta:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         fractional : bool, default False
             Count parts of successes instead of flipping coins.
         """
@@ -136,6 +139,7 @@ class ThompsonGaussian(NamedTuple):
     {'posterior_mean': 0.5, 'posterior_deviation': 0.1}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -153,10 +157,12 @@ class ThompsonGaussian(NamedTuple):
         *,
         sigma: float = 0.5,
     ) -> ThompsonGaussian:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         sigma : float, default 0.5
             Deviation of the noise, at least 0 (greedy); 0.5 covers rewards in [0, 1].
         """

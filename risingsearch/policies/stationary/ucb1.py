@@ -37,6 +37,7 @@ class UCB1(NamedTuple):
     [0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -58,10 +59,12 @@ class UCB1(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCB1:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         c : float, default 2.0
             Weight of the bonus, at least 0, which is greedy; less suits low noise.
         denominator : {"n", "n+1"}, default "n"

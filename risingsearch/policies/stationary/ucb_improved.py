@@ -53,6 +53,7 @@ class ImprovedUCB(NamedTuple):
     array([ 32, 168])
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -75,10 +76,12 @@ class ImprovedUCB(NamedTuple):
         order: str = "round-robin",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> ImprovedUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
         """

@@ -46,6 +46,7 @@ class UCBV(NamedTuple):
     {'mean': 0.50, 'variance_bonus': 0.14, 'range_bonus': 2.90}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -72,10 +73,12 @@ class UCBV(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCBV:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         zeta : float, default 1.2
             Weight of the exploration ``ln t``, at least 0; above 1 in the theory.
         c : float, default 1.0

@@ -37,6 +37,7 @@ class ASHA(NamedTuple):
     [0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -57,10 +58,12 @@ class ASHA(NamedTuple):
         eta: int = 3,
         min_pulls: int = 1,
     ) -> ASHA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eta : int, default 3
             One arm in ``eta`` is kept, at least 2.
         min_pulls : int, default 1

@@ -41,6 +41,7 @@ class Hyperband(NamedTuple):
     [(81, 1), (34, 3), (15, 9), (8, 27), (5, 81)]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -60,10 +61,12 @@ class Hyperband(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 3
     ) -> Hyperband:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eta : int, default 3
             One arm in ``eta`` is kept, at least 2.
         """

@@ -50,6 +50,7 @@ class LooksThenSlope(NamedTuple):
     [0, 1, 2, 3, 4, 5, 5, 4, 5, 5, 5, 5, 6, 5, 5, 5, 4, 7, 7, 7]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -84,10 +85,12 @@ class LooksThenSlope(NamedTuple):
         later_share: float = 0.2,
         shortest_look: int = 1,
     ) -> LooksThenSlope:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         opening_share : float, default 0.3
             Share of the budget for first looks, above 0 and at most 1.
         kept_share : float, default 1/3

@@ -37,6 +37,7 @@ class MedianStopping(NamedTuple):
     [0, 0, 0, 1, 2, 2, 2]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -55,10 +56,12 @@ class MedianStopping(NamedTuple):
         *,
         min_arms: int = 5,
     ) -> MedianStopping:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         min_arms : int, default 5
             Others with as many pulls before an arm is judged, at least 1.
         """

@@ -7,7 +7,7 @@ from risingsearch.policies.base import best_available
 from risingsearch.policies.stationary.baselines import Counts
 
 
-class RandomSearch(Counts):
+class RandomSearch(Counts):  # numpydoc ignore=PR01
     """Random search: one arm after another, each trained to its end.
 
     The baseline of every tuner, and right where early scores mislead.

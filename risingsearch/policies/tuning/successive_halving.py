@@ -45,6 +45,7 @@ class SuccessiveHalving(NamedTuple):
     [0, 0, 1, 1, 2, 2, 3, 3, 1, 1, 1, 1, 2, 2, 2, 2]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -61,10 +62,12 @@ class SuccessiveHalving(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 2
     ) -> SuccessiveHalving:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eta : int, default 2
             One arm in ``eta`` is kept, at least 2.
         """
