@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, SupportsFloat, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.errors import InvalidParameterError
 
@@ -26,7 +27,13 @@ _SHOWN = 200  # characters of a value in a message
 
 
 def shown(value: object) -> str:
-    """Return a value as text for a message, cut where it is long."""
+    """Return a value as text for a message, cut where it is long.
+
+    Examples
+    --------
+    >>> shown("0.5"), shown(10**5000)
+    ("'0.5'", 'an int that is too large to be shown')
+    """
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # over 4,300 digits; nested too deep
@@ -38,14 +45,24 @@ def shown(value: object) -> str:
 
 def cut(text: str) -> str:
     """Return the text, or its beginning where it is long."""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}..."
 
 
 def on_one_line(text: str, longest: int = _SHOWN) -> str:
-    """Return a foreign name as printable text on one line."""
+    """Return a foreign name as printable text on one line.
+
+    Examples
+    --------
+    >>> on_one_line("May" * 100, longest=9)
+    'MayM…yMay'
+    """
     shown = "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode()
-        for one in text
+        character
+        if character.isprintable()
+        else character.encode("unicode_escape").decode()
+        for character in text
     )
     if len(shown) <= longest:
         return shown
@@ -53,7 +70,7 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
     return f"{shown[:half]}…{shown[-half:]}"
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Return whether this is a real number; True and False are none."""
     if type(value) in (float, int):  # most are, and abstract classes are slow to ask
         return True
@@ -67,22 +84,68 @@ def unwrapped(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def as_float(value: Any) -> float | None:
-    """Return a number as a float; None if it is no number or exceeds all floats."""
+def as_float(value: object) -> float | None:
+    """Return a number as a float; None if it is no number or exceeds all floats.
+
+    Examples
+    --------
+    >>> as_float(1), as_float(10**400), as_float("1")
+    (1.0, None, None)
+    """
     try:
         return float(value) if is_number(value) else None
     except (OverflowError, ValueError):  # 10**400; a signalling NaN
         return None
 
 
-def is_cost(value: Any) -> bool:
-    """Return whether this is a finite number of at least 0, as costs are."""
+def is_cost(value: object) -> bool:
+    """Return whether this is a finite number of at least 0, as costs are.
+
+    Examples
+    --------
+    >>> is_cost(0.5), is_cost(-1), is_cost(10**400)
+    (True, False, False)
+    """
     number = as_float(value)
     return number is not None and 0.0 <= number <= LARGEST_COST
 
 
-def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> int:
-    """Return ``value`` as an int from ``low`` to ``high``, or raise an error."""
+def checked_int(
+    name: str,
+    value: object,
+    low: int,
+    high: int = LARGEST_INT,
+) -> int:
+    """Return ``value`` as an int from ``low`` to ``high``, or raise an error.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : object
+        Anything; booleans are refused, and so are floats.
+    low, high : int
+        The range; both ends belong to it.
+
+    Returns
+    -------
+    int
+        The value, where it was a numpy integer too.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is no whole number of this range.
+
+    Examples
+    --------
+    >>> checked_int("n_runs", np.int64(3), 1)
+    3
+    >>> checked_int("n_runs", 0, 1)
+    Traceback (most recent call last):
+    ...
+    risingsearch.errors.InvalidParameterError: n_runs must be a whole number of ...
+    """
     allowed = f"a whole number of at least {low}"
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
@@ -99,11 +162,46 @@ def checked_seed(value: object) -> int | None:
 
 
 def checked_float(
-    name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
+    name: str,
+    value: object,
+    low: float,
+    high: float = math.inf,
+    *,
+    open_low: bool,
 ) -> float:
     """Return ``value`` as a finite float between ``low`` and ``high``, or raise.
 
     ``low`` itself is refused if ``open_low``, and allowed if not; ``high`` is allowed.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : object
+        Anything; booleans are refused.
+    low, high : float
+        The range; ``high`` belongs to it.
+    open_low : bool
+        Whether ``low`` itself is refused.
+
+    Returns
+    -------
+    float
+        The value.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is no finite number of this range.
+
+    Examples
+    --------
+    >>> checked_float("eps", 1, 0.0, 1.0, open_low=True)
+    1.0
+    >>> checked_float("eps", 0, 0.0, 1.0, open_low=True)
+    Traceback (most recent call last):
+    ...
+    risingsearch.errors.InvalidParameterError: eps must be a finite number above 0 ...
     """
     number = as_float(value)
     if number is not None and math.isfinite(number):
@@ -111,11 +209,13 @@ def checked_float(
         if in_range and number <= high:
             return number
     bounds = []
-    if low > -math.inf:
-        bounds.append(f"{'above' if open_low else 'of at least'} {low:g}")
+    if low > -math.inf and open_low:
+        bounds.append(f" above {low:g}")
+    elif low > -math.inf:
+        bounds.append(f" of at least {low:g}")
     if high < math.inf:
-        bounds.append(f"at most {high:g}")
-    allowed = " ".join(["a finite number", " and ".join(bounds)]).rstrip()
+        bounds.append(f" at most {high:g}")
+    allowed = "a finite number" + " and".join(bounds)
     raise InvalidParameterError(f"{name} must be {allowed}; got {shown(value)}")
 
 
@@ -138,7 +238,15 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Return ``value`` if it is one of ``choices``, or raise an error."""
+    """Return ``value`` if it is one of ``choices``, or raise an error.
+
+    Examples
+    --------
+    >>> checked_choice("order", "rnd", ("random", "round-robin"))
+    Traceback (most recent call last):
+    ...
+    risingsearch.errors.InvalidParameterError: order must be one of 'random', ...
+    """
     if not isinstance(value, str) or value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
         msg = f"{name} must be one of {allowed}; got {shown(value)}"
@@ -146,8 +254,16 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
-    """Return ``value`` as (lowest, highest), both finite, or raise an error."""
+def checked_finite_range(
+    name: str, value: Iterable[SupportsFloat]
+) -> tuple[float, float]:
+    """Return ``value`` as (lowest, highest), both finite, or raise an error.
+
+    Examples
+    --------
+    >>> checked_finite_range("reward_range", [0, 100])
+    (0.0, 100.0)
+    """
     try:
         low, high = (float(bound) for bound in value)
     except (TypeError, ValueError, OverflowError):
@@ -158,9 +274,7 @@ def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
     raise InvalidParameterError(msg)
 
 
-def checked_order(
-    name: str, value: Any, n_arms: int
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def checked_order(name: str, value: object, n_arms: int) -> NDArray[np.int64]:
     """Return ``value`` as an array that names each arm once, or raise."""
     arms = list(value) if isinstance(value, Iterable) else []
     whole = all(isinstance(arm, Integral) for arm in arms)
@@ -170,36 +284,72 @@ def checked_order(
     return np.array(arms, dtype=np.int64)
 
 
-def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
-    """Return ``value`` as a list of some of the arms, or raise an error."""
-    arms = list(value) if isinstance(value, Iterable) else [value]
-    are_arms = [isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms]
-    if not all(are_arms) or len(set(arms)) < len(arms):
+def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
+    """Return ``value`` as a list of some of the arms, or raise an error.
+
+    Examples
+    --------
+    >>> checked_arms("arms", 2, n_arms=3), checked_arms("arms", [0, 2], n_arms=3)
+    ([2], [0, 2])
+    """
+    arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
+    are_arms = all(isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms)
+    if not are_arms or len(set(arms)) < len(arms):
         msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)
     return [int(arm) for arm in arms]
 
 
 def checked_array(
-    name: str, value: Any, dtype: type | None = float, ndmin: int = 0
-) -> np.ndarray[Any, np.dtype[Any]]:
+    name: str,
+    value: ArrayLike,
+    dtype: type | None = float,
+    ndmin: int = 0,
+) -> NDArray[Any]:
     """Return a new array of numbers, or raise an error."""
     try:
-        return np.array(value, dtype=dtype, ndmin=ndmin, order="C")
+        return np.array(
+            value,
+            dtype=dtype,
+            ndmin=ndmin,
+            order="C",
+        )
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must be numbers in a regular table; got {shown(value)}"
         raise InvalidParameterError(msg) from error
 
 
-def checked_generator(seed: Any) -> np.random.Generator:
+def checked_generator(seed: object) -> np.random.Generator:
     """Return a generator: itself, a seeded one, or for None an unseeded one."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(checked_seed(seed))
 
 
-def call_problem(call: Callable[..., Any], takes: str, /, **given: Any) -> str | None:
-    """Return why a function does not take these arguments; None if it does."""
+def call_problem(
+    call: Callable[..., object], takes: str, /, **given: object
+) -> str | None:
+    """Return why a function does not take these arguments; None if it does.
+
+    Parameters
+    ----------
+    call : callable
+        The function, or an object that can be called.
+    takes : str
+        The names of the arguments given by position, with commas.
+    **given : object
+        The arguments given by name.
+
+    Returns
+    -------
+    str or None
+        As Python words it; None also where a builtin does not tell its signature.
+
+    Examples
+    --------
+    >>> call_problem(lambda t, rng: 0, "t, rng"), call_problem(lambda t: 0, "t, rng")
+    (None, 'too many positional arguments')
+    """
     try:
         # of a decorated one, what the decorator takes
         inspect.signature(call, follow_wrapped=False).bind(*takes.split(", "), **given)
@@ -211,8 +361,14 @@ def call_problem(call: Callable[..., Any], takes: str, /, **given: Any) -> str |
 
 
 @cache
-def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the keyword-only parameters of a function; ``...`` where one is needed."""
+def keyword_defaults(function: Callable[..., object]) -> dict[str, Any]:
+    """Return the keyword-only parameters of a function; ``...`` where one is needed.
+
+    Examples
+    --------
+    >>> keyword_defaults(checked_float)
+    {'open_low': Ellipsis}
+    """
     parameters = inspect.signature(function).parameters.values()
     named = (p for p in parameters if p.kind is p.KEYWORD_ONLY)
     return {p.name: ... if p.default is p.empty else p.default for p in named}

@@ -9,7 +9,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_generator, checked_int, keyword_defaults
-from risingsearch.curves import raven, rising, rotting, shifting, smooth
+from risingsearch.curves import (
+    raven,
+    rising,
+    rotting,
+    shifting,
+    smooth,
+)
 from risingsearch.curves.base import Environment
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves
@@ -54,6 +60,11 @@ class EnvironmentInfo(NamedTuple):
         The first line of its documentation.
     setting : str
         "rested" (an arm moves when it is pulled) or "restless" (with the rounds).
+
+    Examples
+    --------
+    >>> [info.name for info in list_environments() if "NIPS" in info.paper]
+    ['rotting-anv', 'rotting-av', 'rotting-np']
     """
 
     name: str
@@ -96,7 +107,10 @@ RESTED = (rising.__name__, rotting.__name__)
 
 
 def make_environment(
-    name: str, horizon: int, seed: int | Rng | None = None, **parameters: Any
+    name: str,
+    horizon: int,
+    seed: int | Rng | None = None,
+    **parameters: Any,
 ) -> Environment:
     """Build an environment by its registered name.
 
@@ -110,6 +124,11 @@ def make_environment(
         Draws the arms: the same seed gives the same arms.
     **parameters
         The environment's own, see ``list_environments``.
+
+    Returns
+    -------
+    Environment
+        For ``simulate``, or to be asked for its ``mean`` and its ``optimal`` sums.
 
     Raises
     ------
@@ -143,6 +162,11 @@ def make_environment(
 
 def list_environments() -> list[EnvironmentInfo]:
     """Return a description of every environment, in the order of names.
+
+    Returns
+    -------
+    list of EnvironmentInfo
+        One for each name that ``make_environment`` takes.
 
     Examples
     --------

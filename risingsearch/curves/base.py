@@ -23,15 +23,23 @@ other numbers are those of the paper, and other ones are given to the ``create``
 environment.
 """
 
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from risingsearch.policies.arrays import Floats, Ints, Rng
 
 
-class Environment(Protocol):
-    """Interface of environments; see the module's first lines for the rules."""
+class Environment(Protocol):  # numpydoc ignore=PR01
+    """Interface of environments; see the module's first lines for the rules.
+
+    Examples
+    --------
+    >>> from risingsearch.curves import make_environment
+    >>> arms: Environment = make_environment("two-arm", horizon=30_000)
+    >>> arms.n_arms, arms.reference, arms.mean(1, 10_000, 30_000)
+    (2, 'best-arm', 0.5)
+    """
 
     @property
     def n_arms(self) -> int:
@@ -50,22 +58,40 @@ class Environment(Protocol):
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean reward of an arm's ``n``-th pull, were it at round ``t``."""
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the reward of a pull whose mean is ``mean``."""
 
     def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of means of the best policy, per number; never compiled."""
 
 
-def fresh(environment: Any) -> Any:
+Kind = TypeVar("Kind", bound=Environment)
+
+
+def fresh(environment: Kind) -> Kind:
     """Return the environment for one run."""
-    own = getattr(environment, "fresh", None)
-    return environment if own is None else own()
+    method = getattr(environment, "fresh", None)
+    if method is None:
+        return environment
+    copy: Kind = method()
+    return copy
 
 
-def pull_limits(environment: Any, rounds: int) -> Ints:
-    """Return the pulls each arm can give within a number of rounds."""
-    own = getattr(environment, "pulls", None)
-    if own is None:
-        return np.full(environment.n_arms, rounds, dtype=np.int64)
-    return np.asarray(np.minimum(own, rounds))
+def pull_limits(environment: Environment, rounds: int) -> Ints:
+    """Return the pulls each arm can give within a number of rounds.
+
+    Examples
+    --------
+    >>> from risingsearch.curves import CurveTable
+    >>> pull_limits(CurveTable.create([[0.5, 0.6, 0.7], [0.1, 0.2, np.nan]]), rounds=10)
+    array([3, 2])
+    """
+    limits = getattr(environment, "pulls", rounds)
+    return np.minimum(limits, np.full(environment.n_arms, rounds, dtype=np.int64))

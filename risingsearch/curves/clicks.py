@@ -2,9 +2,10 @@
 
 import math
 import reprlib
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +16,31 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 
 COLUMNS = ("timestamp", "item", "click")
-LOWEST, HIGHEST = 0.02, 0.08  # click rates of a synthetic log
+LOWEST = 0.02  # click rate of a synthetic log
+HIGHEST = 0.08
 
 
 class ClickLog(NamedTuple):
     """A log of clicks, one entry per time an item was shown; ``click_log`` makes one.
 
     Good for ``make_environment("clicks")`` and ``"clicks-fitted"``.
+
+    Parameters
+    ----------
+    timestamps : ndarray of shape (n_entries,)
+        Seconds, increasing.
+    items : ndarray of shape (n_entries,)
+        The item shown, as its place in ``names``.
+    clicks : ndarray of shape (n_entries,)
+        Whether it was clicked.
+    names : tuple of str
+        The items, the one shown most first.
+
+    Examples
+    --------
+    >>> log = click_log(([3.0, 1.0, 2.0], ["a", "b", "b"], [1, 0, 1]))
+    >>> log.timestamps, log.names
+    (array([1., 2., 3.]), ('b', 'a'))
     """
 
     timestamps: Floats  # (n_entries,), seconds, increasing
@@ -30,7 +49,11 @@ class ClickLog(NamedTuple):
     names: tuple[str, ...]  # most shown first
 
 
-def click_log(source: Any) -> ClickLog:
+LogLike: TypeAlias = ClickLog | str | PathLike[str] | Sequence[ArrayLike]
+"""What ``click_log`` takes."""
+
+
+def click_log(source: LogLike) -> ClickLog:
     """Return a click log from arrays or from a CSV file.
 
     Parameters
@@ -59,9 +82,9 @@ def click_log(source: Any) -> ClickLog:
     if isinstance(source, ClickLog):
         return source
     if isinstance(source, (str, PathLike)):
-        source = _read(Path(source))
+        return _sorted_log(*_read(Path(source)))
     try:
-        timestamps, items, clicks = source
+        timestamps, items, clicks = iter(source)
     except (TypeError, ValueError) as error:
         raise InvalidParameterError(
             "a click log must be a path, or the three lists timestamps, items and "
@@ -95,6 +118,11 @@ def make_click_log(
     seconds : int, default 86400
         Length of the log, at least 1.
 
+    Returns
+    -------
+    ClickLog
+        Entries in the order of time, as ``click_log`` returns them.
+
     Examples
     --------
     >>> log = make_click_log(0, n_items=2, n_entries=10_000)
@@ -106,10 +134,11 @@ def make_click_log(
     seconds = checked_int("seconds", seconds, 1)
     levels = rng.uniform(0.0, 1.0, n)
     swings = rng.uniform(0.0, np.minimum(levels, 1.0 - levels))
-    turns, phases = rng.uniform(1.0, 2.0, n), rng.uniform(0.0, 2.0 * math.pi, n)
+    turns = rng.uniform(1.0, 2.0, n)
+    phases = rng.uniform(0.0, 2.0 * math.pi, n)
     times = np.sort(rng.uniform(0.0, seconds, checked_int("n_entries", n_entries, 1)))
     items = rng.integers(n, size=len(times))
-    angles = 2.0 * math.pi * turns[items] * times / seconds + phases[items]
+    angles = math.tau * turns[items] * times / seconds + phases[items]
     position = levels[items] + swings[items] * np.sin(angles)
     clicks = rng.random(len(times)) < LOWEST + (HIGHEST - LOWEST) * position
     names = np.array([f"synthetic {i}" for i in range(n)])
@@ -117,12 +146,39 @@ def make_click_log(
 
 
 def click_rates(
-    log: ClickLog, item: int, times: Floats, before: float, after: float
+    log: ClickLog,
+    item: int,
+    times: Floats,
+    before: float,
+    after: float,
 ) -> tuple[Floats, Ints]:
-    """Return an item's click rate (NaN without entries) and entries at each time."""
-    own = np.flatnonzero(log.items == item)
-    when = log.timestamps[own]
-    clicked = np.concatenate([[0], np.cumsum(log.clicks[own])])
+    """Return an item's click rate (NaN without entries) and entries at each time.
+
+    Parameters
+    ----------
+    log : ClickLog
+        The log.
+    item : int
+        The item, as its place in ``log.names``.
+    times : ndarray of shape (n_times,)
+        Seconds, on the clock of the log.
+    before, after : float
+        How far the window around a time reaches, in seconds; both ends belong to it.
+
+    Returns
+    -------
+    tuple of two ndarrays of shape (n_times,)
+        The rates, and how many entries each is the mean of.
+
+    Examples
+    --------
+    >>> log = click_log(([0.0, 4.0, 6.0], ["a", "a", "a"], [1, 0, 1]))
+    >>> click_rates(log, 0, np.array([2.0, 5.0, 9.0]), before=2.0, after=2.0)
+    (array([0.5, 0.5, nan]), array([2, 2, 0]))
+    """
+    entries = log.items == item
+    when = log.timestamps[entries]
+    clicked = np.concatenate([[0], np.cumsum(log.clicks[entries])])
     first = np.searchsorted(when, times - before, side="left")
     last = np.searchsorted(when, times + after, side="right")
     shown = last - first
@@ -161,7 +217,7 @@ def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> C
     )
 
 
-def _read(path: Path) -> list[Any]:
+def _read(path: Path) -> list[ArrayLike]:
     try:
         frame = pandas().read_csv(path, skipinitialspace=True, dtype={"item": str})
         frame.columns = frame.columns.str.lower()

@@ -15,6 +15,20 @@ class Noise(NamedTuple):
 
     Good for stating the noise, which a published experiment often leaves open, and
     which decides its ranking.
+
+    Parameters
+    ----------
+    kind : int
+        0 for none, 1 for Gaussian, 2 for Bernoulli.
+    sigma : float
+        Standard deviation of the Gaussian noise.
+    batch : int
+        Trials of a Bernoulli pull.
+
+    Examples
+    --------
+    >>> make_noise("bernoulli", batch=100)
+    Noise(kind=2, sigma=1.0, batch=100)
     """
 
     kind: int
@@ -42,6 +56,16 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
     batch : int, default 1
         Trials per Bernoulli pull, at least 1; e.g. 100 for a mini-batch of 100 reviews.
 
+    Returns
+    -------
+    Noise
+        For ``make_environment`` and the ``create`` of every environment.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
     Examples
     --------
     >>> from numpy.random import default_rng
@@ -57,7 +81,13 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
 
 
 def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
-    """Return ``noise`` for means in a range, or raise an error."""
+    """Return ``noise`` for means in a range, or raise an error.
+
+    Examples
+    --------
+    >>> checked_noise(0.0, 0.0, 1.0), checked_noise("bernoulli", 0.0, 1.0)
+    (Noise(kind=0, sigma=0.0, batch=1), Noise(kind=2, sigma=1.0, batch=1))
+    """
     if isinstance(noise, str):
         noise = make_noise(noise)
     elif not isinstance(noise, Noise):
@@ -71,13 +101,43 @@ def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
     return noise
 
 
-def noisy(noise: Noise, mean: float, scale: float, rng: Rng) -> float:
-    """Return a reward of this mean; ``scale`` multiplies the standard deviation."""
+def noisy(
+    noise: Noise,
+    mean: float,
+    scale: float,
+    rng: Rng,
+) -> float:
+    """Return a reward of this mean; ``scale`` multiplies the standard deviation.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise model.
+    mean : float
+        The mean of the pull.
+    scale : float
+        Standard deviation of the arm, by which Gaussian noise is multiplied.
+    rng : numpy.random.Generator
+        Draws the noise.
+
+    Returns
+    -------
+    float
+        The reward.
+
+    Examples
+    --------
+    >>> from numpy.random import default_rng
+    >>> noisy(make_noise("none"), 0.5, 1.0, default_rng(0))
+    0.5
+    """
     if noise.kind == GAUSSIAN:
         return mean + noise.sigma * scale * rng.standard_normal()
     if noise.kind == BERNOULLI:
         if noise.batch > 1:
             # A mean of exactly 0 or 1 may have been rounded across the limit.
             return rng.binomial(noise.batch, min(1.0, max(0.0, mean))) / noise.batch
-        return 1.0 if rng.random() < mean else 0.0
+        if rng.random() < mean:
+            return 1.0
+        return 0.0
     return mean

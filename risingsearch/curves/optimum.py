@@ -7,13 +7,20 @@ is for restless ones.
 
 import numpy as np
 
-from risingsearch.policies.arrays import Floats, Ints
+from risingsearch.policies.arrays import Floats, Ints, int_zeros
 
 
 def best_arm(means: Floats, rounds: Ints) -> Floats:
-    """Return the largest sum of a single arm: optimal where means never fall."""
+    """Return the largest sum of a single arm: optimal where means never fall.
+
+    Examples
+    --------
+    >>> best_arm(np.array([[0.5, 0.5, 0.5], [0.1, 0.6, 0.9]]), np.array([1, 2, 3]))
+    array([0.5, 1. , 1.6])
+    """
     sums = np.cumsum(np.nan_to_num(means), axis=1)
-    return np.asarray(sums[:, np.minimum(rounds, sums.shape[1]) - 1].max(axis=0))
+    last = np.minimum(rounds, sums.shape[1]) - 1
+    return np.asarray(sums[:, last].max(axis=0))
 
 
 def greedy(means: Floats, rounds: Ints) -> Floats:
@@ -21,8 +28,14 @@ def greedy(means: Floats, rounds: Ints) -> Floats:
 
     Then the largest means that are left are always the next of some arms (Levine,
     Crammer, Mannor 2017, section 2).
+
+    Examples
+    --------
+    >>> greedy(np.array([[0.5, 0.5, 0.5], [1.0, 0.4, 0.2]]), np.array([1, 2, 4]))
+    array([1. , 1.5, 2.5])
     """
-    sums = np.cumsum(np.sort(means[np.isfinite(means)])[::-1])
+    rising = np.sort(means[np.isfinite(means)])
+    sums = np.cumsum(rising[::-1])
     return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
 
 
@@ -32,6 +45,11 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
     A dynamic programme over arms and rounds, for curves of any shape; the order of the
     pulls does not matter to rested arms. Its time grows with the number of means times
     the number of rounds.
+
+    Examples
+    --------
+    >>> allocation(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([1, 2, 3, 4]))
+    array([0.5, 1. , 1.5, 1.6])
     """
     most = int(rounds.max())
     best = np.full(most + 1, -np.inf)
@@ -42,7 +60,7 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
         for n, gained in enumerate(sums[:most], start=1):
             np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
         best = with_arm
-    return np.asarray(best[np.minimum(rounds, int(np.isfinite(best).nonzero()[0][-1]))])
+    return np.asarray(best[np.minimum(rounds, np.isfinite(means).sum())])
 
 
 def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
@@ -50,20 +68,41 @@ def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
 
     The line that leads keeps the lead until a steeper one is above it, so that a row
     takes as many steps as lines lead in turn, however long it is.
+
+    Parameters
+    ----------
+    starts, slopes : ndarray of shape (n_rows, n_lines)
+        The lines of each row, at its first round and per round.
+    lengths : ndarray of shape (n_rows,)
+        Rounds of each row.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Exact but for rounding.
+
+    Examples
+    --------
+    >>> starts = np.array([[3.0, 0.0]])
+    >>> slopes = np.array([[0.0, 1.0]])
+    >>> upper_sums(starts, slopes, np.array([6]))  # 3, 3, 3, 3, 4, 5
+    array([21.])
     """
     sums = np.zeros(len(lengths))
-    done = np.zeros(len(lengths), dtype=np.int64)
+    done = int_zeros(len(lengths))
     rows = np.flatnonzero(np.isfinite(starts).any(axis=1))
     while len(rows):
         slope = slopes[rows]
         values = starts[rows] + slope * done[rows, None]
-        top = values.max(axis=1, keepdims=True)
-        lead = np.where(values == top, slope, -np.inf).max(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            overtaken = np.floor((top - values) / (slope - lead)) + 1.0
-        overtaken[slope <= lead] = np.inf
-        steps = np.minimum(overtaken.min(axis=1), lengths[rows] - done[rows])
-        sums[rows] += steps * (top[:, 0] + 0.5 * lead[:, 0] * (steps - 1.0))
+        top = values.max(axis=1)
+        behind = top[:, None] - values
+        lead = np.where(behind == 0.0, slope, -np.inf).max(axis=1)
+        steeper = slope - lead[:, None]
+        rounds = np.full_like(behind, np.inf)
+        np.divide(behind, steeper, out=rounds, where=steeper > 0.0)
+        overtaken = np.floor(rounds.min(axis=1)) + 1.0
+        steps = np.minimum(overtaken, lengths[rows] - done[rows])
+        sums[rows] += steps * (top + 0.5 * lead * (steps - 1.0))
         done[rows] += steps.astype(np.int64)
         rows = rows[done[rows] < lengths[rows]]
     return sums

@@ -26,6 +26,17 @@ class CurveTable(NamedTuple):
     Good for replaying recorded learning curves, of equal lengths or not: an arm ends
     with its curve.
 
+    Parameters
+    ----------
+    means : ndarray of shape (n_arms, n_pulls)
+        The mean of every pull, NaN after an arm's last one.
+    pulls : ndarray of shape (n_arms,)
+        Pulls that each arm can give.
+    noise : Noise
+        The noise on top of the means.
+    reference : str
+        The reference of regret.
+
     Examples
     --------
     >>> arms = CurveTable.create([[0.5, 0.6, 0.6], [0.1, 0.7, np.nan]])
@@ -58,6 +69,11 @@ class CurveTable(NamedTuple):
             of any shape; the best single arm, which is the same where means never fall
             and no curve ends; the best next mean, which is the same where they never
             rise.
+
+        Returns
+        -------
+        CurveTable
+            The environment, without state: any number of runs can share it.
 
         Raises
         ------
@@ -92,7 +108,14 @@ class CurveTable(NamedTuple):
         """Return the mean of the arm's ``n``-th pull."""
         return float(self.means[arm, n - 1])
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 

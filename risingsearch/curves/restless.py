@@ -12,7 +12,7 @@ from risingsearch.checks import checked_array, checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.noise import Noise, NoiseLike, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.arrays import Floats, Ints, Rng
+from risingsearch.policies.arrays import Floats, Ints, Rng, int_zeros
 
 BETWEEN = ("held", "linear", "mixture")
 REFERENCES = ("dynamic", "static")
@@ -24,6 +24,23 @@ class DriftingMeans(NamedTuple):
 
     Good for arms that jump, drift or repeat themselves over any number of rounds:
     memory grows with the knots, not with the rounds.
+
+    Parameters
+    ----------
+    rounds : ndarray of shape (n_knots,)
+        The rounds of the knots, from 1, increasing.
+    means, variances : ndarray of shape (n_knots, n_arms)
+        Of every arm at every knot.
+    rates : ndarray of shape (n_knots,)
+        Part of the way to the next knot per round; 0 where the arms stay.
+    mixing : bool
+        Whether a reward comes from one of two knots, instead of from between them.
+    noise : Noise
+        The noise model.
+    reference : str
+        The reference of regret.
+    knot : ndarray of shape (1,)
+        The knot used last.
 
     Examples
     --------
@@ -63,8 +80,7 @@ class DriftingMeans(NamedTuple):
         rounds : array-like of shape (n_knots,), default (1,)
             The round of every knot: whole numbers, increasing, from 1. After the last
             knot nothing changes.
-        deviations : float or array-like of shape (n_arms,) or (n_arms, n_knots), \
-default 1.0
+        deviations : array-like, shape (), (n_arms,) or (n_arms, n_knots), default 1.0
             Standard deviation of the rewards; the noise's own ``sigma`` multiplies it.
         between : {"held", "linear", "mixture"}, default "held"
             From a knot to the next, mean and variance stay; or change by the same
@@ -76,6 +92,11 @@ default 1.0
             The reference of regret: the best mean of every round, or that of
             round 1 every round.
 
+        Returns
+        -------
+        DriftingMeans
+            The environment; ``fresh`` gives one for a concurrent run.
+
         Raises
         ------
         InvalidParameterError
@@ -84,8 +105,12 @@ default 1.0
         table = _checked_means(means)
         n_arms, n_knots = table.shape
         knots = checked_array("rounds", rounds, dtype=None)
-        whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
-        if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
+        if (
+            knots.dtype.kind not in "iu"
+            or knots.shape != (n_knots,)
+            or knots[0] != 1
+            or np.any(np.diff(knots) < 1)
+        ):
             raise InvalidParameterError(
                 f"rounds must be {n_knots} whole numbers, one per column of means, "
                 f"increasing from 1; got {rounds!r}"
@@ -103,7 +128,7 @@ default 1.0
             mixing=between == "mixture",
             noise=checked_noise(noise, float(table.min()), float(table.max())),
             reference=checked_choice("reference", reference, REFERENCES),
-            knot=np.zeros(1, dtype=np.int64),
+            knot=int_zeros(1),
         )
 
     @property
@@ -122,7 +147,14 @@ default 1.0
         after = following(self.rounds, k)
         return between(self.means[k, arm], self.means[after, arm], part)
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the mean with noise, or a reward from one of the two knots."""
         k = last_knot(self.rounds, self.knot, t)
         part = (t - self.rounds[k]) * self.rates[k]
@@ -161,6 +193,19 @@ class Sinusoid(NamedTuple):
     The sine is that of the last multiple of 512 rounds turned by the rest of the angle:
     two products in place of a sine, and the same value in any order of asking.
 
+    Parameters
+    ----------
+    amplitude, frequency, phase : float
+        As given to ``create``.
+    noise : Noise
+        The noise model.
+    turns : ndarray of shape (512, 2)
+        Cosine and sine of so many rounds.
+    block : ndarray of shape (1,)
+        The block of rounds that ``anchor`` belongs to.
+    anchor : ndarray of shape (2,)
+        Sine and cosine where that block begins.
+
     Examples
     --------
     >>> arms = Sinusoid.create(amplitude=0.1, frequency=math.pi / 4)
@@ -198,6 +243,16 @@ class Sinusoid(NamedTuple):
             Angle at round 0, in radians.
         noise : Noise, str or float, default 1.0
             A noise model, its kind, or the standard deviation of Gaussian noise.
+
+        Returns
+        -------
+        Sinusoid
+            The environment; ``fresh`` gives one for a concurrent run.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a value is outside its range.
         """
         amplitude = checked_float("amplitude", amplitude, -math.inf, open_low=False)
         frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)
@@ -235,7 +290,14 @@ class Sinusoid(NamedTuple):
         )
         return self.amplitude - self.amplitude * sine
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 
@@ -243,33 +305,45 @@ class Sinusoid(NamedTuple):
         """Return the sum of the best means, one term per half of a swing."""
         # The swinging arm leads where its sine is below 0; for a negative amplitude
         # that is where the sine of the angle plus pi is.
-        phase = self.phase + (math.pi if self.amplitude < 0.0 else 0.0)
-        most = (phase + self.frequency * float(rounds.max())) / (2.0 * math.pi)
-        swing = np.arange(math.floor(phase / (2.0 * math.pi)) - 1, math.ceil(most) + 1)
+        phase = self.phase
+        if self.amplitude < 0.0:
+            phase += math.pi
+        last_angle = phase + self.frequency * float(rounds.max())
+        first_swing = math.floor(phase / math.tau) - 1
+        last_swing = math.ceil(last_angle / math.tau)
+        swing = np.arange(first_swing, last_swing + 1)
         begin = np.ceil((math.pi * (2 * swing + 1) - phase) / self.frequency)
-        end = np.floor((math.pi * (2 * swing + 2) - phase) / self.frequency)
         begin = np.maximum(begin, 1.0)
+        end = np.floor((math.pi * (2 * swing + 2) - phase) / self.frequency)
         end = np.minimum(end, rounds[:, None])
         half = 0.5 * self.frequency
-        share = np.sin(half * np.maximum(end - begin + 1.0, 0.0)) / math.sin(half)
-        sines = (np.sin(half * (begin + end) + phase) * share).sum(axis=1)
-        return np.asarray(self.amplitude * rounds - abs(self.amplitude) * sines)
+        n_rounds = np.maximum(end - begin + 1.0, 0.0)
+        share = np.sin(half * n_rounds) / math.sin(half)
+        sines = np.sin(half * (begin + end) + phase) * share
+        gained = abs(self.amplitude) * sines.sum(axis=1)
+        return np.asarray(self.amplitude * rounds - gained)
 
 
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.
 
 
 def sine_at(
-    frequency: float, phase: float, turns: Floats, block: Ints, anchor: Floats, t: int
+    frequency: float,
+    phase: float,
+    turns: Floats,
+    block: Ints,
+    anchor: Floats,
+    t: int,
 ) -> float:
     """Return the sine of round ``t``, from where its block begins."""
-    own = t // BLOCK
-    if block[0] != own:
-        angle = frequency * (own * BLOCK) + phase
+    number = t // BLOCK
+    begin = number * BLOCK
+    if block[0] != number:
+        angle = frequency * begin + phase
         anchor[0] = math.sin(angle)
         anchor[1] = math.cos(angle)
-        block[0] = own
-    i = t - own * BLOCK
+        block[0] = number
+    i = t - begin
     return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
 
 
@@ -286,7 +360,7 @@ def last_knot(rounds: Ints, knot: Ints, t: int) -> int:
 
 def following(rounds: Ints, k: int) -> int:
     """Return the knot after the ``k``-th, or the last one itself."""
-    return k + 1 if k + 1 < len(rounds) else k
+    return min(k + 1, len(rounds) - 1)
 
 
 def between(left: float, right: float, part: float) -> float:
@@ -306,8 +380,8 @@ def _checked_means(means: ArrayLike) -> Floats:
 
 def _checked_variances(deviations: ArrayLike, n_arms: int, n_knots: int) -> Floats:
     wide = checked_array("deviations", deviations)
-    allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
-    if wide.shape not in allowed or not np.all((wide >= 0.0) & (wide < np.inf)):
+    fits = wide.shape in [(), (n_arms,), (n_arms, n_knots)]
+    if not fits or not np.all((wide >= 0.0) & (wide < np.inf)):
         raise InvalidParameterError(
             "deviations must be finite numbers of at least 0: one, one per arm, or one "
             f"per arm and knot; got {deviations!r}"

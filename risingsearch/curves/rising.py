@@ -37,12 +37,28 @@ def two_arm(rng: Rng, horizon: int, *, noise: NoiseLike = 0.01) -> CurveTable:
     Good for seeing at a glance whether a policy knows when time is short:
     :math:`\mu_A(n) = 0.4`, :math:`\mu_B(n) = \min(1, n / 20000)`; arm A is the better
     one below 16,000 rounds, arm B above. The paper does not state the noise.
+
+    Parameters
+    ----------
+    noise : Noise, str or float, default 0.01
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Examples
+    --------
+    >>> arms = two_arm(np.random.default_rng(0), 20_000)
+    >>> arms.means[:, [0, 7_999, 19_999]]
+    array([[4.e-01, 4.e-01, 4.e-01],
+           [5.e-05, 4.e-01, 1.e+00]])
     """
     return _linear_then_flat([0.4, 1 / 20_000], [0.4, 1.0], horizon, noise)
 
 
 def ltf(
-    rng: Rng, horizon: int, *, n_arms: int | None = None, noise: NoiseLike = 0.01
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int | None = None,
+    noise: NoiseLike = 0.01,
 ) -> CurveTable:
     r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
 
@@ -56,6 +72,14 @@ def ltf(
     n_arms : int, optional
         Number of arms, at least 1; by default drawn uniformly from 2 to 5 (the paper
         names the set, not the distribution).
+
+    Examples
+    --------
+    >>> arms = ltf(np.random.default_rng(0), 50_000, n_arms=3)
+    >>> arms.means[:, [0, -1]].round(3)
+    array([[0.   , 0.673],
+           [0.   , 0.343],
+           [0.   , 0.137]])
     """
     n = _arms(rng, n_arms)
     plateaus = rng.uniform(0.1, 1.0, n)
@@ -64,7 +88,11 @@ def ltf(
 
 
 def concave(
-    rng: Rng, horizon: int, *, n_arms: int | None = None, noise: NoiseLike = 0.01
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int | None = None,
+    noise: NoiseLike = 0.01,
 ) -> CurveTable:
     r"""Concave arms: a late bloomer, an early peaker, and others between them.
 
@@ -87,13 +115,25 @@ def concave(
     ----------
     n_arms : int, optional
         Number of arms, at least 2; by default drawn uniformly from 2 to 5.
+
+    Examples
+    --------
+    >>> arms = concave(np.random.default_rng(0), 50_000)
+    >>> arms.means[:2, -1]
+    array([0.95, 0.58])
     """
     n = _arms(rng, n_arms, at_least=2)
     starts = np.r_[0.1, 0.55, rng.uniform(0.05, 0.35, n - 2)]
     ends = np.r_[0.95, 0.58, rng.uniform(0.9, 0.99, n - 2)]
-    kinds, decades = rng.integers(3, size=n), rng.uniform(0.0, 1.0, n)
+    kinds = rng.integers(3, size=n)
+    decades = rng.uniform(0.0, 1.0, n)
     pulls = np.arange(1, horizon + 1) / REFERENCE_HORIZON
-    grown = np.array([_growth(kinds[i], decades[i], pulls) for i in range(n)])
+    grown = np.array(
+        [
+            _growth(kind, decade, pulls)
+            for kind, decade in zip(kinds, decades, strict=True)
+        ]
+    )
     means = starts[:, None] + (ends - starts)[:, None] * grown
     return CurveTable.create(means, noise, "best-arm")
 
@@ -140,7 +180,8 @@ def imdb_replay(
         raise InvalidParameterError(msg)
     try:
         with np.load(path, allow_pickle=False) as recorded:
-            means, codes = recorded["mean"], recorded["codes"].tolist()
+            means = recorded["mean"]
+            codes = recorded["codes"].tolist()
         if arms == "paper":
             means = means[[codes.index(code) for code in IMDB_ARMS]]
     except (KeyError, OSError, ValueError, BadZipFile) as error:
@@ -164,7 +205,10 @@ def _arms(rng: Rng, n_arms: int | None, at_least: int = 1) -> int:
 
 
 def _linear_then_flat(
-    slopes: ArrayLike, plateaus: ArrayLike, horizon: int, noise: NoiseLike
+    slopes: ArrayLike,
+    plateaus: ArrayLike,
+    horizon: int,
+    noise: NoiseLike,
 ) -> CurveTable:
     lines = np.multiply.outer(slopes, np.arange(1, horizon + 1))
     means = np.minimum(np.asarray(plateaus)[:, None], lines)

@@ -24,6 +24,17 @@ def rotting_np(rng: Rng, horizon: int, *, noise: NoiseLike = SIGMA) -> CurveTabl
 
     Good for policies that assume nothing about how arms rot: the better arm turns bad
     all at once. The best policy takes the best next mean.
+
+    Parameters
+    ----------
+    noise : Noise, str or float, default sqrt(0.2)
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Examples
+    --------
+    >>> arms = rotting_np(np.random.default_rng(0), 30_000)
+    >>> arms.optimal(np.array([30_000]))
+    array([18750.])
     """
     means = np.full((2, horizon), 0.5)
     means[1] = np.where(np.arange(1, horizon + 1) <= GOOD_PULLS, 1.0, 0.4)
@@ -31,7 +42,11 @@ def rotting_np(rng: Rng, horizon: int, *, noise: NoiseLike = SIGMA) -> CurveTabl
 
 
 def rotting_av(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = SIGMA
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = SIGMA,
 ) -> CurveTable:
     r"""Rotting arms of a known family that all vanish in the end.
 
@@ -40,6 +55,19 @@ def rotting_av(
     drawn from seven values, with replacement. The pulls are counted from 1, so the
     first plateau is one pull shorter than the others. The paper draws the arms anew for
     each of its 100 runs. The same seed gives the same arms for every horizon.
+
+    Parameters
+    ----------
+    n_arms : int, default 10
+        Number of arms, at least 1.
+    noise : Noise, str or float, default sqrt(0.2)
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Examples
+    --------
+    >>> arms = rotting_av(np.random.default_rng(0), 30_000)
+    >>> arms.n_arms, arms.means[0, [0, 98, 99, 199]].round(3).tolist()
+    (10, [1.0, 1.0, 0.785, 0.681])
     """
     models = plateau_models(horizon)
     drawn = rng.integers(len(models), size=checked_int("n_arms", n_arms, 1))
@@ -47,12 +75,29 @@ def rotting_av(
 
 
 def rotting_anv(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = SIGMA
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = SIGMA,
 ) -> CurveTable:
     r"""Rotting arms of a known family, each above its unknown constant.
 
     As ``rotting_av``, with :math:`c_i \sim U[0, 0.5]` added to every arm: it rots, but
     does not vanish.
+
+    Parameters
+    ----------
+    n_arms : int, default 10
+        Number of arms, at least 1.
+    noise : Noise, str or float, default sqrt(0.2)
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Examples
+    --------
+    >>> arms = rotting_anv(np.random.default_rng(0), 30_000)
+    >>> arms.means[:2, 0].round(3).tolist()  # at first: 1 and the constant
+    [1.456, 1.303]
     """
     rotting = rotting_av(rng, horizon, n_arms=n_arms).means
     offsets = rng.uniform(0.0, HIGHEST_OFFSET, len(rotting))

@@ -5,12 +5,11 @@ Restless: the means move with the rounds.
 
 import math
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.curves.clicks import ClickLog, click_log, click_rates
+from risingsearch.curves.clicks import ClickLog, LogLike, click_log, click_rates
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, needed
@@ -34,6 +33,17 @@ def sinusoid(rng: Rng, horizon: int, *, noise: NoiseLike = 1.0) -> Sinusoid:
     The paper's 0.001 is read as a standard deviation, since as a variance it would
     often make :math:`A` negative. Its noise is not stated either; the theory speaks of
     1-sub-Gaussian rewards, hence the default. Bernoulli noise changes the ranking.
+
+    Parameters
+    ----------
+    noise : Noise, str or float, default 1.0
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Examples
+    --------
+    >>> arms = sinusoid(np.random.default_rng(0), 1_000_000)
+    >>> round(arms.amplitude, 4)
+    0.0148
     """
     horizon = checked_int("horizon", horizon, math.ceil(2.0 * CYCLES[1]))
     nu = rng.uniform(*CYCLES)
@@ -46,7 +56,7 @@ def click_counterfactual(
     rng: Rng,
     horizon: int,
     *,
-    log: Any,
+    log: LogLike,
     n_items: int = 20,
     noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
@@ -63,9 +73,32 @@ def click_counterfactual(
     an article that is not shown all day: here a window without an entry keeps the click
     rate before it, or takes the first one there is. Nor does it define the
     reference of regret: here the click rates themselves.
+
+    Parameters
+    ----------
+    log : ClickLog, tuple of three array-likes, str or path
+        The log; see ``click_log``.
+    n_items : int, default 20
+        The items shown most often that are taken, at least 1.
+    noise : Noise, str or float, default "bernoulli"
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range or the log is shorter than the horizon.
+
+    Examples
+    --------
+    >>> from risingsearch.curves.clicks import make_click_log
+    >>> log = make_click_log(0, n_items=3, n_entries=20_000)
+    >>> arms = click_counterfactual(np.random.default_rng(0), 2_700, log=log)
+    >>> [round(arms.mean(arm, 1, 1_000), 3) for arm in range(3)]
+    [0.021, 0.01, 0.069]
     """
     log = click_log(log)
-    start, end = log.timestamps[0], log.timestamps[-1]
+    start = log.timestamps[0]
+    end = log.timestamps[-1]
     if horizon > math.ceil(end - start) + 1:
         raise InvalidParameterError(
             f"the log is {end - start:g} seconds long, so horizon must be at most "
@@ -73,8 +106,9 @@ def click_counterfactual(
         )
     seconds = start + np.arange(1.0, horizon + 1.0)
     rates = _rates_over_time(log, n_items, seconds, 0.5 * WINDOW, 0.5 * WINDOW)
-    changed = np.flatnonzero(np.any(np.diff(rates, axis=1) != 0.0, axis=0)) + 1
-    knots = np.concatenate([[0], changed])
+    has_changed = np.diff(rates, axis=1) != 0.0
+    changed = np.flatnonzero(has_changed.any(axis=0))
+    knots = np.concatenate([[0], changed + 1])
     return DriftingMeans.create(rates[:, knots], knots + 1, noise=noise)
 
 
@@ -82,7 +116,7 @@ def click_fitted(
     rng: Rng,
     horizon: int,
     *,
-    log: Any,
+    log: LogLike,
     n_items: int = 20,
     noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
@@ -95,9 +129,26 @@ def click_fitted(
     The paper leaves the bandwidth open. It also says that 8.64e7 rounds are seconds,
     which are the milliseconds of a day; here the log is spread over the horizon.
     Where the smoothed line leaves the range from 0 to 1 it is set to its nearest end.
+
+    Parameters
+    ----------
+    log : ClickLog, tuple of three array-likes, str or path
+        The log; see ``click_log``.
+    n_items : int, default 20
+        The items shown most often that are taken, at least 1.
+    noise : Noise, str or float, default "bernoulli"
+        A noise model, its kind, or the standard deviation of Gaussian noise.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range or the log is not longer than an hour.
+    MissingDependencyError
+        If statsmodels is not installed.
     """
     log = click_log(log)
-    start, end = log.timestamps[0], log.timestamps[-1]
+    start = log.timestamps[0]
+    end = log.timestamps[-1]
     if not start + WINDOW < end:
         raise InvalidParameterError(
             f"the log must be longer than the window of {WINDOW:g} seconds; it is "
@@ -108,26 +159,36 @@ def click_fitted(
     with needed("statsmodels", "bench"):
         lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
     near = 0.01 * (minutes[-1] - minutes[0])  # lines are fitted that far apart
-    options = {"frac": FRACTION, "delta": near, "return_sorted": False}
+    options = {
+        "frac": FRACTION,
+        "delta": near,
+        "return_sorted": False,
+    }
     smooth = np.clip([lowess(row, minutes, **options) for row in rates], 0.0, 1.0)
     # Minute by minute over the horizon; several minutes may share a round.
-    stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
+    numbers = np.arange(len(minutes))
+    stretched = 1 + numbers * (horizon - 1) // (len(minutes) - 1)
     knots, minute = np.unique(stretched, return_index=True)
     return DriftingMeans.create(smooth[:, minute], knots, between="linear", noise=noise)
 
 
 def _rates_over_time(
-    log: ClickLog, n_items: int, times: Floats, before: float, after: float
+    log: ClickLog,
+    n_items: int,
+    times: Floats,
+    before: float,
+    after: float,
 ) -> Floats:
     """Return the click rates over time of every item that has an entry."""
     n = min(checked_int("n_items", n_items, 1), len(log.names))
     rates = []
     for item in range(n):
-        own, shown = click_rates(log, item, times, before, after)
+        rate, shown = click_rates(log, item, times, before, after)
         observed = np.flatnonzero(shown)
         if len(observed) == 0:
             continue
-        latest = np.maximum.accumulate(np.where(shown > 0, np.arange(len(times)), 0))
-        own[0] = own[observed[0]]
-        rates.append(own[latest])
+        places = np.where(shown > 0, np.arange(len(times)), 0)
+        latest = np.maximum.accumulate(places)
+        rate[0] = rate[observed[0]]
+        rates.append(rate[latest])
     return np.array(rates)

@@ -56,7 +56,9 @@ PAPER = "formula of the paper"
 STANDARD = "standard formula"
 RECONSTRUCTION = "reconstruction"
 OWN = "own rule"
-STOPS, PLANS, IN_FULL = "stops", "plans rounds", "trains arms in full"
+STOPS = "stops"
+PLANS = "plans rounds"
+IN_FULL = "trains arms in full"
 RANGE, MODELS = NEEDS = ("reward_range", "models")
 
 
@@ -81,6 +83,11 @@ class PolicyInfo(NamedTuple):
         Parameters that a live search must give: their defaults fit simulations only.
     summary : str
         The first line of its documentation.
+
+    Examples
+    --------
+    >>> [info.name for info in list_policies() if info.plans_rounds][:3]
+    ['be', 'd-ucb', 'r-sr']
     """
 
     name: str
@@ -94,7 +101,7 @@ class PolicyInfo(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    policy: Any
+    policy: type
     provenance: str
     paper: str
     traits: tuple[str, ...] = ()
@@ -249,6 +256,11 @@ def resolve_policy(name: str) -> str:
     name : str
         A registered name, or ``"auto"``.
 
+    Returns
+    -------
+    str
+        The name that ``list_policies`` has.
+
     Raises
     ------
     InvalidParameterError
@@ -266,8 +278,14 @@ def resolve_policy(name: str) -> str:
     return name
 
 
-def registered_name(policy: Any) -> str | None:
-    """Return the name of a policy or of its factory; None if it is not registered."""
+def registered_name(policy: object) -> str | None:
+    """Return the name of a policy or of its factory; None if it is not registered.
+
+    Examples
+    --------
+    >>> registered_name(CureUCB.create), registered_name("auto"), registered_name(len)
+    ('cure-ucb', 'looks-then-slope', None)
+    """
     if isinstance(policy, str):
         return resolve_policy(policy)
     factory = getattr(policy, "create", policy)
@@ -279,7 +297,7 @@ def make_policy(
     n_arms: int,
     horizon: int,
     max_pulls: int | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Policy:
     """Build a policy by its registered name.
 
@@ -296,6 +314,11 @@ def make_policy(
     **parameters
         The policy's own, see ``list_policies``.
 
+    Returns
+    -------
+    Policy
+        Ready for ``select`` at round 1.
+
     Raises
     ------
     InvalidParameterError
@@ -311,21 +334,26 @@ def make_policy(
     ...
     risingsearch.errors.InvalidParameterError: unknown policy 'cure'; did you mean ...
     """
-    asked, name = name, resolve_policy(name)
-    defaults = keyword_defaults(POLICIES[name])
+    factory = POLICIES[resolve_policy(name)]
+    defaults = keyword_defaults(factory)
     for parameter in parameters:
         if parameter not in defaults:
-            of = f"auto ({name})" if asked == "auto" else name
-            raise unknown_name(f"parameter of {of}:", parameter, defaults)
+            owner = f"auto ({AUTO})" if name == "auto" else name
+            raise unknown_name(f"parameter of {owner}:", parameter, defaults)
     n_arms = checked_int("n_arms", n_arms, 1)
     horizon = checked_int("horizon", horizon, 1)
     if max_pulls is not None:
         max_pulls = checked_int("max_pulls", max_pulls, 1)
-    return POLICIES[name](n_arms, horizon, max_pulls, **parameters)
+    return factory(n_arms, horizon, max_pulls, **parameters)
 
 
 def list_policies() -> list[PolicyInfo]:
     """Return a description of every policy, in the order of their names.
+
+    Returns
+    -------
+    list of PolicyInfo
+        One for each name that ``make_policy`` takes.
 
     Examples
     --------
@@ -336,7 +364,24 @@ def list_policies() -> list[PolicyInfo]:
 
 
 def policy_info(name: str) -> PolicyInfo:
-    """Return the description of the policy of this registered name."""
+    """Return the description of the policy of this registered name.
+
+    Parameters
+    ----------
+    name : str
+        A registered name, see ``list_policies``.
+
+    Returns
+    -------
+    PolicyInfo
+        Its parameters, its paper and its properties.
+
+    Examples
+    --------
+    >>> info = policy_info("asha")
+    >>> info.parameters, info.adaptive, info.plans_rounds
+    ({'eta': 3, 'min_pulls': 1}, True, False)
+    """
     entry = _ENTRIES[name]
     return PolicyInfo(
         name=name,
@@ -350,7 +395,12 @@ def policy_info(name: str) -> PolicyInfo:
     )
 
 
-def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any) -> int:
+def recommended_arms(
+    name: str,
+    horizon: int,
+    max_pulls: int,
+    **parameters: object,
+) -> int:
     """Return how many arms a budget is best spread over, by the policy's own rule.
 
     Parameters

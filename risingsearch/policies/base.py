@@ -95,7 +95,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import numpy as np
 
@@ -105,20 +105,41 @@ from risingsearch.errors import PolicyError, RunDirError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Array,
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 
 WAIT = -1
 NO_LIMIT = np.iinfo(np.int64).max
 _CONSTANTS = (int, float, complex, str, bytes, Enum, type, np.generic, FunctionType)
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
-_CALLS = {"select": "t, rng", "update": "t, arm, reward, rng", "started": "t, arm"}
+_CALLS = {
+    "select": "t, rng",
+    "update": "t, arm, reward, rng",
+    "started": "t, arm",
+}
 _TYPES = (np.bool_, np.integer, np.floating)  # of their entries
 
 
-class Policy(Protocol):
-    """Interface of policies; see the module's first lines for the rules."""
+class Policy(Protocol):  # numpydoc ignore=PR01
+    """Interface of policies; see the module's first lines for the rules.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> policy: Policy = make_policy("round-robin", n_arms=2, horizon=10)
+    >>> rng = np.random.default_rng(0)
+    >>> arm = policy.select(1, rng)
+    >>> policy.update(1, arm, 0.5, rng)
+    >>> policy.select(2, rng), policy.pulls
+    (1, array([1, 0]))
+    """
 
     @property
     def available(self) -> Bools:
@@ -132,15 +153,44 @@ class Policy(Protocol):
     def pulls(self) -> Ints:
         """Rewards recorded of each arm, of shape (n_arms,)."""
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Record the reward of a pull decided at round ``t``."""
 
 
-def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
-    """Raise a PolicyError if a method or an array of the caller is missing or unfit."""
+class SavedArray(TypedDict):
+    """An array as JSON has it."""
+
+    shape: list[int]
+    indices: list[int] | None  # of the values that are not 0, or None for all
+    values: list[float | str]  # infinities and NaN are words
+
+
+def check_contract(policy: object, n_arms: int, *methods: str) -> None:
+    """Raise a PolicyError if a method or an array of the caller is missing or unfit.
+
+    Parameters
+    ----------
+    policy : object
+        The object that a factory has returned.
+    n_arms : int
+        Number of arms that it was asked for.
+    *methods : str
+        Methods that it needs besides ``select`` and ``update``.
+
+    Raises
+    ------
+    PolicyError
+        The message names the first part that is missing or unfit.
+    """
     kind = type(policy).__name__
     methods = (*methods, "select", "update")
     lacks = [name for name in methods if not callable(getattr(policy, name, None))]
@@ -154,28 +204,70 @@ def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
         if method is not None and (why := call_problem(method, takes)):
             raise PolicyError(f"{kind}.{name} must take ({takes}): {why}")
     for name, entry in zip(CALLER_ARRAYS, _TYPES, strict=True):
-        array: Any = getattr(policy, name, None)
+        array = getattr(policy, name, None)
         if array is None and name == "horizon":
             continue
-        is_array = isinstance(array, np.ndarray)
-        fits = is_array and np.issubdtype(array.dtype, entry)
-        if not fits or array.shape != (n_arms,):
-            found = f"{array.dtype} of shape {array.shape}" if is_array else "none"
+        given = "none"
+        fits = False
+        if isinstance(array, np.ndarray):
+            given = f"{array.dtype} of shape {array.shape}"
+            fits = np.issubdtype(array.dtype, entry) and array.shape == (n_arms,)
+        if not fits:
             raise PolicyError(
                 f"{kind} needs an array {name} of type {entry.__name__} and length "
-                f"n_arms={n_arms}, which its caller keeps up to date; it has {found}"
+                f"n_arms={n_arms}, which its caller keeps up to date; it has {given}"
             )
 
 
-def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:
-    """Return whether an arm beats an earlier one: higher value, then fewer pulls."""
+def better(
+    value: float,
+    pulls: int,
+    best_value: float,
+    best_pulls: int,
+) -> bool:
+    """Return whether an arm beats an earlier one: higher value, then fewer pulls.
+
+    Examples
+    --------
+    >>> better(0.5, 3, 0.4, 1), better(0.5, 3, 0.5, 1), better(0.5, 1, 0.5, 3)
+    (True, False, True)
+    """
     return value > best_value or (value == best_value and pulls < best_pulls)
 
 
 def leader(
-    arm: int, best: float, i: int, index: float, pulls: Ints
+    arm: int,
+    best: float,
+    i: int,
+    index: float,
+    pulls: Ints,
 ) -> tuple[int, float]:
-    """Return the better of ``arm``, of index ``best`` or none yet, and ``i``."""
+    """Return the better of ``arm``, of index ``best`` or none yet, and ``i``.
+
+    Parameters
+    ----------
+    arm : int
+        The leader so far, or ``WAIT``.
+    best : float
+        Its index.
+    i : int
+        The arm that is compared with it.
+    index : float
+        The index of ``i``.
+    pulls : ndarray of shape (n_arms,)
+        Pulls of all arms: of equal indices that of fewer pulls is better.
+
+    Returns
+    -------
+    tuple of int and float
+        The better arm and its index.
+
+    Examples
+    --------
+    >>> pulls = np.array([3, 2])
+    >>> leader(0, 0.5, 1, 0.5, pulls), leader(0, 0.5, 1, 0.4, pulls)
+    ((1, 0.5), (0, 0.5))
+    """
     # The first counts with any index, so that one is found where all are NaN.
     # This is ``better``, written out: a call for every arm costs a third of the time.
     if arm == WAIT or index > best or (index == best and pulls[i] < pulls[arm]):
@@ -184,26 +276,44 @@ def leader(
 
 
 def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
-    """Return the first available arm with fewest pulls below ``limit``, or ``WAIT``."""
-    arm, fewest = WAIT, limit
+    """Return the first available arm with fewest pulls below ``limit``, or ``WAIT``.
+
+    Examples
+    --------
+    >>> pulls = np.array([2, 1, 1])
+    >>> available = np.array([True, True, True])
+    >>> least_pulled(available, pulls, NO_LIMIT), least_pulled(available, pulls, 1)
+    (1, -1)
+    """
+    arm = WAIT
+    fewest = limit
     for i in range(len(pulls)):
         if available[i] and pulls[i] < fewest:
-            arm, fewest = i, pulls[i]
+            arm = i
+            fewest = pulls[i]
             if fewest == 0:
                 break
     return arm
 
 
 def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
-    """Return the available arm of the best value (see ``better``), or ``WAIT``."""
-    arm, best = WAIT, -math.inf
+    """Return the available arm of the best value (see ``better``), or ``WAIT``.
+
+    Examples
+    --------
+    >>> pulls = np.array([2, 1, 1])
+    >>> best_available(np.array([True, True, False]), np.array([0.5, 0.5, 0.9]), pulls)
+    1
+    """
+    arm = WAIT
+    best = -math.inf
     for i in range(len(pulls)):
         if available[i]:
             arm, best = leader(arm, best, i, float(values[i]), pulls)
     return arm
 
 
-def uniform_arm(available: Bools, rng: np.random.Generator) -> int:
+def uniform_arm(available: Bools, rng: Rng) -> int:
     """Return an available arm, each with the same probability."""
     n_available = 0
     for i in range(len(available)):
@@ -220,30 +330,84 @@ def uniform_arm(available: Bools, rng: np.random.Generator) -> int:
     return WAIT
 
 
+def pull_limit(horizon: int, max_pulls: int | None) -> int:
+    """Return how many pulls an arm can give at most."""
+    if max_pulls is None:
+        return horizon
+    return max_pulls
+
+
 def arm_arrays(
     n_arms: int, horizon: int, max_pulls: int | None
 ) -> tuple[Bools, Ints, Floats, Ints]:
-    """Return fresh ``available``, ``pulls_left``, ``horizon`` and ``pulls`` arrays."""
-    limit = horizon if max_pulls is None else max_pulls
+    """Return fresh ``available``, ``pulls_left``, ``horizon`` and ``pulls`` arrays.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms.
+    horizon : int
+        Number of rounds.
+    max_pulls : int, optional
+        Pulls an arm can give at most; by default the horizon.
+
+    Returns
+    -------
+    tuple of four ndarrays of shape (n_arms,)
+        The first fields of every policy, before its first round.
+
+    Examples
+    --------
+    >>> arm_arrays(2, 10, max_pulls=4)
+    (array([ True,  True]), array([4, 4]), array([10., 10.]), array([0, 0]))
+    """
+    limit = pull_limit(horizon, max_pulls)
     return (
-        np.ones(n_arms, dtype=np.bool_),
+        all_true(n_arms),
         np.full(n_arms, limit, dtype=np.int64),
         np.full(n_arms, float(horizon)),
-        np.zeros(n_arms, dtype=np.int64),
+        int_zeros(n_arms),
     )
 
 
 def started(policy: Policy, t: int, arm: int) -> None:
     """Let the policy record that ``arm`` is pulled next, as was decided at ``t``."""
-    own = getattr(policy, "started", None)
-    if own is not None:
-        own(t, arm)
+    method = getattr(policy, "started", None)
+    if method is not None:
+        method(t, arm)
 
 
 def play_alone(
-    policy: Policy, reward: Callable[[int, int, int], float], rounds: int, seed: int = 0
+    policy: Policy,
+    reward: Callable[[int, int, int], float],
+    rounds: int,
+    seed: int = 0,
 ) -> list[int]:
-    """Return the arms pulled; ``reward(arm, n, t)`` pays an arm's ``n``-th pull."""
+    """Return the arms pulled; ``reward(arm, n, t)`` pays an arm's ``n``-th pull.
+
+    Parameters
+    ----------
+    policy : Policy
+        A policy before its first round.
+    reward : callable
+        ``reward(arm, n, t)`` pays the ``n``-th pull of an arm, at round ``t``.
+    rounds : int
+        Rounds to play; it ends early where the policy waits or no arm is left.
+    seed : int, default 0
+        Of the generator that the policy draws from.
+
+    Returns
+    -------
+    list of int
+        The arm of every round.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> policy = make_policy("epsilon-greedy", n_arms=2, horizon=6, epsilon=0.0)
+    >>> play_alone(policy, lambda arm, n, t: [0.2, 0.6][arm], 6)
+    [0, 1, 1, 1, 1, 1]
+    """
     rng = np.random.default_rng(seed)
     arms: list[int] = []
     while len(arms) < rounds and policy.available.any():
@@ -256,45 +420,128 @@ def play_alone(
         for _ in range(n_pulls):
             policy.pulls_left[arm] -= 1
             policy.available[arm] = policy.pulls_left[arm] > 0
-            t, n = len(arms) + 1, int(policy.pulls[arm]) + 1
+            t = len(arms) + 1
+            n = int(policy.pulls[arm]) + 1
             policy.update(t, arm, reward(arm, n, t), rng)
             arms.append(arm)
     return arms
 
 
 def slice_length(policy: Policy, arm: int) -> int:
-    """Return the pulls ``arm`` gets before the policy decides again."""
-    own = getattr(policy, "slice_length", None)
-    return 1 if own is None else int(own(arm))
+    """Return the pulls ``arm`` gets before the policy decides again.
+
+    Parameters
+    ----------
+    policy : Policy
+        Asked before ``started``.
+    arm : int
+        The arm that would be started now.
+
+    Returns
+    -------
+    int
+        At least 1, which is also the answer of a policy that does not say.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> policy = make_policy("random-search", n_arms=3, horizon=30, max_pulls=10)
+    >>> slice_length(policy, 0)
+    10
+    """
+    method = getattr(policy, "slice_length", None)
+    return 1 if method is None else int(method(arm))
 
 
 def projection(policy: Policy, arm: int) -> float:
-    """Return where the arm is expected to end; NaN when the policy does not say."""
-    own = getattr(policy, "projection", None)
-    return math.nan if own is None else float(own(arm))
+    """Return where the arm is expected to end; NaN when the policy does not say.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> projection(make_policy("round-robin", n_arms=2, horizon=3), 0)
+    nan
+    """
+    method = getattr(policy, "projection", None)
+    return math.nan if method is None else float(method(arm))
 
 
 def proposing(policy: Policy) -> bool:
     """Return whether an arm that is opened now may be proposed."""
-    own = getattr(policy, "proposing", None)
-    return True if own is None else bool(own())
+    method = getattr(policy, "proposing", None)
+    return True if method is None else bool(method())
 
 
 def explain(policy: Policy, arm: int) -> dict[str, float]:
-    """Return the named parts of the arm's index; empty when the policy has none."""
-    own = getattr(policy, "explain", None)
-    return {} if own is None else {name: float(part) for name, part in own(arm).items()}
+    """Return the named parts of the arm's index; empty when the policy has none.
+
+    Parameters
+    ----------
+    policy : Policy
+        As of the rewards recorded: pulls in flight are not counted.
+    arm : int
+        The arm.
+
+    Returns
+    -------
+    dict of str to float
+        By name, as in the history of a search.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> policy = make_policy("ucb1", n_arms=2, horizon=9)
+    >>> arms = play_alone(policy, lambda arm, n, t: [0.2, 0.6][arm], 4)
+    >>> explain(policy, 1)
+    {'mean': 0.6, 'bonus': 1.2686362411795196}
+    """
+    method = getattr(policy, "explain", None)
+    parts = {} if method is None else method(arm)
+    return {name: float(part) for name, part in parts.items()}
 
 
-def state_dict(policy: Policy) -> dict[str, Any]:
-    """Return a policy's arrays as JSON values; a PolicyError if more of it changes."""
+def state_dict(policy: Policy) -> dict[str, SavedArray]:
+    """Return a policy's arrays as JSON values; a PolicyError if more of it changes.
+
+    Returns
+    -------
+    dict of str to dict
+        By array its shape, and its values, or those that are not 0 with their indices.
+
+    Raises
+    ------
+    PolicyError
+        If the policy holds more that may change.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> state_dict(make_policy("round-robin", n_arms=2, horizon=3))["pulls"]
+    {'shape': [2], 'indices': [], 'values': []}
+    """
     return {name: _encoded(array) for name, array in _changing(policy).items()}
 
 
-def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
-    """Put saved arrays back in place, if they are of a policy of this kind and size."""
-    own = _changing(policy)
-    shapes = {name: list(array.shape) for name, array in own.items()}
+def load_state_dict(policy: Policy, state: dict[str, SavedArray]) -> None:
+    """Put saved arrays back in place, if they are of a policy of this kind and size.
+
+    Raises
+    ------
+    RunDirError
+        If the state is of another kind of policy, or of another size.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> policy = make_policy("round-robin", n_arms=2, horizon=3)
+    >>> arms = play_alone(policy, lambda arm, n, t: 0.5, 3)
+    >>> again = make_policy("round-robin", n_arms=2, horizon=3)
+    >>> load_state_dict(again, state_dict(policy))
+    >>> again.pulls
+    array([2, 1])
+    """
+    changing = _changing(policy)
+    shapes = {name: list(array.shape) for name, array in changing.items()}
     saved = {name: array["shape"] for name, array in state.items()}
     if saved != shapes:
         raise RunDirError(
@@ -302,14 +549,14 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             f"{type(policy).__name__} has {shapes}: load it into a policy of the same "
             "kind and size"
         )
-    for name, array in own.items():
+    for name, array in changing.items():
         values = np.array(state[name]["values"], dtype=array.dtype)
         indices = state[name]["indices"]
         array.fill(0)
         np.put(array, np.arange(array.size) if indices is None else indices, values)
 
 
-def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
+def arrays(policy: Policy) -> dict[str, Array]:
     """Return the arrays of a policy by their names."""
     values = policy._asdict()  # type: ignore[attr-defined]
     return {
@@ -319,36 +566,40 @@ def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
     }
 
 
-def _changing(policy: Policy) -> dict[str, NDArray[Any]]:
+def _changing(policy: Policy) -> dict[str, Array]:
     """Return the arrays of a policy, or raise if it holds more that changes."""
-    attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
-    own, held = arrays(policy), policy._asdict() | attributes  # type: ignore[attr-defined]
-    for name in held.keys() - own.keys():
-        if name in attributes or not _is_constant(held[name]):
+    # A subclass of a NamedTuple has attributes that can be set anew.
+    attributes = getattr(policy, "__dict__", {})
+    saved = arrays(policy)
+    values = policy._asdict() | attributes  # type: ignore[attr-defined]
+    for name in values.keys() - saved.keys():
+        if name in attributes or not _is_constant(values[name]):
             raise PolicyError(
                 f"the policy {type(policy).__name__} holds {name}, a "
-                f"{type(held[name]).__name__}, which no saved state has: keep what "
+                f"{type(values[name]).__name__}, which no saved state has: keep what "
                 "changes in arrays of numbers"
             )
-    return own
+    return saved
 
 
-def _is_constant(value: Any) -> bool:
+def _is_constant(value: object) -> bool:
     if isinstance(value, tuple | frozenset):
         return all(map(_is_constant, value))
     return value is None or isinstance(value, _CONSTANTS)
 
 
-def _encoded(array: NDArray[Any]) -> dict[str, Any]:
+def _encoded(array: Array) -> SavedArray:
     # Sparse: the history arrays of a young search are nearly all zero; an array without
     # zeros has no indices. Infinities are written as words, because JSON has none.
     flat = array.reshape(-1)
-    negative = np.signbit(flat) if array.dtype.kind == "f" else False  # -0.0 too
-    (indices,) = np.nonzero((flat != 0) | negative)
+    is_set = flat != 0
+    if array.dtype.kind == "f":
+        is_set |= np.signbit(flat)  # -0.0 too
+    indices = np.flatnonzero(is_set)
     is_sparse = 2 * len(indices) <= array.size
-    kept = flat[indices] if is_sparse else flat
-    values = kept.tolist()
-    if not np.isfinite(kept).all():
-        values = [value if math.isfinite(value) else repr(value) for value in values]
-    places = indices.tolist() if is_sparse else None
-    return {"shape": list(array.shape), "indices": places, "values": values}
+    values = flat[indices] if is_sparse else flat
+    return {
+        "shape": list(array.shape),
+        "indices": indices.tolist() if is_sparse else None,
+        "values": [x if math.isfinite(x) else repr(x) for x in values.tolist()],
+    }

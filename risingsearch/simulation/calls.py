@@ -3,19 +3,48 @@
 import ast
 import contextlib
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from risingsearch.errors import InvalidParameterError
+
+Calls: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Names and parameters, by the calls as they are written."""
 
 CALL = re.compile(r"([^\s()=]+)\s*(?:\((.*)\))?", re.DOTALL)
 PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.+)", re.DOTALL)
 WORD = re.compile(r"""[A-Za-z./~][^\s,=()\[\]{}'"]*""")
-WORDS = {"true": True, "false": False, "null": None, "none": None}
+WORDS = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+}
 
 
-def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return name and parameters of every call in a list with commas, by its text."""
+def read_calls(text: str) -> Calls:
+    """Return name and parameters of every call in a list with commas, by its text.
+
+    Parameters
+    ----------
+    text : str
+        Calls with commas between them.
+
+    Returns
+    -------
+    dict of str to pairs of str and dict
+        The name and the parameters of each call, by the call as it is written.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the text is no such list, or names a call twice.
+
+    Examples
+    --------
+    >>> read_calls("auto, cure-ucb(sigma=0.1)")
+    {'auto': ('auto', {}), 'cure-ucb(sigma=0.1)': ('cure-ucb', {'sigma': 0.1})}
+    """
     calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for part in _parts(text):
         match = CALL.fullmatch(part)
@@ -25,13 +54,37 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
         if part in calls:
             raise InvalidParameterError(f"each can be named once; got {part!r} twice")
         name, inside = match.groups()
-        parts = _parts(inside) if inside and inside.strip() else []
+        parts: list[str] = []
+        if inside and inside.strip():
+            parts = _parts(inside)
         calls[part] = name, read_parameters(parts)
     return calls
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
-    """Return the values of several ``name=value``, by their names."""
+    """Return the values of several ``name=value``, by their names.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        A value is a number, true, false, null, a word or a path, a quoted string, or a
+        list in brackets.
+
+    Returns
+    -------
+    dict
+        The values by their names.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a value is none of these, or a name is given twice.
+
+    Examples
+    --------
+    >>> read_parameters(["noise=0.1", "kind=student", "reward_range=[0, 100]"])
+    {'noise': 0.1, 'kind': 'student', 'reward_range': [0, 100]}
+    """
     values: dict[str, Any] = {}
     for text in texts:
         match = PARAMETER.fullmatch(text.strip())
@@ -45,7 +98,7 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
@@ -62,7 +115,8 @@ def _value(text: str) -> Any:
 
 def _parts(text: str) -> list[str]:
     """Split at the commas that stand outside all brackets."""
-    parts, depth = [""], 0
+    parts = [""]
+    depth = 0
     for character in text:
         depth += (character in "([") - (character in ")]")
         if character == "," and depth == 0:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.policies.arrays import Floats
-from risingsearch.simulation.plan import Plan, Player, counted, named_pairs
+from risingsearch.simulation.plan import (
+    Environments,
+    Plan,
+    Player,
+    Policies,
+    Row,
+    counted,
+    named_pairs,
+)
 from risingsearch.simulation.statistics import average_ranks, half_width
 
 if TYPE_CHECKING:
@@ -35,6 +43,12 @@ class Comparison:
     best_mean : ndarray of the same shape
         Mean of the pull with the highest reward: the quality of the model that a tuner
         would keep.
+
+    Examples
+    --------
+    >>> result = compare(["ucb1", "random"], ["two-arm"], [100], compiled=False)
+    >>> result.environments, result.regret.shape
+    (['two-arm'], (1, 1, 2, 1))
     """
 
     policies: list[str]
@@ -43,7 +57,7 @@ class Comparison:
     regret: Floats
     best_mean: Floats
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per environment, horizon and policy.
 
         Returns
@@ -57,9 +71,18 @@ class Comparison:
         ------
         MissingDependencyError
             If scipy is not installed.
+
+        Examples
+        --------
+        >>> names = ["ucb1", "random"]
+        >>> result = compare(names, ["two-arm"], [100], n_runs=2, compiled=False)
+        >>> [(row["policy"], row["average_rank"]) for row in result.rows()]
+        [('ucb1', 1.0), ('random', 2.0)]
         """
-        half, ranks = half_width(self.regret), average_ranks(self.regret)
-        mean, best = self.regret.mean(axis=-1), self.best_mean.mean(axis=-1)
+        half = half_width(self.regret)
+        ranks = average_ranks(self.regret)
+        mean = self.regret.mean(axis=-1)
+        best = self.best_mean.mean(axis=-1)
         return [
             {
                 "environment": self.environments[e],
@@ -76,7 +99,27 @@ class Comparison:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return ``rows`` as a table; it needs pandas and scipy."""
+        """Return ``rows`` as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per environment, horizon and policy.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas or scipy is not installed.
+
+        Examples
+        --------
+        >>> names = ["ucb1", "random"]
+        >>> result = compare(names, ["two-arm"], [100], n_runs=2, compiled=False)
+        >>> result.to_frame()[["policy", "average_rank"]]
+             policy  average_rank
+        0      ucb1           1.0
+        1    random           2.0
+        """
         return pandas().DataFrame(self.rows())
 
     def wins(self, environment: str, horizon: int) -> pd.DataFrame:
@@ -94,11 +137,26 @@ class Comparison:
         pandas.DataFrame
             Share of the runs, from 0 to 1, in which the policy of the row had less
             regret than that of the column; a tie counts half, the diagonal is NaN.
+
+        Raises
+        ------
+        InvalidParameterError
+            If one of them was not played.
+
+        Examples
+        --------
+        >>> names = ["ucb1", "random"]
+        >>> result = compare(names, ["two-arm"], [100], n_runs=4, compiled=False)
+        >>> result.wins("two-arm", 100)
+                ucb1  random
+        ucb1     NaN     1.0
+        random   0.0     NaN
         """
         pd = pandas()
         regret = self._at(environment, horizon)
         less = regret[:, None] < regret[None, :]
-        shares = (less + 0.5 * (regret[:, None] == regret[None, :])).mean(axis=-1)
+        same = regret[:, None] == regret[None, :]
+        shares = (less + 0.5 * same).mean(axis=-1)
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
 
@@ -108,14 +166,14 @@ class Comparison:
         if horizon not in self.horizons:
             msg = f"horizon must be one of {self.horizons}; got {horizon!r}"
             raise InvalidParameterError(msg)
-        e, h = self.environments.index(environment), self.horizons.index(horizon)
-        at: Floats = self.regret[e, h]
-        return at
+        e = self.environments.index(environment)
+        h = self.horizons.index(horizon)
+        return np.asarray(self.regret[e, h])
 
 
 def compare(
-    policies: Mapping[str, Any] | Sequence[Any],
-    environments: Mapping[str, Any] | Sequence[Any],
+    policies: Policies,
+    environments: Environments,
     horizons: Sequence[int],
     n_runs: int = 1,
     seed: int = 0,
@@ -144,6 +202,11 @@ def compare(
         As in ``simulate``.
     progress : bool, default False
         Count the runs in a line, on a terminal (needs tqdm).
+
+    Returns
+    -------
+    Comparison
+        The regret of every run; ``rows`` and ``to_frame`` make a table of it.
 
     Raises
     ------
@@ -174,5 +237,6 @@ def compare(
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
                     best_mean[e, h, p, k] = record.best_mean[-1]
-    names = list(named_policies), list(named_environments)
-    return Comparison(*names, horizons, regret, best_mean)
+    return Comparison(
+        list(named_policies), list(named_environments), horizons, regret, best_mean
+    )

@@ -2,19 +2,18 @@
 
 >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
 >>> names = ["auto", "random-search"]
->>> found = search_recorded(curves, names, [10, 50], n_runs=20, compiled=False)
->>> found.policies
+>>> result = search_recorded(curves, names, [10, 50], n_runs=20, compiled=False)
+>>> result.policies
 ['looks-then-slope', 'random-search']
->>> found.score.mean(axis=-1).round(3)
+>>> result.score.mean(axis=-1).round(3)
 array([[0.952, 0.942],
        [0.974, 0.967]])
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +29,17 @@ from risingsearch.policies import (
     resolve_policy,
 )
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.simulation.plan import Plan, Player, counted, name_of, named_pairs
+from risingsearch.simulation.plan import (
+    Parameters,
+    Plan,
+    Player,
+    Policies,
+    PolicyLike,
+    Row,
+    counted,
+    name_of,
+    named_pairs,
+)
 from risingsearch.simulation.statistics import half_width
 
 EPOCH_SCHEDULERS = (
@@ -65,6 +74,14 @@ class RecordedSearch:
         The best recorded score.
     typical : float
         The median of the configurations' best scores.
+
+    Examples
+    --------
+    >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+    >>> names = ["asha", "random-search"]
+    >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+    >>> result.best, result.score.shape
+    (0.975, (2, 2, 5))
     """
 
     policies: list[str]
@@ -79,7 +96,7 @@ class RecordedSearch:
         """How far the scores are from the best recorded one, at least 0."""
         return np.abs(self.score - self.best)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per budget and policy, the best policy of a budget first.
 
         Returns
@@ -89,10 +106,21 @@ class RecordedSearch:
             runs; NaN for a single run), distance (mean, from the best recorded score),
             epochs (mean), best (of its budget), as_good (as the best, as far as these
             runs can tell). As ``pandas.DataFrame`` takes them.
+
+        Examples
+        --------
+        >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+        >>> names = ["asha", "random-search"]
+        >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+        >>> [(row["budget"], row["policy"]) for row in result.rows()]
+        [(20, 'asha'), (20, 'random-search'), (100, 'asha'), (100, 'random-search')]
         """
-        mean, half = self.score.mean(axis=-1), half_width(self.score)
-        distance, epochs = self.distance.mean(axis=-1), self.epochs.mean(axis=-1)
-        as_good, winners = self.as_good(), self.winners()
+        mean = self.score.mean(axis=-1)
+        half = half_width(self.score)
+        distance = self.distance.mean(axis=-1)
+        epochs = self.epochs.mean(axis=-1)
+        as_good = self.as_good()
+        winners = self.winners()
         return [
             {
                 "budget": budget,
@@ -110,8 +138,15 @@ class RecordedSearch:
         ]
 
     def winners(self) -> list[str]:
-        """Return the policy of the best mean score, per budget."""
-        return [self.policies[p] for p in self.distance.mean(axis=-1).argmin(axis=-1)]
+        """Return the policy of the best mean score, per budget.
+
+        Returns
+        -------
+        list of str
+            One for each of ``budgets``.
+        """
+        nearest = self.distance.mean(axis=-1).argmin(axis=-1)
+        return [self.policies[p] for p in nearest]
 
     def as_good(self) -> Bools:
         """Return which policies cannot be told from the winner of their budget.
@@ -124,7 +159,8 @@ class RecordedSearch:
         """
         distance = self.distance
         winner = distance.mean(axis=-1).argmin(axis=-1)
-        behind = distance - distance[np.arange(len(winner)), winner][:, None]
+        of_winner = distance[np.arange(len(winner)), winner]
+        behind = distance - of_winner[:, None]
         worse: Bools = behind.mean(axis=-1) > half_width(behind)
         return ~worse
 
@@ -146,6 +182,14 @@ class RecordedSearch:
         ------
         InvalidParameterError
             If ``within`` is outside its range.
+
+        Examples
+        --------
+        >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+        >>> names = ["asha", "random-search"]
+        >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+        >>> result.enough(within=0.05)
+        (20, 'asha')
         """
         nearest = self.distance.mean(axis=-1).min(axis=-1)
         near = np.flatnonzero(nearest <= self.near(within))
@@ -154,7 +198,18 @@ class RecordedSearch:
         return self.budgets[near[0]], self.winners()[near[0]]
 
     def near(self, within: float | None = None) -> float:
-        """Return the distance that counts as near; see ``enough``."""
+        """Return the distance that counts as near; see ``enough``.
+
+        Parameters
+        ----------
+        within : float, optional
+            As of ``enough``.
+
+        Returns
+        -------
+        float
+            In units of the score.
+        """
         if within is None:
             return 0.05 * abs(self.best - self.typical)
         return checked_float("within", within, 0.0, open_low=False)
@@ -162,7 +217,7 @@ class RecordedSearch:
 
 def search_recorded(
     curves: ArrayLike,
-    policies: Mapping[str, Any] | Sequence[Any] = EPOCH_SCHEDULERS,
+    policies: Policies = EPOCH_SCHEDULERS,
     budgets: Sequence[int] | None = None,
     n_runs: int = 100,
     seed: int = 0,
@@ -201,24 +256,49 @@ def search_recorded(
     progress : bool, default False
         As in ``compare``.
 
+    Returns
+    -------
+    RecordedSearch
+        The scores that every policy would have found with every budget.
+
     Raises
     ------
     InvalidParameterError, MissingDependencyError, PolicyError
         As in ``simulate``.
+
+    Examples
+    --------
+    >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+    >>> names = ["asha", "random-search"]
+    >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+    >>> result.winners()
+    ['asha', 'asha']
     """
     sign = -1.0 if minimize else 1.0
     table = CurveTable.create(sign * np.asarray(curves, dtype=float), noise, "best-arm")
     budgets = _checked_budgets(budgets, table)
     named = named_pairs("policies", policies, _name_of)
     shape = len(budgets), len(named), checked_int("n_runs", n_runs, 1)
-    score, epochs = np.empty(shape), np.empty(shape, dtype=np.int64)
+    score = np.empty(shape)
+    epochs = np.empty(shape, dtype=np.int64)
     longest = int(table.pulls.max())
-    players, n_arms = [], []
-    for policy, own in named.values():
-        players.append(Player(policy, _declared_range(policy, table) | own))
-        name, rule = registered_name(policy), partial(recommended_arms, "random")
-        if name is not None:  # else it has no rule, as random has none
-            rule = partial(recommended_arms, name, **own)
+    players = []
+    n_arms = []
+    for policy, params in named.values():
+        players.append(
+            Player(
+                policy,
+                {
+                    **_declared_range(policy, table),
+                    **params,
+                },
+            )
+        )
+        name = registered_name(policy)
+        rule = partial(recommended_arms, "random")
+        # A policy that is not registered has no rule, as random has none.
+        if name is not None:
+            rule = partial(recommended_arms, name, **params)
         n_arms.append([rule(budget, longest) for budget in budgets])
     with counted(score.size, progress) as on_run:
         for (p, player), (b, budget) in product(enumerate(players), enumerate(budgets)):
@@ -242,7 +322,8 @@ def search_recorded(
 
 
 def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[int]:
-    longest, total = int(table.pulls.max()), int(table.pulls.sum())
+    longest = int(table.pulls.max())
+    total = int(table.pulls.sum())
     if budgets is None:
         return sorted({min(multiple * longest, total) for multiple in MULTIPLES})
     checked = sorted({checked_int("a budget", budget, 1) for budget in budgets})
@@ -254,13 +335,16 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
     return checked
 
 
-def _name_of(policy: Any) -> str:
-    return resolve_policy(policy) if isinstance(policy, str) else name_of(policy)
+def _name_of(policy: PolicyLike) -> str:
+    if isinstance(policy, str):
+        return resolve_policy(policy)
+    return name_of(policy)
 
 
-def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
+def _declared_range(policy: PolicyLike, table: CurveTable) -> Parameters:
     """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
-    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
+    low = float(np.nanmin(table.means))
+    high = float(np.nanmax(table.means))
     name = registered_name(policy)
     default = name and policy_info(name).parameters.get("reward_range")
     if not default or default[0] <= low <= high <= default[1]:
@@ -268,7 +352,12 @@ def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
     return {"reward_range": (low, high if low < high else low + 1.0)}
 
 
-def _candidates(rng: Rng, budget: int, table: CurveTable, n_arms: int) -> CurveTable:
+def _candidates(
+    rng: Rng,
+    budget: int,
+    table: CurveTable,
+    n_arms: int,
+) -> CurveTable:
     order = rng.permutation(table.n_arms)
     enough = int(np.searchsorted(np.cumsum(table.pulls[order]), budget)) + 1
     drawn = order[: max(n_arms, enough)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from risingsearch.checks import checked_array, checked_flag, checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Floats, Ints
-from risingsearch.simulation.plan import Plan, Player, name_of
+from risingsearch.simulation.plan import (
+    EnvironmentLike,
+    Parameters,
+    Plan,
+    Player,
+    PolicyLike,
+    name_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +55,11 @@ class SimulationResult:
     arms, rewards : ndarray of shape (n_runs, horizon) or None
         With ``trace=True``, per round the arm, -1 if none, and the reward, NaN if it
         was not drawn.
+
+    Examples
+    --------
+    >>> simulate("round-robin", "two-arm", 100, compiled=False)
+    SimulationResult(round-robin in two-arm, 100 rounds, 1 runs, mean regret 19.94)
     """
 
     policy: str
@@ -75,6 +87,14 @@ class SimulationResult:
         ------
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> result = simulate("ucb1", "two-arm", 100, checkpoints=2, compiled=False)
+        >>> result.to_frame()[["run", "round", "reward"]].round(3)
+           run  round  reward
+        0    0     50  15.603
+        1    0    100  32.809
         """
         n_runs, n_checkpoints = self.regret.shape
         return pandas().DataFrame(
@@ -99,16 +119,16 @@ class SimulationResult:
 
 
 def simulate(
-    policy: Any,
-    environment: Any,
+    policy: PolicyLike,
+    environment: EnvironmentLike,
     horizon: int,
     n_runs: int = 1,
     seed: int = 0,
     checkpoints: int | Sequence[int] | None = None,
     jobs: int | None = None,
     *,
-    policy_params: Mapping[str, Any] | None = None,
-    environment_params: Mapping[str, Any] | None = None,
+    policy_params: Parameters | None = None,
+    environment_params: Parameters | None = None,
     trace: bool = False,
     compiled: bool | None = None,
 ) -> SimulationResult:
@@ -195,7 +215,13 @@ def simulate(
 
 
 def checked_checkpoints(checkpoints: int | Sequence[int] | None, horizon: int) -> Ints:
-    """Return the rounds to note, or raise an error."""
+    """Return the rounds to note, or raise an error.
+
+    Examples
+    --------
+    >>> checked_checkpoints(4, 100), checked_checkpoints(None, 100)
+    (array([ 25,  50,  75, 100]), array([100]))
+    """
     if checkpoints is None:
         return np.array([horizon], dtype=np.int64)
     if isinstance(checkpoints, Integral):

@@ -9,11 +9,19 @@ import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
-KNOWN_ARM, CHANGING_ARM = 0, 1
+KNOWN_ARM = 0
+CHANGING_ARM = 1
 
 
 class BudgetedExploration(NamedTuple):
@@ -70,6 +78,7 @@ class BudgetedExploration(NamedTuple):
     [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -96,10 +105,12 @@ class BudgetedExploration(NamedTuple):
         epoch_factor: float = 1.0,
         budget_factor: float = 1.0,
     ) -> BudgetedExploration:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         rate : {"smooth", "non-smooth"}, default "smooth"
             BE-S or BE-NS: means of a Lipschitz derivative, or Lipschitz only.
         known_reward : float, optional
@@ -115,14 +126,15 @@ class BudgetedExploration(NamedTuple):
         budget_factor = checked_float(
             "budget_factor", budget_factor, 0.0, open_low=True
         )
+        n_drifting = n_arms
         if known_reward is not None:
+            n_drifting = 1
             known_reward = checked_float(
                 "known_reward", known_reward, -math.inf, open_low=False
             )
             if n_arms != 2:
                 msg = f"known_reward makes BE one-armed, with 2 arms; got {n_arms}"
                 raise InvalidParameterError(msg)
-        n_drifting = n_arms if known_reward is None else 1
         length, budget = rate_optimal(rate, horizon, n_drifting, lipschitz)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -130,18 +142,22 @@ class BudgetedExploration(NamedTuple):
             loss_budget=budget_factor * budget,
             one_armed=known_reward is not None,
             known_reward=known_reward or 0.0,
-            epoch_end=np.zeros(1, dtype=np.int64),
+            epoch_end=int_zeros(1),
             total=np.zeros(n_arms),
-            epoch_pulls=np.zeros(n_arms, dtype=np.int64),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            epoch_pulls=int_zeros(n_arms),
+            alive=all_true(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         begins = t > self.epoch_end[0]
         if self.one_armed:
-            arm = CHANGING_ARM if begins or self.alive[CHANGING_ARM] else KNOWN_ARM
-            return arm if self.available[arm] else 1 - arm
+            arm = KNOWN_ARM
+            if begins or self.alive[CHANGING_ARM]:
+                arm = CHANGING_ARM
+            if self.available[arm]:
+                return arm
+            return 1 - arm
         if begins:
             return int(self.available.argmax())
         return next_in_turn(
@@ -152,10 +168,17 @@ class BudgetedExploration(NamedTuple):
         """Begin the epoch of round ``t``, unless it has begun."""
         begin_epoch(self, t)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
-        begin_epoch(self, t)  # within a slice
+        # A slice may reach into the next epoch.
+        begin_epoch(self, t)
         if t <= self.epoch_end[0] - self.epoch_length:
             return
         if not self.one_armed:
@@ -169,13 +192,41 @@ class BudgetedExploration(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the sum or gain of the arm in this epoch, and the loss it may have."""
-        return {"epoch_total": self.total[arm], "loss_budget": self.loss_budget}
+        return {
+            "epoch_total": self.total[arm],
+            "loss_budget": self.loss_budget,
+        }
 
 
 def rate_optimal(
-    rate: str, horizon: int, n_drifting: int, lipschitz: float
+    rate: str,
+    horizon: int,
+    n_drifting: int,
+    lipschitz: float,
 ) -> tuple[float, float]:
-    """Return epoch length ``E`` and budget ``B`` of Theorems 5.2, 5.4 and 6.2."""
+    """Return epoch length ``E`` and budget ``B`` of Theorems 5.2, 5.4 and 6.2.
+
+    Parameters
+    ----------
+    rate : {"smooth", "non-smooth"}
+        Whether the means have a Lipschitz derivative.
+    horizon : int
+        Number of rounds.
+    n_drifting : int
+        Arms that drift.
+    lipschitz : float
+        The constant ``L``.
+
+    Returns
+    -------
+    tuple of two floats
+        ``E`` and ``B``.
+
+    Examples
+    --------
+    >>> [round(x, 2) for x in rate_optimal("smooth", 20, 3, 1.0)]
+    [7.21, 2.81]
+    """
     T = float(horizon)
     log_t = math.log(T)
     if rate == "non-smooth":
@@ -207,10 +258,14 @@ def begin_epoch(policy: BudgetedExploration, t: int) -> None:
 
 def end_sweep(policy: BudgetedExploration, arm: int) -> None:
     """Drop the arms that have fallen behind, once all in the race had their turn."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     best = -math.inf
-    turns = policy.epoch_pulls[arm] if in_race(alive, pulls_left, arm) else -1
-    for i in range(len(alive) - 1, -1, -1):  # a sweep ends with the last
+    turns = -1
+    if in_race(alive, pulls_left, arm):
+        turns = policy.epoch_pulls[arm]
+    # A sweep ends with its last arm, which is looked at first.
+    for i in range(len(alive) - 1, -1, -1):
         if in_race(alive, pulls_left, i):
             if turns < 0:
                 turns = policy.epoch_pulls[i]

@@ -17,8 +17,14 @@ from risingsearch.checks import (
     checked_float,
     checked_int,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 SMALLEST_SCALE = 1e-6
@@ -27,7 +33,12 @@ COMBINATIONS = ("min", "max", "mean")
 MIN, MAX, MEAN = range(3)
 
 
-def age(scale: Floats, discount: float, first: Floats, second: Floats) -> None:
+def age(
+    scale: Floats,
+    discount: float,
+    first: Floats,
+    second: Floats,
+) -> None:
     """Multiply two statistics of every arm by ``discount``, through their scale."""
     scale[0] *= discount
     if scale[0] < SMALLEST_SCALE:
@@ -71,6 +82,7 @@ class DUCB(NamedTuple):
     [0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -94,10 +106,12 @@ class DUCB(NamedTuple):
         xi: float = 0.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> DUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         discount : float, optional
             ``gamma``, above 0, at most 1; by default ``1 - 1 / (4 sqrt(T))``.
         xi : float, default 0.5
@@ -117,10 +131,11 @@ class DUCB(NamedTuple):
             all_pulls=np.zeros(1),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index."""
         padding = discounted_padding(self)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.discounted_pulls[i]
@@ -131,7 +146,13 @@ class DUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Let all rewards fade, and add this one."""
         self.pulls[arm] += 1
         age(self.scale, self.discount, self.discounted_pulls, self.discounted_total)
@@ -143,7 +164,10 @@ class DUCB(NamedTuple):
         """Return the discounted mean and the bonus at the coming round."""
         n = self.discounted_pulls[arm]
         if n == 0.0:
-            return {"recent_mean": 0.0, "bonus": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "bonus": math.inf,
+            }
         return {
             "recent_mean": self.discounted_total[arm] / n,
             "bonus": 2.0 * self.width * math.sqrt(discounted_padding(self) / n),
@@ -196,6 +220,7 @@ class FDSWTS(NamedTuple):
     {'discounted_mean': 0.467, 'window_mean': 0.50}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -223,10 +248,12 @@ class FDSWTS(NamedTuple):
         window: int | None = 30,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> FDSWTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         combine : {"min", "max", "mean"}, default "min"
             The combination of the two draws, ``f``: careful, bold, or in between.
         discount : float, default 0.9
@@ -239,7 +266,7 @@ class FDSWTS(NamedTuple):
         length = 0
         prior = 0.0
         if window is not None:
-            limit = horizon if max_pulls is None else max_pulls
+            limit = pull_limit(horizon, max_pulls)
             length = min(checked_int("window", window, 1), limit)
             prior = 1.0
         return cls(
@@ -256,20 +283,27 @@ class FDSWTS(NamedTuple):
             window_successes=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm whose combined draw is highest."""
         if self.window_rewards.shape[1] == 0:
             arm = least_pulled(self.available, self.pulls, 1)
             if arm != WAIT:
                 return arm
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = combined_draw(self, i, rng)
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Let all rewards fade, and credit this one to both pairs of its arm."""
         credit = unit_reward(reward, self.low, self.high)
         length = self.window_rewards.shape[1]
@@ -292,7 +326,10 @@ class FDSWTS(NamedTuple):
         """Return the means of the arm's two posteriors, in units of [0, 1]."""
         a, b = discounted_pair(self, arm)
         a_w, b_w = window_pair(self, arm)
-        return {"discounted_mean": a / (a + b), "window_mean": a_w / (a_w + b_w)}
+        return {
+            "discounted_mean": a / (a + b),
+            "window_mean": a_w / (a_w + b_w),
+        }
 
 
 def discounted_pair(policy: FDSWTS, arm: int) -> tuple[float, float]:
@@ -314,7 +351,7 @@ def window_pair(policy: FDSWTS, arm: int) -> tuple[float, float]:
     return successes + 1.0, n - successes + 1.0
 
 
-def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
+def combined_draw(policy: FDSWTS, arm: int, rng: Rng) -> float:
     """Draw from both posteriors of the arm, and return them by ``combine``."""
     a, b = discounted_pair(policy, arm)
     first = beta_draw(a, b, rng)
@@ -322,10 +359,12 @@ def combined_draw(policy: FDSWTS, arm: int, rng: np.random.Generator) -> float:
     second = beta_draw(a, b, rng)
     if policy.combine == MIN:
         return min(first, second)
-    return max(first, second) if policy.combine == MAX else 0.5 * (first + second)
+    if policy.combine == MAX:
+        return max(first, second)
+    return 0.5 * (first + second)
 
 
-def beta_draw(a: float, b: float, rng: np.random.Generator) -> float:
+def beta_draw(a: float, b: float, rng: Rng) -> float:
     """Draw from Beta(a, b), however small the parameters are."""
     # Where both are small, ``rng.beta`` compiled gives other numbers than interpreted
     # and rejects nearly all of them. So that is Johnk's method, by logarithms.
@@ -334,6 +373,7 @@ def beta_draw(a: float, b: float, rng: np.random.Generator) -> float:
     while True:
         log_x = math.log(1.0 - rng.random()) / a
         log_y = math.log(1.0 - rng.random()) / b
-        log_sum = max(log_x, log_y) + math.log1p(math.exp(-abs(log_x - log_y)))
+        gap = abs(log_x - log_y)
+        log_sum = max(log_x, log_y) + math.log1p(math.exp(-gap))
         if log_sum <= 0.0:
             return math.exp(log_x - log_sum)

@@ -13,7 +13,7 @@ from risingsearch.checks import (
     checked_finite_range,
     checked_float,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -57,6 +57,7 @@ class Rexp3(NamedTuple):
     [12, 59]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -81,10 +82,12 @@ class Rexp3(NamedTuple):
         batch_rule: str = "besbes",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> Rexp3:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         variation : float, optional
             The variation of the means in all, ``V``, above 0; by default ``n_arms``.
         batch_rule : {"besbes", "printed"}, default "besbes"
@@ -114,7 +117,7 @@ class Rexp3(NamedTuple):
             probability=np.ones(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm drawn by the weights, and sometimes any."""
         begins = t > self.batch_end[0]
         floor, share = shares(self.available, self.weight, self.gamma, begins)
@@ -140,7 +143,13 @@ class Rexp3(NamedTuple):
         floor, share = shares(self.available, self.weight, self.gamma, begins=False)
         self.probability[arm] = floor + share * self.weight[arm]
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Raise the weight of the arm, unless the batch of round ``t`` is over."""
         self.pulls[arm] += 1
         if t > self.batch_end[0] - self.batch_length:
@@ -154,7 +163,10 @@ class Rexp3(NamedTuple):
 
 
 def shares(
-    available: Bools, weight: Floats, gamma: float, begins: bool
+    available: Bools,
+    weight: Floats,
+    gamma: float,
+    begins: bool,
 ) -> tuple[float, float]:
     """Return the probability that each available arm has, and that per weight."""
     n_available = 0
@@ -165,10 +177,16 @@ def shares(
             total += 1.0 if begins else weight[i]
     if total > 0.0:
         return gamma / n_available, (1.0 - gamma) / total
-    return 1.0 / n_available, 0.0  # the weights are too small for numbers: all the same
+    # The weights are too small for numbers: all arms are as probable.
+    return 1.0 / n_available, 0.0
 
 
-def raise_weight(log_weight: Floats, weight: Floats, arm: int, gain: float) -> None:
+def raise_weight(
+    log_weight: Floats,
+    weight: Floats,
+    arm: int,
+    gain: float,
+) -> None:
     """Add ``gain`` to the arm's log-weight; where that is large, take it off all."""
     log_weight[arm] += gain
     if log_weight[arm] <= LARGEST_LOG_WEIGHT:

@@ -8,7 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays, best_available
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -49,6 +56,7 @@ class SER4(NamedTuple):
     ([42, 129, 129], [False, True, True])
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -75,10 +83,12 @@ class SER4(NamedTuple):
         switches: float = 1.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SER4:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         delta : float, optional
             Chance of a wrong elimination, above 0 and at most 1; by default ``1 / T``.
         eps : float, optional
@@ -88,11 +98,15 @@ class SER4(NamedTuple):
         """
         low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon
-        delta = 1.0 / horizon if delta is None else delta
-        eps = 1.0 / rounds if eps is None else eps
+        if delta is None:
+            delta = 1.0 / horizon
+        if eps is None:
+            eps = 1.0 / rounds
         switches = checked_float("switches", switches, 0.0, open_low=False)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
-        restarts = switches / (rounds * math.log(rounds)) if rounds > 1.0 else 0.0
+        restarts = 0.0
+        if rounds > 1.0:
+            restarts = switches / (rounds * math.log(rounds))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             log_factor=math.log(4.0 * n_arms / delta),
@@ -100,13 +114,13 @@ class SER4(NamedTuple):
             restart_probability=min(1.0, math.sqrt(restarts)),
             low=low,
             high=high,
-            active=np.ones(n_arms, dtype=np.bool_),
-            turns=np.zeros(n_arms, dtype=np.int64),
+            active=all_true(n_arms),
+            turns=int_zeros(n_arms),
             mean=np.zeros(n_arms),
-            sweeps=np.zeros(1, dtype=np.int64),
+            sweeps=int_zeros(1),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return one of the arms that the sweep owes a pull, any with the same chance.
 
         Drawn one after another, they come in the order of a shuffle.
@@ -130,7 +144,13 @@ class SER4(NamedTuple):
                 skip -= 1
         return WAIT
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean, end the sweep if it was the last of it, or restart."""
         self.pulls[arm] += 1
         self.turns[arm] += 1
@@ -147,7 +167,10 @@ class SER4(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's mean since the restart, and whether it takes part (1)."""
-        return {"mean": self.mean[arm], "active": float(self.active[arm])}
+        return {
+            "mean": self.mean[arm],
+            "active": float(self.active[arm]),
+        }
 
 
 def end_sweep(policy: SER4) -> None:

@@ -12,7 +12,13 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
@@ -21,6 +27,7 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 class Windowed(NamedTuple):
     """Shared state of the four; a subclass selects and explains."""
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -51,10 +58,10 @@ class Windowed(NamedTuple):
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            window_arms=np.zeros(window, dtype=np.int64),
+            window_arms=int_zeros(window),
             window_rewards=np.zeros(window),
-            taken=np.zeros(1, dtype=np.int64),
-            window_pulls=np.zeros(n_arms, dtype=np.int64),
+            taken=int_zeros(1),
+            window_pulls=int_zeros(n_arms),
             window_total=np.zeros(n_arms),
             low=low,
             high=high,
@@ -62,15 +69,23 @@ class Windowed(NamedTuple):
             forced_pulls=forced_pulls,
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the window on by this reward."""
         slide(self, arm, reward)
 
 
 def slide(policy: Windowed, arm: int, reward: float) -> None:
     """Record a reward in the window, and remove the one that is now too old."""
-    arms, rewards = policy.window_arms, policy.window_rewards
-    n, total = policy.window_pulls, policy.window_total
+    arms = policy.window_arms
+    rewards = policy.window_rewards
+    n = policy.window_pulls
+    total = policy.window_total
     length = len(arms)
     slot = policy.taken[0] % length
     if policy.taken[0] >= length:
@@ -83,7 +98,8 @@ def slide(policy: Windowed, arm: int, reward: float) -> None:
     total[arm] += reward
     policy.taken[0] += 1
     policy.pulls[arm] += 1
-    if slot == length - 1:  # or rounding errors would outlive the window
+    # The sums are added up anew, or rounding errors would outlive the window.
+    if slot == length - 1:
         for i in range(len(total)):
             total[i] = 0.0
         for k in range(length):
@@ -95,7 +111,7 @@ def rounds_seen(policy: Windowed, t: int) -> int:
     return max(1, min(t - 1, len(policy.window_arms)))
 
 
-class SWUCB(Windowed):
+class SWUCB(Windowed):  # numpydoc ignore=PR01
     r"""SW-UCB: the usual confidence bound, from the last ``window`` rewards alone.
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
@@ -133,10 +149,12 @@ class SWUCB(Windowed):
         xi: float = 1.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, optional
             Rewards that count, at least 1; by default ``max(n_arms, 2 sqrt(T ln T))``.
         xi : float, default 1.5
@@ -147,11 +165,12 @@ class SWUCB(Windowed):
         xi = checked_float("xi", xi, 0.0, open_low=False)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, xi)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index; one outside the window comes first."""
         padding = self.weight * math.log(rounds_seen(self, t))
         width = self.high - self.low
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
@@ -166,7 +185,10 @@ class SWUCB(Windowed):
         """Return recent mean and bonus at the coming round."""
         n = self.window_pulls[arm]
         if n == 0:
-            return {"recent_mean": 0.0, "bonus": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "bonus": math.inf,
+            }
         padding = self.weight * math.log(rounds_seen(self, int(self.taken[0]) + 1))
         return {
             "recent_mean": self.window_total[arm] / n,
@@ -174,7 +196,7 @@ class SWUCB(Windowed):
         }
 
 
-class SWKLUCB(Windowed):
+class SWKLUCB(Windowed):  # numpydoc ignore=PR01
     r"""SW-KL-UCB: SW-UCB with the tighter bound for rewards in [0, 1].
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
@@ -215,10 +237,12 @@ class SWKLUCB(Windowed):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWKLUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, optional
             Rewards that count, at least 1; by default ``max(n_arms, 252)``.
         c : float, default 0.0
@@ -229,10 +253,11 @@ class SWKLUCB(Windowed):
         c = checked_float("c", c, 0.0, open_low=False)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, c)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest bound; one outside the window comes first."""
         exploration = kl_exploration(self.weight, rounds_seen(self, t))
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
@@ -246,7 +271,13 @@ class SWKLUCB(Windowed):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the window on by this reward."""
         slide(self, arm, unit_reward(reward, self.low, self.high))
 
@@ -254,11 +285,17 @@ class SWKLUCB(Windowed):
         """Return recent mean and bonus at the coming round, in units of [0, 1]."""
         n = self.window_pulls[arm]
         if n == 0:
-            return {"recent_mean": 0.0, "bonus": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "bonus": math.inf,
+            }
         mean = window_mean(self, arm)
         t = int(self.taken[0]) + 1
         level = kl_exploration(self.weight, rounds_seen(self, t)) / n
-        return {"recent_mean": mean, "bonus": kl_upper(mean, level) - mean}
+        return {
+            "recent_mean": mean,
+            "bonus": kl_upper(mean, level) - mean,
+        }
 
 
 def window_mean(policy: SWKLUCB, arm: int) -> float:
@@ -267,7 +304,7 @@ def window_mean(policy: SWKLUCB, arm: int) -> float:
     return min(1.0, max(0.0, mean))
 
 
-class SWTS(Windowed):
+class SWTS(Windowed):  # numpydoc ignore=PR01
     r"""SW-TS: Thompson sampling that remembers only the last ``window`` rewards.
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
@@ -306,10 +343,12 @@ class SWTS(Windowed):
         window: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
         """
@@ -317,9 +356,10 @@ class SWTS(Windowed):
             window = math.ceil(math.sqrt(horizon))
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 successes = self.window_total[i]
@@ -328,7 +368,13 @@ class SWTS(Windowed):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the window on by a success or a failure."""
         slide(self, arm, coin_flip(unit_reward(reward, self.low, self.high), rng))
 
@@ -338,7 +384,7 @@ class SWTS(Windowed):
         return {"posterior_mean": mean}
 
 
-class ETSWGTS(Windowed):
+class ETSWGTS(Windowed):  # numpydoc ignore=PR01
     r"""ET-SWGTS: a round-robin phase, then Gaussian Thompson sampling with a window.
 
     Every arm is pulled :math:`\Gamma` = ``forced_pulls`` times, round-robin. Then, with
@@ -378,10 +424,12 @@ class ETSWGTS(Windowed):
         forced_pulls: int = 10,
         precision: float = 1.0,
     ) -> ETSWGTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         window : int, default 1000
             Rewards that count, at least 1; below ``n_arms`` it is round-robin.
         forced_pulls : int, default 10
@@ -398,7 +446,7 @@ class ETSWGTS(Windowed):
             forced_pulls=checked_int("forced_pulls", forced_pulls, 0),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm that is owed a forced pull, or the one of the highest draw."""
         arm = least_pulled(self.available, self.pulls, self.forced_pulls)
         if arm != WAIT:
@@ -418,7 +466,10 @@ class ETSWGTS(Windowed):
         """Return mean and standard deviation of the arm's next draw."""
         n = self.window_pulls[arm]
         if n == 0:
-            return {"recent_mean": 0.0, "spread": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "spread": math.inf,
+            }
         return {
             "recent_mean": self.window_total[arm] / n,
             "spread": math.sqrt(1.0 / (self.weight * n)),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 LEAST_DEVIATION = 1e-6
@@ -56,6 +56,7 @@ class WLSOptimisticTS(NamedTuple):
     (0, 1)
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -83,10 +84,12 @@ class WLSOptimisticTS(NamedTuple):
         window: int = 50,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> WLSOptimisticTS:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         decay : float, default 0.95
             Factor on the weight of a reward per round, above 0 and at most 1.
         window : int, default 50
@@ -111,7 +114,7 @@ class WLSOptimisticTS(NamedTuple):
             residual=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest optimistic draw, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -127,9 +130,16 @@ class WLSOptimisticTS(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Fit the arm's line anew."""
-        rounds, rewards = self.rounds[arm], self.rewards[arm]
+        rounds = self.rounds[arm]
+        rewards = self.rewards[arm]
         weights = self.weights[arm]
         fade = faded(self.decay, t - self.newest[arm])
         for k in range(min(self.pulls[arm], len(weights))):
@@ -158,7 +168,10 @@ class WLSOptimisticTS(NamedTuple):
         if self.pulls[arm] < 2:
             return {}
         prediction, deviation = trend(self, arm, int(self.pulls.sum()) + 1)
-        return {"prediction": prediction, "deviation": deviation}
+        return {
+            "prediction": prediction,
+            "deviation": deviation,
+        }
 
 
 def faded(decay: float, rounds: float) -> float:
@@ -179,7 +192,11 @@ def trend(policy: WLSOptimisticTS, arm: int, t: int) -> tuple[float, float]:
 
 
 def fitted_line(
-    rounds: Floats, rewards: Floats, weights: Floats, count: int, t: int
+    rounds: Floats,
+    rewards: Floats,
+    weights: Floats,
+    count: int,
+    t: int,
 ) -> tuple[float, float]:
     """Return level at round ``t`` and slope, 0 for one reward, by least squares."""
     total = 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
@@ -58,6 +58,7 @@ class CureUCB(NamedTuple):
     [0, 1, 0, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -82,7 +83,17 @@ class CureUCB(NamedTuple):
         eps: float = 0.25,
         sigma: float | None = None,
     ) -> CureUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
+        """Return a new policy.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+        sigma : float, optional
+            Standard deviation of the noise, at least 0; by default it is estimated.
+        """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
@@ -96,10 +107,11 @@ class CureUCB(NamedTuple):
             residual=np.zeros(2),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
         noise = cure_noise(self, t)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
@@ -109,7 +121,13 @@ class CureUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to the arm's prefix sums and refresh its window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
@@ -122,7 +140,11 @@ class CureUCB(NamedTuple):
         """Return recent average, expected gain and bonus at the coming round."""
         t = int(self.pulls.sum()) + 1
         recent, gain, bonus = cure_index(self, arm, t, cure_noise(self, t))
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+        return {
+            "recent_average": recent,
+            "expected_gain": gain,
+            "bonus": bonus,
+        }
 
 
 def cure_noise(policy: CureUCB, t: int) -> float:
@@ -132,7 +154,10 @@ def cure_noise(policy: CureUCB, t: int) -> float:
 
 
 def cure_index(
-    policy: CureUCB, arm: int, t: int, noise: float
+    policy: CureUCB,
+    arm: int,
+    t: int,
+    noise: float,
 ) -> tuple[float, float, float]:
     """Return the three terms of eq. 6: recent average, expected gain and bonus."""
     left = max(0.0, policy.horizon[arm] - t)

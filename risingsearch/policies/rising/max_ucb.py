@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 
 
@@ -39,6 +39,7 @@ class MaxUCB(NamedTuple):
     {'best_reward': 0.99, 'bonus': 0.12}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -56,10 +57,12 @@ class MaxUCB(NamedTuple):
         *,
         alpha: float = 0.5,
     ) -> MaxUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha : float, default 0.5
             Exploration, at least 0; for rewards stretched to [0.01, 0.99].
         """
@@ -70,11 +73,12 @@ class MaxUCB(NamedTuple):
             extent=np.array([math.inf, -math.inf]),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after a pull of each."""
         scale = reward_scale(self.extent)
         reach = self.alpha * math.log(t)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until it is pulled
@@ -84,7 +88,13 @@ class MaxUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Raise the arm's maximum, and move the bounds of all rewards."""
         self.pulls[arm] += 1
         self.best[arm] = max(self.best[arm], reward)
@@ -97,17 +107,26 @@ class MaxUCB(NamedTuple):
             return {}
         reach = self.alpha * math.log(int(self.pulls.sum()) + 1)
         highest, bonus = max_index(self, arm, reward_scale(self.extent), reach)
-        return {"best_reward": highest, "bonus": bonus}
+        return {
+            "best_reward": highest,
+            "bonus": bonus,
+        }
 
 
 def reward_scale(extent: Floats) -> float:
     """Return the factor that stretches all rewards to a width of 0.98."""
-    return float(0.98 / (extent[1] - extent[0])) if extent[0] < extent[1] else 0.0
+    if extent[0] >= extent[1]:
+        return 0.0
+    return float(0.98 / (extent[1] - extent[0]))
 
 
 def max_index(
-    policy: MaxUCB, arm: int, scale: float, reach: float
+    policy: MaxUCB,
+    arm: int,
+    scale: float,
+    reach: float,
 ) -> tuple[float, float]:
     """Return the terms of the index: the stretched maximum, and the bonus."""
     bonus = reach / policy.pulls[arm]
-    return 0.01 + (policy.best[arm] - policy.extent[0]) * scale, bonus * bonus
+    above_lowest = policy.best[arm] - policy.extent[0]
+    return 0.01 + above_lowest * scale, bonus * bonus

@@ -8,7 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import (
@@ -51,6 +58,7 @@ class REdAE(NamedTuple):
     [0, 1, 0, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -75,10 +83,12 @@ class REdAE(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.01,
     ) -> REdAE:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         sigma : float, optional
             As in every policy; nothing is dropped before there is an estimate.
         delta : float, default 0.01
@@ -89,21 +99,27 @@ class REdAE(NamedTuple):
             sigma=checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
             radius=np.zeros(n_arms),
-            judged=np.zeros(1, dtype=np.int64),
+            judged=int_zeros(1),
             last_two=np.zeros((n_arms, 2)),
             residual=np.zeros(2),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to the prefix sums; judge all after a double sweep."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
@@ -113,7 +129,10 @@ class REdAE(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the average reward to the horizon and its radius, as last judged."""
-        return {"average_to_horizon": self.value[arm], "radius": self.radius[arm]}
+        return {
+            "average_to_horizon": self.value[arm],
+            "radius": self.radius[arm],
+        }
 
 
 def judge_lines(policy: REdAE, half: int) -> None:
@@ -121,7 +140,8 @@ def judge_lines(policy: REdAE, half: int) -> None:
     if math.isnan(policy.sigma) and policy.residual[1] == 0.0:
         return
     sigma = noise_scale(policy.sigma, policy.residual)
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     P = policy.P
     M = float(half)
     floor = -math.inf

@@ -8,17 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
     add_residual,
     append_reward,
+    append_weighted,
     checked_eps,
     checked_sigma,
     noise_scale,
     prefix_sums,
     refresh_slope,
+    window_sum,
 )
 
 
@@ -70,6 +72,7 @@ class REdUCB(NamedTuple):
     {'final_reward': 2.0, 'bonus': 0.0}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -102,24 +105,28 @@ class REdUCB(NamedTuple):
         delta: float = 0.001,
         alpha: float | None = None,
     ) -> REdUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, eps, sigma
+            See ``risingsearch.policies.base``.
         delta : float, default 0.001
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
             For ``delta_t = t ** -alpha``, above 0; in the paper above 2.
         """
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
+        if alpha is None:
+            alpha = 0.0
+        else:
+            alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             sigma=checked_sigma(sigma),
             exploration=10.0 * math.log(1.0 / delta),
-            alpha=0.0
-            if alpha is None
-            else checked_float("alpha", alpha, 0.0, open_low=True),
+            alpha=alpha,
             to_horizon=False,
             initial_pulls=SLOPE_PULLS,
             P=prefix_sums(n_arms, horizon, max_pulls),
@@ -144,10 +151,12 @@ class REdUCB(NamedTuple):
         sigma: float | None = None,
         exploration: float = 69.0,
     ) -> REdUCB:
-        """Return R-UCBE; shared parameters: ``risingsearch.policies.base``.
+        """Return R-UCBE.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, eps, sigma
+            See ``risingsearch.policies.base``.
         exploration : float, default 69.0
             Exploration level ``A``, at least 0.
         """
@@ -162,13 +171,20 @@ class REdUCB(NamedTuple):
     def recommended_arms_r_ucbe(
         horizon: int, max_pulls: int, *, eps: float = 0.25
     ) -> int:
-        """Return so many arms that their first pulls take half of the budget."""
+        """Return so many arms that their first pulls take half of the budget.
+
+        Examples
+        --------
+        >>> REdUCB.recommended_arms_r_ucbe(270, 27)
+        33
+        """
         return max(2, horizon // (2 * math.ceil(min(LARGEST_INT, 1.0 / eps))))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after the first pulls of each."""
         noise = r_ed_noise(self, t)
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
@@ -178,16 +194,21 @@ class REdUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to both prefix sums and refresh the arm's window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
-        Q = self.Q
-        Q[arm, n] = Q[arm, n - 1] + n * reward
+        append_weighted(self.Q, arm, n, reward)
         if n >= SLOPE_PULLS:
             h, b = refresh_slope(self.P, self.average, self.slope, arm, n, self.eps)
-            c = Q[arm, n] - Q[arm, n - h]
-            d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
+            c = window_sum(self.Q, arm, n - h, n)
+            d = window_sum(self.Q, arm, n - 2 * h, n - h) + h * b
             self.lag[arm] = (c - d) / (float(h) * h)
             self.window[arm] = h
             self.spread[arm] = 1.0 / (h * math.sqrt(h))
@@ -197,8 +218,15 @@ class REdUCB(NamedTuple):
         t = int(self.pulls.sum()) + 1
         recent, gain, bonus = r_ed_index(self, arm, t, r_ed_noise(self, t))
         if self.to_horizon:
-            return {"final_reward": recent + gain, "bonus": bonus}
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+            return {
+                "final_reward": recent + gain,
+                "bonus": bonus,
+            }
+        return {
+            "recent_average": recent,
+            "expected_gain": gain,
+            "bonus": bonus,
+        }
 
 
 def r_ed_noise(policy: REdUCB, t: int) -> float:
@@ -210,10 +238,15 @@ def r_ed_noise(policy: REdUCB, t: int) -> float:
 
 
 def r_ed_index(
-    policy: REdUCB, arm: int, t: int, noise: float
+    policy: REdUCB,
+    arm: int,
+    t: int,
+    noise: float,
 ) -> tuple[float, float, float]:
     """Return the terms of the index: recent average, expected gain and bonus."""
-    end = policy.horizon[arm] if policy.to_horizon else float(t)
+    end = float(t)
+    if policy.to_horizon:
+        end = policy.horizon[arm]
     ahead = end - policy.pulls[arm] + policy.window[arm] - 1.0
     return (
         policy.average[arm],

@@ -7,14 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
+from risingsearch.policies.base import WAIT, arm_arrays, better, pull_limit
 from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
 from risingsearch.policies.shared.rewards import (
     append_reward,
     checked_eps,
     prefix_sums,
     window_length,
+    window_sum,
 )
 
 
@@ -52,6 +60,7 @@ class RSR(NamedTuple):
     [0, 0, 0, 1, 1, 1, 2, 2, 2, 1, 1, 2, 2, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -72,19 +81,27 @@ class RSR(NamedTuple):
         *,
         eps: float = 0.25,
     ) -> RSR:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
-        limit = horizon if max_pulls is None else max_pulls
+        """Return a new policy.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+        """
+        limit = pull_limit(horizon, max_pulls)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             target=np.minimum(phase_targets(n_arms, horizon), limit),
-            phase=np.zeros(1, dtype=np.int64),
+            phase=int_zeros(1),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the phase; ``WAIT`` for the phase's last results."""
         if self.phase[0] < len(self.target):
             target = self.target[self.phase[0]]
@@ -108,11 +125,17 @@ class RSR(NamedTuple):
         """End a phase whose last result did not come."""
         end_phases(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
-        self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
+        self.value[arm] = window_sum(self.P, arm, n - h, n) / h
         end_phases(self)
 
     def slice_length(self, arm: int) -> int:
@@ -131,7 +154,13 @@ class RSR(NamedTuple):
 
 
 def phase_targets(n_arms: int, horizon: int) -> Ints:
-    """Return the pulls that each arm left has at the end of each phase."""
+    """Return the pulls that each arm left has at the end of each phase.
+
+    Examples
+    --------
+    >>> phase_targets(3, 15)
+    array([3, 5])
+    """
     log_bar = 0.5 + math.fsum(1.0 / i for i in range(2, n_arms + 1))
     targets = [
         max(1, math.ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))
@@ -146,12 +175,16 @@ def end_phases(policy: RSR) -> None:
     while policy.phase[0] < len(policy.target) and round_is_over(
         policy.pulls_left, policy.alive, policy.pulls, policy.target[policy.phase[0]]
     ):
-        worst, lowest = WAIT, math.inf
+        worst = WAIT
+        lowest = math.inf
         for i in range(len(policy.pulls)):
             if policy.alive[i]:
                 n = policy.pulls[i]
-                value = policy.value[i] if n > 0 else -math.inf
+                value = -math.inf
+                if n > 0:
+                    value = policy.value[i]
                 if worst == WAIT or not better(value, n, lowest, policy.pulls[worst]):
-                    worst, lowest = i, value
+                    worst = i
+                    lowest = value
         policy.alive[worst] = False
         policy.phase[0] += 1

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import unit_reward
@@ -39,6 +46,7 @@ class RisingBandits(NamedTuple):
     [0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -62,10 +70,12 @@ class RisingBandits(NamedTuple):
         window: int = 7,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> RisingBandits:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         window : int, default 7
             Pulls ``C`` that the slope is taken over, at least 1.
         """
@@ -75,20 +85,26 @@ class RisingBandits(NamedTuple):
             low=low,
             high=high,
             past=np.zeros((n_arms, checked_int("window", window, 1))),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
             before=np.full(n_arms, -1.0),
             upper=np.ones(n_arms),
-            judged=np.zeros(1, dtype=np.int64),
+            judged=int_zeros(1),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Raise the best reward so far; judge all after a sweep."""
         C = self.past.shape[1]
         n = int(self.pulls[arm]) + 1
@@ -104,12 +120,16 @@ class RisingBandits(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the best reward so far, from 0 to 1, and its bound as last judged."""
-        return {"best_reward": self.value[arm], "upper_bound": self.upper[arm]}
+        return {
+            "best_reward": self.value[arm],
+            "upper_bound": self.upper[arm],
+        }
 
 
 def judge_bounds(policy: RisingBandits, t: int) -> None:
     """Drop all arms in the race but those that may pass the highest lower bound."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     C = policy.past.shape[1]
     leader = WAIT
     for i in range(len(policy.pulls)):

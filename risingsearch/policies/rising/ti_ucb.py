@@ -8,9 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.rewards import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import (
+    append_reward,
+    append_weighted,
+    prefix_sums,
+    window_sum,
+)
 
 INITIAL_PULLS = 2
 
@@ -50,6 +55,7 @@ class TIUCB(NamedTuple):
     ({'forecast': 0.5, 'bonus': 3.03}, {'forecast': 0.5, 'bonus': 3.03})
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -77,10 +83,12 @@ class TIUCB(NamedTuple):
         gamma: float = 0.3,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> TIUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         delta : float, default 0.01
             Confidence level, above 0 and at most 1.
         omega : int, default 100
@@ -107,9 +115,10 @@ class TIUCB(NamedTuple):
             bonus=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a line
@@ -118,11 +127,16 @@ class TIUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to the prefix sums, test for a change, refit the line."""
         n = append_reward(self.P, self.pulls, arm, reward)
-        Q = self.Q
-        Q[arm, n] = Q[arm, n - 1] + n * reward
+        append_weighted(self.Q, arm, n, reward)
         if n >= INITIAL_PULLS:
             if has_converged(self, arm, n):
                 self.start[arm] = n - self.omega + 1
@@ -132,7 +146,10 @@ class TIUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the forecast of the next reward, and the bonus."""
-        return {"forecast": self.forecast[arm], "bonus": self.bonus[arm]}
+        return {
+            "forecast": self.forecast[arm],
+            "bonus": self.bonus[arm],
+        }
 
 
 def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
@@ -144,13 +161,18 @@ def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
     return older - line_at(policy, arm, n - w + 1, n, n + 1) > policy.gamma
 
 
-def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:
+def line_at(
+    policy: TIUCB,
+    arm: int,
+    first: int,
+    last: int,
+    n: int,
+) -> float:
     """Return the value at ``n`` of the line through rewards ``first`` to ``last``."""
     # Squares of ``m`` numbers in a row, from their mean, add up to m (m^2 - 1) / 12.
-    P, Q = policy.P, policy.Q
     m = last - first + 1
     center = 0.5 * (first + last)
-    total = P[arm, last] - P[arm, first - 1]
-    moment = Q[arm, last] - Q[arm, first - 1] - center * total
+    total = window_sum(policy.P, arm, first - 1, last)
+    moment = window_sum(policy.Q, arm, first - 1, last) - center * total
     slope = 12.0 * moment / (m * (m * m - 1.0))
     return float(total / m + slope * (n - center))

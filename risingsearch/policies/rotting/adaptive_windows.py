@@ -11,8 +11,20 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.shared.rewards import (
     add_residual,
     checked_sigma,
@@ -23,6 +35,7 @@ from risingsearch.policies.shared.rewards import (
 class AdaptiveWindows(NamedTuple):
     """Shared state of both; a subclass selects."""
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -53,7 +66,7 @@ class AdaptiveWindows(NamedTuple):
         growth: float,
     ) -> Self:
         """Return a policy without rewards."""
-        length = window_lengths(growth, horizon if max_pulls is None else max_pulls)
+        length = window_lengths(growth, pull_limit(horizon, max_pulls))
         shape = (n_arms, len(length))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -61,24 +74,30 @@ class AdaptiveWindows(NamedTuple):
             spread=1.0 / np.sqrt(length),
             mean=np.zeros(shape),
             pending=np.zeros(shape),
-            filled=np.zeros(shape, dtype=np.int64),
-            n_full=np.zeros(n_arms, dtype=np.int64),
+            filled=int_zeros(shape),
+            n_full=int_zeros(n_arms),
             alpha=checked_float("alpha", alpha, 0.0, open_low=True),
             sigma=checked_sigma(sigma),
             last_two=np.zeros((n_arms, 2)),
             residual=np.zeros(2),
-            kept=np.zeros(n_arms, dtype=np.int64),
-            tightest=np.zeros(n_arms, dtype=np.int64),
-            latest=np.zeros(2, dtype=np.int64),
+            kept=int_zeros(n_arms),
+            tightest=int_zeros(n_arms),
+            latest=int_zeros(2),
             width=np.zeros(1),
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to all windows of the arm."""
         extend_windows(self, arm, reward)
 
 
-class FEWA(AdaptiveWindows):
+class FEWA(AdaptiveWindows):  # numpydoc ignore=PR01
     r"""FEWA: drop arms by the means of longer and longer windows of recent rewards.
 
     For rewards that fall with the pulls of their arm, in any way; it needs neither how
@@ -124,10 +143,12 @@ class FEWA(AdaptiveWindows):
         sigma: float | None = None,
         growth: float = 2.0,
     ) -> FEWA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, sigma
+            See ``risingsearch.policies.base``.
         alpha : float, default 0.06
             Exponent of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 2.0
@@ -135,7 +156,7 @@ class FEWA(AdaptiveWindows):
         """
         return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the first arm that has passed all filters up to its longest window."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -155,7 +176,10 @@ class FEWA(AdaptiveWindows):
 
 
 def keep_best(
-    policy: FEWA, n_kept: int, window: int, tolerance: float
+    policy: FEWA,
+    n_kept: int,
+    window: int,
+    tolerance: float,
 ) -> tuple[int, int]:
     """Filter ``kept``; return how many pass, and the least pulled of no longer one."""
     best = -math.inf
@@ -179,7 +203,7 @@ def keep_best(
     return n_left, shortest
 
 
-class RAWUCB(AdaptiveWindows):
+class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
     r"""RAW-UCB: the tightest of the upper bounds from windows of every length.
 
     For rewards that fall with the pulls of their arm or with time, in any way; it needs
@@ -218,10 +242,12 @@ class RAWUCB(AdaptiveWindows):
         sigma: float | None = None,
         growth: float = 1.1,
     ) -> RAWUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, sigma
+            See ``risingsearch.policies.base``.
         alpha : float, default 1.4
             Exponent of the confidence ``t ** -alpha``, above 0; 4 in theory.
         growth : float, default 1.1
@@ -229,7 +255,7 @@ class RAWUCB(AdaptiveWindows):
         """
         return cls.empty(n_arms, horizon, max_pulls, alpha, sigma, growth)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after one pull of each.
 
         The bound of any window is at least the index. So only arms whose bound from the
@@ -238,8 +264,11 @@ class RAWUCB(AdaptiveWindows):
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm
-        width = self.width[0] if t == self.latest[1] else confidence_width(self, t)
-        promising, reached = WAIT, -math.inf
+        width = self.width[0]
+        if t != self.latest[1]:
+            width = confidence_width(self, t)
+        promising = WAIT
+        reached = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 bound = last_bound(self, i, width)
@@ -250,21 +279,33 @@ class RAWUCB(AdaptiveWindows):
             if self.available[i]:
                 bound = last_bound(self, i, width)
                 if not (bound < best or bound < reached):
-                    index = reached if i == promising else lowest_bound(self, i, width)
+                    index = reached
+                    if i != promising:
+                        index = lowest_bound(self, i, width)
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to all windows of the arm, and seek the tightest bound."""
         extend_windows(self, arm, reward)
-        self.latest[0], self.latest[1] = arm, t + 1
+        self.latest[0] = arm
+        self.latest[1] = t + 1
         self.width[0] = confidence_width(self, t + 1)
         self.tightest[arm] = tightest_window(self, arm, self.width[0])
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average and bonus of the tightest bound at the coming round."""
         if self.pulls[arm] == 0:
-            return {"recent_average": 0.0, "bonus": math.inf}
+            return {
+                "recent_average": 0.0,
+                "bonus": math.inf,
+            }
         width = confidence_width(self, int(self.pulls.sum()) + 1)
         window = tightest_window(self, arm, width)
         return {
@@ -275,7 +316,16 @@ class RAWUCB(AdaptiveWindows):
 
 def last_bound(policy: RAWUCB, arm: int, width: float) -> float:
     """Return the bound from the window that was tightest last."""
-    window = policy.tightest[arm]
+    return window_bound(policy, arm, policy.tightest[arm], width)
+
+
+def window_bound(
+    policy: RAWUCB,
+    arm: int,
+    window: int,
+    width: float,
+) -> float:
+    """Return the upper bound of the arm from one of its windows."""
     return float(policy.mean[arm, window] + width * policy.spread[window])
 
 
@@ -283,8 +333,7 @@ def lowest_bound(policy: RAWUCB, arm: int, width: float) -> float:
     """Return the arm's index."""
     if arm == policy.latest[0] and width == policy.width[0]:
         return last_bound(policy, arm, width)
-    window = tightest_window(policy, arm, width)
-    return float(policy.mean[arm, window] + width * policy.spread[window])
+    return window_bound(policy, arm, tightest_window(policy, arm, width), width)
 
 
 def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
@@ -292,7 +341,7 @@ def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
     tightest = 0
     lowest = math.inf
     for j in range(policy.n_full[arm]):
-        bound = policy.mean[arm, j] + width * policy.spread[j]
+        bound = window_bound(policy, arm, j, width)
         if bound < lowest:
             lowest = bound
             tightest = j
@@ -306,7 +355,13 @@ def confidence_width(policy: AdaptiveWindows, t: int) -> float:
 
 
 def window_lengths(growth: float, max_pulls: int) -> Ints:
-    """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``."""
+    """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``.
+
+    Examples
+    --------
+    >>> window_lengths(2.0, 10), window_lengths(1.5, 10)
+    (array([ 1,  2,  4,  8, 16]), array([ 1,  2,  3,  5,  8, 12]))
+    """
     growth = checked_float("growth", growth, 1.0, 2.0, open_low=False)
     lengths = [1]
     while lengths[-1] <= max_pulls:
@@ -320,10 +375,13 @@ def extend_windows(policy: AdaptiveWindows, arm: int, reward: float) -> None:
     # whose rewards are the latest. The longest sum has all rewards so far.
     policy.pulls[arm] += 1
     add_residual(policy.residual, policy.last_two[arm], policy.pulls[arm], reward)
-    length, mean = policy.length, policy.mean[arm]
-    pending, filled = policy.pending[arm], policy.filled[arm]
+    length = policy.length
+    mean = policy.mean[arm]
+    pending = policy.pending[arm]
+    filled = policy.filled[arm]
     longest = policy.n_full[arm]
-    for j in range(longest, -1, -1):  # the longer ones need the shorter as they were
+    # The longer windows need the shorter ones as they were.
+    for j in range(longest, -1, -1):
         pending[j] += reward
         filled[j] += 1
         if filled[j] == length[j]:
@@ -332,5 +390,8 @@ def extend_windows(policy: AdaptiveWindows, arm: int, reward: float) -> None:
                 pending[j + 1] = pending[j]
                 filled[j + 1] = filled[j]
                 policy.n_full[arm] = j + 1
-            pending[j] = pending[j - 1] + reward if j > 0 else 0.0
-            filled[j] = filled[j - 1] + 1 if j > 0 else 0
+            pending[j] = 0.0
+            filled[j] = 0
+            if j > 0:
+                pending[j] = pending[j - 1] + reward
+                filled[j] = filled[j - 1] + 1

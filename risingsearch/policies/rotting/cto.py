@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.rotting.curve_models import model_arrays
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -77,6 +90,7 @@ class DCTOUCB(NamedTuple):
     [0, 1, 1, 1, 1, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -99,15 +113,17 @@ class DCTOUCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        models: Any = None,
+        models: ArrayLike | None = None,
         sigma: float = 0.5,
         delta: float = 0.1,
         explore_pulls: int | None = None,
     ) -> DCTOUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         models : array-like of float, (n_models, n_pulls), optional
             The mean of every pull, up to a constant; by default the paper's.
         sigma : float, default 0.5
@@ -117,7 +133,7 @@ class DCTOUCB(NamedTuple):
         explore_pulls : int, optional
             ``m``, at least 2; by default computed from ``delta``.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         table, model_sums = model_arrays(models, limit)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
@@ -132,7 +148,7 @@ class DCTOUCB(NamedTuple):
             shifted=True,
             sigma=sigma,
             P=prefix_sums(n_arms, horizon, max_pulls),
-            model=np.zeros(n_arms, dtype=np.int64),
+            model=int_zeros(n_arms),
             offset=np.zeros(n_arms),
             forecast=np.zeros(n_arms),
         )
@@ -144,12 +160,25 @@ class DCTOUCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        models: Any = None,
+        models: ArrayLike | None = None,
         sigma: float = 0.5,
     ) -> DCTOUCB:
-        """Return D-CTO-SIM-UCB, with the parameters of ``create``."""
+        """Return D-CTO-SIM-UCB.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        models, sigma
+            As in ``create``.
+        """
         policy = cls.create(
-            n_arms, horizon, max_pulls, models=models, sigma=sigma, explore_pulls=2
+            n_arms,
+            horizon,
+            max_pulls,
+            models=models,
+            sigma=sigma,
+            explore_pulls=2,
         )
         return policy._replace(explore_pulls=1, refit=True)
 
@@ -160,18 +189,28 @@ class DCTOUCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        models: Any = None,
+        models: ArrayLike | None = None,
     ) -> DCTOUCB:
-        """Return CTO-SIM, with the parameter of ``create``."""
+        """Return CTO-SIM.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        models
+            As in ``create``.
+        """
         policy = cls.create_sim(n_arms, horizon, max_pulls, models=models, sigma=0.0)
         return policy._replace(shifted=False)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm to explore while there is one, then the highest index."""
         arm = least_pulled(self.available, self.pulls, self.explore_pulls)
         if arm != WAIT:
             return arm
-        width = self.sigma * math.sqrt(8.0 * math.log(t)) if self.shifted else 0.0
+        width = 0.0
+        if self.shifted:
+            width = self.sigma * math.sqrt(8.0 * math.log(t))
         best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
@@ -182,7 +221,13 @@ class DCTOUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to the arm's sums, and find its model after ``m`` pulls."""
         n = append_reward(self.P, self.pulls, arm, reward)
         if self.refit or n == self.explore_pulls:
@@ -194,7 +239,8 @@ class DCTOUCB(NamedTuple):
         """Return offset, forecast and bonus; the first two are 0 while exploring."""
         if not self.shifted:
             return {"forecast": self.forecast[arm]}
-        t, n = int(self.pulls.sum()) + 1, int(self.pulls[arm])
+        t = int(self.pulls.sum()) + 1
+        n = int(self.pulls[arm])
         return {
             "offset": self.offset[arm],
             "forecast": self.forecast[arm],
@@ -208,7 +254,8 @@ def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
     Z = policy.P[arm, n]
     if policy.shifted:
         Z = 2.0 * policy.P[arm, half] - Z
-    first_half, model_sums = policy.model_sums[half], policy.model_sums[n]
+    first_half = policy.model_sums[half]
+    model_sums = policy.model_sums[n]
     smallest = math.inf
     for k in range(len(model_sums)):
         expected = model_sums[k]
@@ -229,8 +276,36 @@ def apply_model(policy: DCTOUCB, arm: int, n: int) -> None:
         policy.forecast[arm] = policy.models[n, model]
 
 
-def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:
-    """Return the pulls ``m`` that tell an arm's model; past the table if none do."""
+def detection_pulls(
+    model_sums: Floats,
+    sigma: float,
+    n_arms: int,
+    delta: float,
+) -> int:
+    """Return the pulls ``m`` that tell an arm's model; past the table if none do.
+
+    Parameters
+    ----------
+    model_sums : ndarray of shape (max_pulls + 1, n_models)
+        Sums of the first means of each model.
+    sigma : float
+        Standard deviation of the noise.
+    n_arms : int
+        Number of arms.
+    delta : float
+        Probability that some arm's model is found wrongly.
+
+    Returns
+    -------
+    int
+        An even number.
+
+    Examples
+    --------
+    >>> falling = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, -0.5], [0.0, -1.5]])
+    >>> detection_pulls(falling, sigma=0.01, n_arms=2, delta=0.1)
+    2
+    """
     n = np.arange(len(model_sums))
     Z = 2.0 * model_sums[n // 2] - model_sums
     limit = 8.0 * math.log(2.0 * n_arms / delta) * sigma * sigma * n

@@ -8,9 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
-from risingsearch.policies.shared.rewards import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, prefix_sums, window_sum
 
 N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64
 
@@ -58,6 +64,7 @@ class SWA(NamedTuple):
     [0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -79,10 +86,12 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha : float, default 0.2
             Scales the window, above 0; in theory ``(2 * highest mean) ** (-2 / 3)``.
         sigma : float, default 0.5
@@ -103,21 +112,29 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return wSWA, with the parameters of ``create``."""
+        """Return wSWA.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        alpha, sigma
+            As in ``create``.
+        """
         alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)
         windows = [swa_window(alpha, sigma, n_arms, 1 << j) for j in range(N_EPOCHS)]
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             windows=np.array(windows, dtype=np.int64),
-            epoch=np.zeros(1, dtype=np.int64),
+            epoch=int_zeros(1),
             next_epoch=np.full(1, 2, dtype=np.int64),
-            epoch_pulls=np.zeros(n_arms, dtype=np.int64),
+            epoch_pulls=int_zeros(n_arms),
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest recent mean, after ``M`` pulls of each."""
         if t >= self.next_epoch[0]:  # nothing is known in it
             return int(self.available.argmax())
@@ -131,23 +148,39 @@ class SWA(NamedTuple):
         """Begin the epoch of round ``t``, unless it has begun."""
         start_epoch(self, t)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's window; rewards decided in an epoch that is over are late."""
         start_epoch(self, t)
-        P = self.P
-        n = append_reward(P, self.pulls, arm, reward)
+        n = append_reward(self.P, self.pulls, arm, reward)
         if t >= 1 << self.epoch[0]:
             self.epoch_pulls[arm] += 1
             h = min(self.epoch_pulls[arm], self.windows[self.epoch[0]])
-            self.average[arm] = (P[arm, n] - P[arm, n - h]) / h
+            self.average[arm] = window_sum(self.P, arm, n - h, n) / h
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean of the last ``M`` rewards in the arm's latest epoch."""
         return {"recent_average": self.average[arm]}
 
 
-def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
-    """Return the window ``M`` of SWA, from 1 to the horizon."""
+def swa_window(
+    alpha: float,
+    sigma: float,
+    n_arms: int,
+    horizon: int,
+) -> int:
+    """Return the window ``M`` of SWA, from 1 to the horizon.
+
+    Examples
+    --------
+    >>> swa_window(0.2, 0.5, n_arms=2, horizon=12), swa_window(0.2, 0.5, 2, 30_000)
+    (2, 425)
+    """
     scale = math.pow(4.0 * sigma * horizon / n_arms, 2 / 3)
     log_root = math.pow(math.log(math.sqrt(2.0) * horizon), 1 / 3)
     return max(1, math.ceil(min(alpha * scale * log_root, horizon)))

@@ -6,7 +6,13 @@ CLIP = 1e-9
 
 
 def bernoulli_kl(p: float, q: float) -> float:
-    """Return ``p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))``, with ``0 ln 0 = 0``."""
+    """Return ``p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))``, with ``0 ln 0 = 0``.
+
+    Examples
+    --------
+    >>> round(bernoulli_kl(0.5, 0.75), 4)
+    0.1438
+    """
     if (q <= 0.0 < p) or (p < 1.0 <= q):
         return math.inf
     total = 0.0
@@ -18,7 +24,25 @@ def bernoulli_kl(p: float, q: float) -> float:
 
 
 def kl_upper(mean: float, level: float) -> float:
-    """Return the largest ``q`` in [mean, 1] with ``bernoulli_kl(mean, q) <= level``."""
+    """Return the largest ``q`` in [mean, 1] with ``bernoulli_kl(mean, q) <= level``.
+
+    Parameters
+    ----------
+    mean : float
+        From 0 to 1.
+    level : float
+        The divergence allowed; the mean itself is the bound where it is not above 0.
+
+    Returns
+    -------
+    float
+        From the mean to 1, within 1e-9.
+
+    Examples
+    --------
+    >>> round(kl_upper(0.5, 0.1438), 3), kl_upper(0.5, 0.0)
+    (0.75, 0.5)
+    """
     # Two steps of Halley's method from above leave an error below 1e-9. They start from
     # Bernstein's bound, which is tight for small levels, or the one without the term
     # ``ln q``, which is tight where ``q`` comes close to 1. A bound of 1 stands for all
@@ -46,7 +70,13 @@ def kl_upper(mean: float, level: float) -> float:
 
 
 def surely_below(mean: float, level: float, value: float) -> bool:
-    """Return True only if ``kl_upper(mean, level)`` is below ``value`` by 1e-9."""
+    """Return True only if ``kl_upper(mean, level)`` is below ``value`` by 1e-9.
+
+    Examples
+    --------
+    >>> surely_below(0.5, 0.1, 0.8), surely_below(0.5, 0.1, 0.7)
+    (True, False)
+    """
     # It costs a fraction: a search for the highest bound asks this of all arms and
     # computes the bound for few.
     value -= 1e-9
@@ -56,6 +86,12 @@ def surely_below(mean: float, level: float, value: float) -> bool:
 
 
 def kl_exploration(c: float, t: int) -> float:
-    """Return ``ln t + c ln ln t``; the second term only where it is positive."""
+    """Return ``ln t + c ln ln t``; the second term only where it is positive.
+
+    Examples
+    --------
+    >>> round(kl_exploration(0.0, 100), 3), round(kl_exploration(3.0, 100), 3)
+    (4.605, 9.187)
+    """
     log_t = math.log(t)
     return log_t if c == 0.0 or log_t <= 1.0 else log_t + c * math.log(log_t)

@@ -16,7 +16,11 @@ def in_race(alive: Bools, pulls_left: Ints, arm: int) -> bool:
 
 
 def next_in_turn(
-    available: Bools, pulls_left: Ints, alive: Bools, turns: Ints, value: Floats
+    available: Bools,
+    pulls_left: Ints,
+    alive: Bools,
+    turns: Ints,
+    value: Floats,
 ) -> int:
     """Return the arm in the race with fewest turns; the best where all have ended."""
     arm = WAIT
@@ -27,20 +31,45 @@ def next_in_turn(
                 busy = True
             elif arm == WAIT or turns[i] < turns[arm]:
                 arm = i
-    return arm if arm != WAIT or busy else best_available(available, value, turns)
+    if arm != WAIT or busy:
+        return arm
+    return best_available(available, value, turns)
 
 
 def lacks_pulls(
-    pulls_left: Ints, alive: Bools, arm: int, n_pulls: int, target: int
+    pulls_left: Ints,
+    alive: Bools,
+    arm: int,
+    n_pulls: int,
+    target: int,
 ) -> bool:
     """Return whether an arm, after so many pulls, is to give more in this round."""
     return bool(pulls_left[arm] > 0 and alive[arm] and n_pulls < target)
 
 
 def next_below(
-    available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
+    available: Bools,
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    target: int,
 ) -> tuple[int, bool]:
-    """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left."""
+    """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left.
+
+    Parameters
+    ----------
+    available, alive : ndarray of bool, shape (n_arms,)
+        The arms that are free, and those in the race.
+    pulls_left, pulls : ndarray of shape (n_arms,)
+        Rewards that each can still give, and has given.
+    target : int
+        Pulls in all by the end of the round.
+
+    Returns
+    -------
+    tuple of int and bool
+        The arm, or ``WAIT``; and whether an arm that lacks pulls is left, free or busy.
+    """
     busy = False
     for i in range(len(pulls)):
         if lacks_pulls(pulls_left, alive, i, pulls[i], target):
@@ -50,9 +79,15 @@ def next_below(
     return WAIT, busy
 
 
-def round_is_over(pulls_left: Ints, alive: Bools, pulls: Ints, target: int) -> bool:
+def round_is_over(
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    target: int,
+) -> bool:
     """Return whether every arm in the race has given its pulls of the round."""
-    for i in range(len(pulls) - 1, -1, -1):  # a round ends with the last
+    # A round ends with its last arm, which is looked at first.
+    for i in range(len(pulls) - 1, -1, -1):
         if lacks_pulls(pulls_left, alive, i, pulls[i], target):
             return False
     return True
@@ -70,17 +105,24 @@ def next_in_round(
     arm, busy = next_below(available, pulls_left, alive, pulls, target)
     if arm != WAIT or busy:
         return arm
-    arm, best = WAIT, -math.inf
+    arm = WAIT
+    best = -math.inf
     for i in range(len(pulls)):
         if available[i] and in_race(alive, pulls_left, i):
             arm, best = leader(arm, best, i, value[i], pulls)
     return arm
 
 
-def all_have(pulls_left: Ints, alive: Bools, pulls: Ints, n_pulls: int) -> bool:
+def all_have(
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    n_pulls: int,
+) -> bool:
     """Return whether the race has arms to compare, each with its pulls."""
     n_arms = 0
-    for i in range(len(pulls) - 1, -1, -1):  # a sweep ends with the last
+    # A sweep ends with its last arm, which is looked at first.
+    for i in range(len(pulls) - 1, -1, -1):
         if in_race(alive, pulls_left, i):
             if pulls[i] < n_pulls:
                 return False

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import record_mean
 
@@ -44,6 +44,7 @@ class CCB(NamedTuple):
     [0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -62,7 +63,15 @@ class CCB(NamedTuple):
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> CCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
+        """Return a new policy.
+
+        Parameters
+        ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward.
+        """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -72,7 +81,7 @@ class CCB(NamedTuple):
             enough=np.zeros(1),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -84,7 +93,13 @@ class CCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean; halve the gap when the arm has had enough pulls."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         half = 0.5 * self.gap[0]
@@ -97,8 +112,14 @@ class CCB(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and bonus."""
         if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf}
-        return {"mean": self.mean[arm], "bonus": ccb_bonus(self, arm)}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+            }
+        return {
+            "mean": self.mean[arm],
+            "bonus": ccb_bonus(self, arm),
+        }
 
 
 def ccb_bonus(policy: CCB, arm: int) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -37,6 +37,7 @@ class EpsilonGreedy(NamedTuple):
     [0, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -53,10 +54,12 @@ class EpsilonGreedy(NamedTuple):
         *,
         epsilon: float = 0.1,
     ) -> EpsilonGreedy:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         epsilon : float, default 0.1
             Probability of a random arm, from 0 to 1.
         """
@@ -66,7 +69,7 @@ class EpsilonGreedy(NamedTuple):
             mean=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm never pulled, a random one, or the one of highest mean."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -75,7 +78,13 @@ class EpsilonGreedy(NamedTuple):
             return uniform_arm(self.available, rng)
         return best_available(self.available, self.mean, self.pulls)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean."""
         record_mean(self.pulls, self.mean, arm, reward)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
@@ -37,6 +37,7 @@ class KLUCB(NamedTuple):
     [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -56,10 +57,12 @@ class KLUCB(NamedTuple):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> KLUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         c : float, default 0.0
             Weight of the term ``ln ln t``, at least 0; 3 in the theory, 0 in practice.
         """
@@ -72,7 +75,7 @@ class KLUCB(NamedTuple):
             mean=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest bound, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -87,7 +90,13 @@ class KLUCB(NamedTuple):
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean."""
         reward = unit_reward(reward, self.low, self.high)
         record_mean(self.pulls, self.mean, arm, reward)
@@ -96,7 +105,13 @@ class KLUCB(NamedTuple):
         """Return mean and bonus at the coming round, in units of [0, 1]."""
         n = self.pulls[arm]
         if n == 0:
-            return {"mean": 0.0, "bonus": math.inf}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+            }
         mean = self.mean[arm]
         level = kl_exploration(self.c, int(self.pulls.sum()) + 1) / n
-        return {"mean": mean, "bonus": kl_upper(mean, level) - mean}
+        return {
+            "mean": mean,
+            "bonus": kl_upper(mean, level) - mean,
+        }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_choice, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import VARIANCES, record_moments
 
@@ -48,6 +48,7 @@ class RavenUCB(NamedTuple):
     [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -73,10 +74,12 @@ class RavenUCB(NamedTuple):
         eps: float = 1e-6,
         variance: str = "eq5",
     ) -> RavenUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         alpha0 : float, default 0.5
             Weight of the bonus that fades with time, at least 0.
         beta0 : float, default 1.0
@@ -99,7 +102,7 @@ class RavenUCB(NamedTuple):
             variance_bonus=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -113,7 +116,13 @@ class RavenUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean, variance and variance bonus."""
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
@@ -126,7 +135,11 @@ class RavenUCB(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean, fading bonus and variance bonus at the coming round."""
         if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf, "variance_bonus": 0.0}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+                "variance_bonus": 0.0,
+            }
         scale = raven_scale(self, int(self.pulls.sum()) + 1)
         return {
             "mean": self.mean[arm],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_reward
 
@@ -40,6 +40,7 @@ class ThompsonBeta(NamedTuple):
     {'posterior_mean': 0.95, 'posterior_deviation': 0.045}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -60,10 +61,12 @@ class ThompsonBeta(NamedTuple):
         reward_range: tuple[float, float] = (0.0, 1.0),
         fractional: bool = False,
     ) -> ThompsonBeta:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         fractional : bool, default False
             Count parts of successes instead of flipping coins.
         """
@@ -77,16 +80,23 @@ class ThompsonBeta(NamedTuple):
             failures=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
-        arm, best = WAIT, -math.inf
+        arm = WAIT
+        best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = rng.beta(self.successes[i] + 1.0, self.failures[i] + 1.0)
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Count a success, a failure, or parts of both."""
         self.pulls[arm] += 1
         success = unit_reward(reward, self.low, self.high)
@@ -135,6 +145,7 @@ class ThompsonGaussian(NamedTuple):
     {'posterior_mean': 0.5, 'posterior_deviation': 0.1}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -152,10 +163,12 @@ class ThompsonGaussian(NamedTuple):
         *,
         sigma: float = 0.5,
     ) -> ThompsonGaussian:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         sigma : float, default 0.5
             Deviation of the noise, at least 0 (greedy); 0.5 covers rewards in [0, 1].
         """
@@ -166,7 +179,7 @@ class ThompsonGaussian(NamedTuple):
             deviation=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -178,7 +191,13 @@ class ThompsonGaussian(NamedTuple):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's posterior."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         self.deviation[arm] = self.sigma / math.sqrt(n)
@@ -186,7 +205,10 @@ class ThompsonGaussian(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and deviation of the posterior."""
         if self.pulls[arm] == 0:
-            return {"posterior_mean": 0.0, "posterior_deviation": math.inf}
+            return {
+                "posterior_mean": 0.0,
+                "posterior_deviation": math.inf,
+            }
         return {
             "posterior_mean": self.mean[arm],
             "posterior_deviation": self.deviation[arm],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import record_mean
 
@@ -37,6 +37,7 @@ class UCB1(NamedTuple):
     [0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -58,10 +59,12 @@ class UCB1(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCB1:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         c : float, default 2.0
             Weight of the bonus, at least 0, which is greedy; less suits low noise.
         denominator : {"n", "n+1"}, default "n"
@@ -77,7 +80,7 @@ class UCB1(NamedTuple):
             inverse_root=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -90,7 +93,13 @@ class UCB1(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         self.inverse_root[arm] = 1.0 / math.sqrt(n + self.extra)
@@ -98,9 +107,15 @@ class UCB1(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and bonus at the coming round."""
         if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+            }
         scale = ucb1_scale(self, int(self.pulls.sum()) + 1)
-        return {"mean": self.mean[arm], "bonus": scale * self.inverse_root[arm]}
+        return {
+            "mean": self.mean[arm],
+            "bonus": scale * self.inverse_root[arm],
+        }
 
 
 def extra_pulls(denominator: str) -> float:

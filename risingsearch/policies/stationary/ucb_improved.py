@@ -8,7 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import record_mean
@@ -53,6 +60,7 @@ class ImprovedUCB(NamedTuple):
     array([ 32, 168])
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -75,10 +83,12 @@ class ImprovedUCB(NamedTuple):
         order: str = "round-robin",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> ImprovedUCB:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
         """
@@ -89,15 +99,15 @@ class ImprovedUCB(NamedTuple):
             == "random",
             range_width=high - low,
             resolution=np.ones(1),
-            target=np.zeros(1, dtype=np.int64),
+            target=int_zeros(1),
             width=np.zeros(1),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
         )
         begin_stage(policy)
         return policy
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the race, in turn or at random."""
         if self.random_order:
             arm = random_of_race(self, rng)
@@ -107,7 +117,13 @@ class ImprovedUCB(NamedTuple):
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean; end the stage when all have their pulls."""
         record_mean(self.pulls, self.value, arm, reward)
         if all_have(self.pulls_left, self.alive, self.pulls, self.target[0]):
@@ -117,7 +133,10 @@ class ImprovedUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean, and the width it will be judged with next."""
-        return {"mean": self.value[arm], "width": self.width[0]}
+        return {
+            "mean": self.value[arm],
+            "width": self.width[0],
+        }
 
 
 def begin_stage(policy: ImprovedUCB) -> None:
@@ -138,7 +157,8 @@ def begin_stage(policy: ImprovedUCB) -> None:
 
 def drop_behind(policy: ImprovedUCB) -> None:
     """Drop the arms in the race that are worse than its best one for certain."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     floor = -math.inf
     for i in range(len(policy.pulls)):
         if in_race(alive, pulls_left, i):
@@ -148,9 +168,10 @@ def drop_behind(policy: ImprovedUCB) -> None:
             alive[i] = False
 
 
-def random_of_race(policy: ImprovedUCB, rng: np.random.Generator) -> int:
+def random_of_race(policy: ImprovedUCB, rng: Rng) -> int:
     """Return any available arm in the race, but one never pulled before all others."""
-    alive, pulls_left = policy.alive, policy.pulls_left
+    alive = policy.alive
+    pulls_left = policy.pulls_left
     n_available = 0
     for i in range(len(policy.pulls)):
         if policy.available[i] and in_race(alive, pulls_left, i):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import VARIANCES, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
@@ -46,6 +46,7 @@ class UCBV(NamedTuple):
     {'mean': 0.50, 'variance_bonus': 0.14, 'range_bonus': 2.90}
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -72,10 +73,12 @@ class UCBV(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCBV:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls, reward_range
+            See ``risingsearch.policies.base``.
         zeta : float, default 1.2
             Weight of the exploration ``ln t``, at least 0; above 1 in the theory.
         c : float, default 1.0
@@ -99,7 +102,7 @@ class UCBV(NamedTuple):
             deviation=np.zeros(n_arms),
         )
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after one pull of each."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
@@ -113,7 +116,13 @@ class UCBV(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean and variance."""
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
@@ -124,7 +133,11 @@ class UCBV(NamedTuple):
         """Return mean, variance bonus and range bonus at the coming round."""
         n = self.pulls[arm]
         if n == 0:
-            return {"mean": 0.0, "variance_bonus": 0.0, "range_bonus": math.inf}
+            return {
+                "mean": 0.0,
+                "variance_bonus": 0.0,
+                "range_bonus": math.inf,
+            }
         scale, reach = ucb_v_scales(self, int(self.pulls.sum()) + 1)
         return {
             "mean": self.mean[arm],

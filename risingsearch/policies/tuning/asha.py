@@ -8,8 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
+from risingsearch.policies.base import WAIT, arm_arrays, least_pulled, pull_limit
 
 
 class ASHA(NamedTuple):
@@ -37,6 +43,7 @@ class ASHA(NamedTuple):
     [0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -57,17 +64,19 @@ class ASHA(NamedTuple):
         eta: int = 3,
         min_pulls: int = 1,
     ) -> ASHA:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eta : int, default 3
             One arm in ``eta`` is kept, at least 2.
         min_pulls : int, default 1
             Pulls before an arm is first judged, ``r``, at least 1.
         """
         eta = checked_int("eta", eta, 2)
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         level = rung_levels(checked_int("min_pulls", min_pulls, 1), limit, eta)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -75,17 +84,27 @@ class ASHA(NamedTuple):
             level=np.array(level, dtype=np.int64),
             score=np.zeros((n_arms, len(level))),
             board=np.zeros((len(level), n_arms), dtype=np.int64),
-            reached=np.zeros(len(level), dtype=np.int64),
+            reached=int_zeros(len(level)),
         )
 
     @staticmethod
     def recommended_arms(
-        horizon: int, max_pulls: int, *, eta: int = 3, min_pulls: int = 1
+        horizon: int,
+        max_pulls: int,
+        *,
+        eta: int = 3,
+        min_pulls: int = 1,
     ) -> int:
-        """Return as many arms as half the budget opens."""
+        """Return as many arms as half the budget opens.
+
+        Examples
+        --------
+        >>> ASHA.recommended_arms(270, 27)
+        135
+        """
         return max(2, horizon // (2 * min_pulls))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return a promotable arm of the highest rung, or one never pulled."""
         arm = between_rungs(self)
         if arm == WAIT:
@@ -96,7 +115,13 @@ class ASHA(NamedTuple):
             arm = promotable(self, 1)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Enter the arm on the board of the rung it has reached, if any."""
         self.pulls[arm] += 1
         for rung in range(len(self.level)):
@@ -122,7 +147,13 @@ class ASHA(NamedTuple):
 
 
 def rung_levels(min_pulls: int, max_pulls: int, eta: int) -> list[int]:
-    """Return the pulls at which arms are judged, up to ``max_pulls``."""
+    """Return the pulls at which arms are judged, up to ``max_pulls``.
+
+    Examples
+    --------
+    >>> rung_levels(1, 50, 3)
+    [1, 3, 9, 27, 50]
+    """
     levels = [min(min_pulls, max_pulls)]
     while levels[-1] < max_pulls:
         levels.append(min(levels[-1] * eta, max_pulls))
@@ -153,7 +184,12 @@ def promotable(policy: ASHA, eta: int) -> int:
     return WAIT
 
 
-def enter_board(policy: ASHA, rung: int, arm: int, reward: float) -> None:
+def enter_board(
+    policy: ASHA,
+    rung: int,
+    arm: int,
+    reward: float,
+) -> None:
     """Insert the arm behind those that reached the rung with the same or more."""
     policy.score[arm, rung] = reward
     board = policy.board[rung]

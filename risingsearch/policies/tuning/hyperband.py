@@ -8,8 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
+from risingsearch.policies.base import WAIT, arm_arrays, leader, pull_limit
 from risingsearch.policies.shared.race import lacks_pulls, next_below, round_is_over
 from risingsearch.policies.tuning.successive_halving import keep_best
 
@@ -41,6 +47,7 @@ class Hyperband(NamedTuple):
     [(81, 1), (34, 3), (15, 9), (8, 27), (5, 81)]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -58,16 +65,23 @@ class Hyperband(NamedTuple):
 
     @classmethod
     def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 3
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eta: int = 3,
     ) -> Hyperband:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eta : int, default 3
             One arm in ``eta`` is kept, at least 2.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         brackets = cls.brackets(limit, checked_int("eta", eta, 2))
         level = np.zeros((len(brackets), len(brackets)), dtype=np.int64)
         size = np.zeros_like(level)
@@ -80,21 +94,39 @@ class Hyperband(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             level=level,
             size=size,
-            bracket=np.zeros(1, dtype=np.int64),
-            rung=np.zeros(1, dtype=np.int64),
+            bracket=int_zeros(1),
+            rung=int_zeros(1),
             due=level[0, :1].copy(),
-            next_arm=np.zeros(1, dtype=np.int64),
+            next_arm=int_zeros(1),
             member=np.zeros(n_arms, dtype=np.bool_),
             rewards=np.zeros((n_arms, limit + 1)),
             score=np.zeros(n_arms),
-            heap=np.zeros(n_arms, dtype=np.int64),
+            heap=int_zeros(n_arms),
         )
         start_bracket(policy)
         return policy
 
     @staticmethod
     def brackets(max_pulls: int, eta: int) -> list[tuple[int, int]]:
-        """Return arms and first level of each bracket, from ``s_max`` down to 0."""
+        """Return arms and first level of each bracket, from ``s_max`` down to 0.
+
+        Parameters
+        ----------
+        max_pulls : int
+            Pulls an arm can give at most, ``R``.
+        eta : int
+            One arm in ``eta`` is kept.
+
+        Returns
+        -------
+        list of pairs of int
+            How many arms, and how many pulls each gets first.
+
+        Examples
+        --------
+        >>> Hyperband.brackets(27, 3)
+        [(27, 1), (12, 3), (6, 9), (4, 27)]
+        """
         s_max = 0
         while eta ** (s_max + 1) <= max_pulls:
             s_max += 1
@@ -105,25 +137,39 @@ class Hyperband(NamedTuple):
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int, *, eta: int = 3) -> int:
-        """Return the arms of as many brackets as the budget pays for."""
+        """Return the arms of as many brackets as the budget pays for.
+
+        Examples
+        --------
+        >>> Hyperband.recommended_arms(270, 27)
+        31
+        """
         brackets = Hyperband.brackets(max_pulls, eta)
         n_arms = sum(n for n, _ in brackets)
         cost = len(brackets) * len(brackets) * max_pulls
         return max(brackets[0][0], math.ceil(n_arms * horizon / cost))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
         due = self.due[0]
         arm, busy = next_below(
             self.available, self.pulls_left, self.member, self.pulls, due
         )
-        return arm if arm != WAIT or busy else promised(self, due)
+        if arm != WAIT or busy:
+            return arm
+        return promised(self, due)
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""
         climb(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         n = self.pulls[arm] + 1
         lacks = lacks_pulls(self.pulls_left, self.member, arm, n, self.due[0])
@@ -164,7 +210,8 @@ def start_bracket(policy: Hyperband) -> None:
 def promised(policy: Hyperband, level: int) -> int:
     """Return an arm that trains next in any case, where the last result is missing."""
     # The best on the rung or, after the last rung, the first of the next bracket.
-    arm, best = WAIT, -math.inf
+    arm = WAIT
+    best = -math.inf
     if policy.rung[0] + 1 < len(policy.size) - policy.bracket[0]:
         for i in range(len(policy.pulls)):
             if policy.available[i] and policy.member[i]:
@@ -182,8 +229,12 @@ def promised(policy: Hyperband, level: int) -> int:
 
 def climb(policy: Hyperband) -> None:
     """Leave the rungs and brackets whose results are in."""
-    pulls_left, member, pulls = policy.pulls_left, policy.member, policy.pulls
-    bracket, rung, due = policy.bracket, policy.rung, policy.due
+    pulls_left = policy.pulls_left
+    member = policy.member
+    pulls = policy.pulls
+    bracket = policy.bracket
+    rung = policy.rung
+    due = policy.due
     while round_is_over(pulls_left, member, pulls, due[0]) and pulls_left.any():
         if rung[0] + 1 < len(policy.size) - bracket[0]:
             for i in range(len(pulls)):

@@ -12,8 +12,21 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
+from risingsearch.policies.base import (
+    NO_LIMIT,
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.shared.rewards import (
     append_reward,
     damped_gain,
@@ -50,6 +63,7 @@ class LooksThenSlope(NamedTuple):
     [0, 1, 2, 3, 4, 5, 5, 4, 5, 5, 5, 5, 6, 5, 5, 5, 4, 7, 7, 7]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -84,10 +98,12 @@ class LooksThenSlope(NamedTuple):
         later_share: float = 0.2,
         shortest_look: int = 1,
     ) -> LooksThenSlope:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         opening_share : float, default 0.3
             Share of the budget for first looks, above 0 and at most 1.
         kept_share : float, default 1/3
@@ -97,10 +113,10 @@ class LooksThenSlope(NamedTuple):
         shortest_look : int, default 1
             In pulls, at least 1; a search takes its ``min_epochs``.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         r1, later = look_lengths(limit, checked_int("shortest_look", shortest_look, 1))
         opening = checked_float("opening_share", opening_share, 0, 1, open_low=True)
-        rungs = np.zeros(rung_of(limit, r1) + 2, dtype=np.int64)
+        rungs = int_zeros(rung_of(limit, r1) + 2)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             opening_share=opening,
@@ -111,13 +127,13 @@ class LooksThenSlope(NamedTuple):
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
-            goal=np.zeros(n_arms, dtype=np.int64),
+            goal=int_zeros(n_arms),
             reached=rungs,
             planned=rungs.copy(),
-            counts=np.zeros(5, dtype=np.int64),
+            counts=int_zeros(5),
             best=np.full(1, -math.inf),
-            behind=np.zeros(n_arms + 1, dtype=np.int64),
-            rung=np.zeros(n_arms, dtype=np.int64),
+            behind=int_zeros(n_arms + 1),
+            rung=int_zeros(n_arms),
             bound=np.zeros(n_arms),
             block_bound=np.full((len(rungs), n_arms // BLOCK + 1), -math.inf),
         )
@@ -131,22 +147,32 @@ class LooksThenSlope(NamedTuple):
         later_share: float = 0.2,
         shortest_look: int = 1,
     ) -> int:
-        """Return how many arms this budget opens."""
+        """Return how many arms this budget opens.
+
+        Examples
+        --------
+        >>> LooksThenSlope.recommended_arms(270, 27)
+        90
+        """
         first, later = look_lengths(max_pulls, shortest_look)
         per_pull = opening_share / first + later_share * (1.0 - opening_share) / later
         return max(2, int(per_pull * horizon))
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return an arm below its goal, a new one, one that climbs, or the leader."""
-        arm, claimed = arm_behind(self)  # claimed: by the better choices in flight
-        arm = new_arm(self, t) if arm == WAIT else arm
+        arm, claimed = arm_behind(self)
+        if arm == WAIT:
+            arm = new_arm(self, t)
+        # The better choices in flight have claimed their pulls, maybe all that is left.
         if arm != WAIT or 0 < claimed >= rounds_left(self):
             return arm
         highest = highest_end(self, t, 1, len(self.planned))
         if highest == WAIT:
             return least_pulled(self.available, self.pulls, NO_LIMIT)
-        best = self.best[0] + 1e-9 * abs(self.best[0])  # for sums are rounded
-        stopped = self.counts[LAST] == highest and end_of(self, highest, t) <= best
+        stopped = False
+        if self.counts[LAST] == highest:
+            rounding = 1e-9 * abs(self.best[0])  # of sums
+            stopped = end_of(self, highest, t) <= self.best[0] + rounding
         for rung in range(len(self.planned) - 1):
             if stopped or climbs(self, rung):
                 arm = highest_end(self, t, rung + 1, rung + 2)
@@ -156,7 +182,8 @@ class LooksThenSlope(NamedTuple):
 
     def started(self, t: int, arm: int) -> None:
         """Plan up to which of its pulls the arm trains."""
-        goal, counts = next_goal(self, arm), self.counts
+        goal = next_goal(self, arm)
+        counts = self.counts
         if goal > self.goal[arm]:
             if self.pulls[arm] == 0 or has_spare(self, arm):
                 counts[LOOKS] += goal - self.pulls[arm]
@@ -166,7 +193,13 @@ class LooksThenSlope(NamedTuple):
         while counts[NEW] < len(self.goal) and self.goal[counts[NEW]] > 0:
             counts[NEW] += 1
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Record the reward, and the rung that the arm reaches by it."""
         n = append_reward(self.P, self.pulls, arm, reward)
         record_slope(self.P, self.average, self.slope, arm, n, 0.25)
@@ -191,8 +224,11 @@ class LooksThenSlope(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the recent average, and the gain expected of the epochs left."""
-        gain = end_of(self, arm, int(self.counts[PULLED]) + 1) - self.average[arm]
-        return {"recent_average": self.average[arm], "expected_gain": gain}
+        end = end_of(self, arm, int(self.counts[PULLED]) + 1)
+        return {
+            "recent_average": self.average[arm],
+            "expected_gain": end - self.average[arm],
+        }
 
 
 def look_lengths(max_pulls: int, shortest_look: int) -> tuple[int, int]:
@@ -218,28 +254,42 @@ def has_spare(policy: LooksThenSlope, arm: int) -> bool:
 
 def new_arm(policy: LooksThenSlope, t: int) -> int:
     """Return a new arm if a look is due, or ``WAIT``."""
-    new, available = int(policy.counts[NEW]), policy.available
+    new = int(policy.counts[NEW])
+    available = policy.available
     while new < len(available) and (policy.goal[new] > 0 or not available[new]):
         new += 1
     if new == len(available):
         return WAIT
     due = first_looks(policy, new)
-    due += max(0.0, policy.later_share * (t - 1.0 - due) - policy.later_look)
-    return new if policy.counts[LOOKS] < due else WAIT
+    later = policy.later_share * (t - 1.0 - due)
+    due += max(0.0, later - policy.later_look)
+    if policy.counts[LOOKS] < due:
+        return new
+    return WAIT
 
 
 def next_goal(policy: LooksThenSlope, arm: int) -> int:
     """Return up to which of its pulls the arm would train if it were started."""
-    n, goal = policy.pulls[arm], policy.goal[arm]
+    n = policy.pulls[arm]
+    goal = policy.goal[arm]
     if n < goal:
         return int(goal)
     if n == 0:
-        return policy.r1 if has_spare(policy, arm) else policy.later_look
+        if has_spare(policy, arm):
+            return policy.r1
+        return policy.later_look
     rung = rung_of(n, policy.r1)
-    return int(policy.r1 << rung + 1 if climbs(policy, rung) else n + 1 + n // 4)
+    if climbs(policy, rung):
+        return int(policy.r1 << rung + 1)
+    return int(n + 1 + n // 4)
 
 
-def count_rungs(counts: Ints, r1: int, before: int, after: int) -> None:
+def count_rungs(
+    counts: Ints,
+    r1: int,
+    before: int,
+    after: int,
+) -> None:
     """Count the rungs that an arm comes to between two numbers of pulls."""
     for rung in range(len(counts)):
         counts[rung] += before < r1 << rung <= after
@@ -254,8 +304,12 @@ def climbs(policy: LooksThenSlope, rung: int) -> bool:
 
 def rest(policy: LooksThenSlope, arm: int, at: int) -> None:
     """Let an arm rest on a rung, from 1, or train to a goal, 0."""
-    rung, bound, behind = policy.rung, policy.bound, policy.behind
-    block, row, highest = arm // BLOCK, max(rung[arm], at), -math.inf
+    rung = policy.rung
+    bound = policy.bound
+    behind = policy.behind
+    block = arm // BLOCK
+    row = max(rung[arm], at)
+    highest = -math.inf
     rung[arm] = at
     bound[arm] = policy.average[arm] + policy.slope[arm] * policy.pulls[arm]
     for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(rung))):
@@ -276,7 +330,9 @@ def rest(policy: LooksThenSlope, arm: int, at: int) -> None:
 
 def arm_behind(policy: LooksThenSlope) -> tuple[int, float]:
     """Return the first available arm below its goal; and pulls left to the others."""
-    arm, claimed, behind = WAIT, 0, policy.behind
+    arm = WAIT
+    claimed = 0
+    behind = policy.behind
     for k in range(1, behind[0] + 1):
         if not policy.available[behind[k]]:
             claimed += policy.pulls_left[behind[k]]
@@ -291,10 +347,19 @@ def rounds_left(policy: LooksThenSlope) -> float:
     return float(latest - policy.counts[PULLED])
 
 
-def highest_end(policy: LooksThenSlope, t: int, first: int, below: int) -> int:
+def highest_end(
+    policy: LooksThenSlope,
+    t: int,
+    first: int,
+    below: int,
+) -> int:
     """Return the arm that ends highest among those on these rungs, or ``WAIT``."""
-    arm, best, pulls, available = WAIT, -math.inf, policy.pulls, policy.available
-    rung, bound = policy.rung, policy.bound
+    arm = WAIT
+    best = -math.inf
+    pulls = policy.pulls
+    available = policy.available
+    rung = policy.rung
+    bound = policy.bound
     for row in range(first, below):
         block_bound = policy.block_bound[row]
         for block in range(policy.counts[BLOCKS]):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -37,6 +37,7 @@ class MedianStopping(NamedTuple):
     [0, 0, 0, 1, 2, 2, 2]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -55,10 +56,12 @@ class MedianStopping(NamedTuple):
         *,
         min_arms: int = 5,
     ) -> MedianStopping:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         min_arms : int, default 5
             Others with as many pulls before an arm is judged, at least 1.
         """
@@ -72,17 +75,29 @@ class MedianStopping(NamedTuple):
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int, *, min_arms: int = 5) -> int:
-        """Return more arms than the budget trains in full: many will be stopped."""
+        """Return more arms than the budget trains in full: many will be stopped.
+
+        Examples
+        --------
+        >>> MedianStopping.recommended_arms(270, 27)
+        40
+        """
         return max(2, min_arms, 4 * horizon // max_pulls)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm in training, or the next one."""
         for i in range(len(self.pulls)):
             if self.available[i] and not self.stopped[i] and self.pulls[i] > 0:
                 return i
         return least_pulled(self.available, self.pulls, 1)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward and judge the arm by it."""
         append_reward(self.P, self.pulls, arm, reward)
         self.best[arm] = max(self.best[arm], reward)
@@ -91,7 +106,10 @@ class MedianStopping(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's best reward and whether it was stopped."""
-        return {"best_reward": self.best[arm], "stopped": self.stopped[arm]}
+        return {
+            "best_reward": self.best[arm],
+            "stopped": self.stopped[arm],
+        }
 
 
 def below_median(policy: MedianStopping, arm: int) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from risingsearch.policies.arrays import Rng
 from risingsearch.policies.base import best_available
 from risingsearch.policies.stationary.baselines import Counts
 
 
-class RandomSearch(Counts):
+class RandomSearch(Counts):  # numpydoc ignore=PR01
     """Random search: one arm after another, each trained to its end.
 
     The baseline of every tuner, and right where early scores mislead.
@@ -25,7 +24,7 @@ class RandomSearch(Counts):
     (0, 2)
     """
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm in training, or the next one."""
         return best_available(self.available, self.pulls, self.pulls)
 

@@ -12,8 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import NO_LIMIT, arm_arrays
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
+from risingsearch.policies.base import NO_LIMIT, arm_arrays, pull_limit
 from risingsearch.policies.shared.race import next_in_round, round_is_over
 
 
@@ -45,6 +52,7 @@ class SuccessiveHalving(NamedTuple):
     [0, 0, 1, 1, 2, 2, 3, 3, 1, 1, 1, 1, 2, 2, 2, 2]
     """
 
+    # The fields are made by ``create``: numpydoc ignore=PR01
     available: Bools  # (n_arms,)
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
@@ -59,16 +67,23 @@ class SuccessiveHalving(NamedTuple):
 
     @classmethod
     def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 2
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eta: int = 2,
     ) -> SuccessiveHalving:
-        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
+        """Return a new policy.
 
         Parameters
         ----------
+        n_arms, horizon, max_pulls
+            See ``risingsearch.policies.base``.
         eta : int, default 2
             One arm in ``eta`` is kept, at least 2.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         sizes = rung_sizes(n_arms, checked_int("eta", eta, 2))
         target = []
         total = 0
@@ -80,21 +95,27 @@ class SuccessiveHalving(NamedTuple):
             target=np.array([*target, NO_LIMIT], dtype=np.int64),
             due=np.array([*target, NO_LIMIT][:1], dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
-            rung=np.zeros(1, dtype=np.int64),
-            member=np.ones(n_arms, dtype=np.bool_),
+            rung=int_zeros(1),
+            member=all_true(n_arms),
             score=np.zeros(n_arms),
-            heap=np.zeros(n_arms, dtype=np.int64),
+            heap=int_zeros(n_arms),
         )
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int, *, eta: int = 2) -> int:
-        """Return ``0.3 T / r1`` arms, or fewer so that all rungs fit the budget."""
+        """Return ``0.3 T / r1`` arms, or fewer so that all rungs fit the budget.
+
+        Examples
+        --------
+        >>> SuccessiveHalving.recommended_arms(270, 27)
+        45
+        """
         n_arms = max(2, int(0.3 * horizon / max(1, max_pulls // 50)))
         while n_arms > 2 and n_arms * (len(rung_sizes(n_arms, eta)) - 1) > horizon:
             n_arms -= 1
         return n_arms
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
         due = self.due[0]
         return next_in_round(
@@ -105,7 +126,13 @@ class SuccessiveHalving(NamedTuple):
         """Leave a rung whose last result did not come."""
         climb(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         n = self.pulls[arm] + 1
         lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
@@ -129,7 +156,13 @@ class SuccessiveHalving(NamedTuple):
 
 
 def rung_sizes(n_arms: int, eta: int) -> list[int]:
-    """Return how many arms stand on each rung, down to the winner."""
+    """Return how many arms stand on each rung, down to the winner.
+
+    Examples
+    --------
+    >>> rung_sizes(10, 3)
+    [10, 4, 2, 1]
+    """
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(math.ceil(sizes[-1] / eta))
@@ -156,7 +189,11 @@ def climb(policy: SuccessiveHalving) -> None:
 
 
 def keep_best(
-    member: Bools, pulls_left: Ints, score: Floats, heap: Ints, n_kept: int
+    member: Bools,
+    pulls_left: Ints,
+    score: Floats,
+    heap: Ints,
+    n_kept: int,
 ) -> None:
     """Take all but the ``n_kept`` best members off the rung."""
     # They leave from the top of a heap, whose every parent is worse than its children.
@@ -174,7 +211,13 @@ def keep_best(
         sink(pulls_left, score, heap, 0, size)
 
 
-def sink(pulls_left: Ints, score: Floats, heap: Ints, place: int, size: int) -> None:
+def sink(
+    pulls_left: Ints,
+    score: Floats,
+    heap: Ints,
+    place: int,
+    size: int,
+) -> None:
     """Let the arm at this place of the heap change places with worse ones below it."""
     while 2 * place + 1 < size:
         child = 2 * place + 1
@@ -188,7 +231,12 @@ def sink(pulls_left: Ints, score: Floats, heap: Ints, place: int, size: int) -> 
         place = child
 
 
-def worse(pulls_left: Ints, score: Floats, arm: int, other: int) -> bool:
+def worse(
+    pulls_left: Ints,
+    score: Floats,
+    arm: int,
+    other: int,
+) -> bool:
     """Return whether ``arm`` leaves the rung before ``other``."""
     # First those that can give no more rewards: the next rung has no use for them.
     ended = pulls_left[arm] == 0
