@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.parameters import is_number
 from risingsearch.proposers.encoding import ABSENT
+from risingsearch.space import is_number
 
 Params = Sequence[Mapping[str, Any]]
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.parameters import Choices, is_between, is_number
-from risingsearch.space import Space
+from risingsearch.space import Choices, Space, is_between, is_number
 
 NAMED = re.compile(
     r"(?<![a-z0-9])(lr|learning[_-]?rate|eta0?|step[_-]?size)(?![a-z0-9])"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.parameters import key_of_all
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
@@ -20,7 +19,7 @@ from risingsearch.proposers.gaussian_process import (
     place_of,
     standardised,
 )
-from risingsearch.space import Space
+from risingsearch.space import Space, key_of_all
 
 FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from risingsearch.parameters import Choices, Interval
 from risingsearch.proposers.base import Opened
 from risingsearch.proposers.gaussian_process import Process, Told, _Fit, standardised
 from risingsearch.proposers.open_space import FEWEST, ListProposer, OpenSpaceProposer
-from risingsearch.space import Coordinate, Space
+from risingsearch.space import Choices, Coordinate, Interval, Space
 
 SPACE = Space.of({"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)})
 UNOPENED = np.empty(0, dtype=int)
