@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -163,15 +163,32 @@ class EarlierSearch:
         return cls(saved["name"], params, curves, saved["max_epochs"])
 
 
-def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
-    """Return the searches with unique names: those that share one are numbered."""
+def uniquely_named(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
+    """Return the searches with unique names: those that share one are numbered.
+
+    Parameters
+    ----------
+    searches : iterable of EarlierSearch
+        The searches, in any number.
+
+    Returns
+    -------
+    list of EarlierSearch
+        In the same order.
+
+    Examples
+    --------
+    >>> may = EarlierSearch("May", [{"rate": 0.1}], [np.array([0.5])])
+    >>> [search.name for search in uniquely_named([may, may])]
+    ['May 1', 'May 2']
+    """
     searches = list(searches)
-    often = Counter(search.name for search in searches)
+    counts = Counter(search.name for search in searches)
     numbers: Counter[str] = Counter()
     named = []
     for search in searches:
         numbers[search.name] += 1
-        if often[search.name] > 1:
+        if counts[search.name] > 1:
             search = replace(search, name=f"{search.name} {numbers[search.name]}")
         named.append(search)
     return named
@@ -196,6 +213,14 @@ class Source:
     def __post_init__(self) -> None:
         if self.direction is not None:
             checks.checked_choice("direction", self.direction, ("maximize", "minimize"))
+
+    def renamed(self, search: EarlierSearch) -> EarlierSearch:
+        """Return a search that is read already, with the name that is asked for."""
+        if self.score is not None:
+            msg = f"{search.name}: its scores are read already: leave score out"
+            raise InvalidParameterError(msg)
+        self.checked_direction(search.name, search.direction or "maximize")
+        return search if self.name is None else replace(search, name=self.name)
 
     def checked_direction(self, where: str, own: str | None) -> str:
         """Return the direction of the scores, the source's own or the one given."""
@@ -246,6 +271,14 @@ class Source:
             direction,
             metric,
         )
+
+
+class Reader(NamedTuple):
+    """Reads one form of earlier searches; ``sources.READERS`` lists them all."""
+
+    forms: str  # what it reads, for messages
+    is_own: Callable[[object], bool]
+    read: Callable[[Source], list[EarlierSearch]]  # only of its own
 
 
 def checked_score(score: str, names: Iterable[str], where: str) -> str:

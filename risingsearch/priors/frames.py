@@ -12,6 +12,7 @@ from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     EarlierRun,
     EarlierSearch,
+    Reader,
     Source,
     as_number,
     checked_score,
@@ -41,6 +42,10 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
         msg = f"{path} cannot be read as a table ({first:.200})"
         raise InvalidParameterError(msg) from error
     return of_frame(frame, asked, path.name)
+
+
+def _is_frame(source: object) -> bool:
+    return hasattr(source, "iloc") and hasattr(source, "columns")
 
 
 def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> EarlierSearch:
@@ -110,3 +115,8 @@ def _is_missing(cell: Any) -> bool:
     if isinstance(cell, float):
         return math.isnan(cell)
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+FRAMES = Reader(
+    "a pandas DataFrame", _is_frame, lambda asked: [of_frame(asked.source, asked)]
+)

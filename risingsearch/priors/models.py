@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.priors.earlier import EarlierSearch, told_apart
+from risingsearch.priors.earlier import EarlierSearch, uniquely_named
 from risingsearch.priors.matching import Columns, Matching, Params, features
-from risingsearch.proposers import gaussian_process
+from risingsearch.proposers.gaussian_process import (
+    FITTED_ON,
+    GaussianProcess,
+    Observations,
+    Posterior,
+    at_last_epoch,
+    matern,
+    normal_scores,
+    places_of_epochs,
+    typical_inverse_length,
+)
 
 ALONE = 0.6
 """Share of its agreement with itself that a single earlier search is believed to have
@@ -28,25 +38,25 @@ class Predictions(NamedTuple):
     scores: NDArray[np.float64]  # (n_searches, n); of candidates mean 0, deviation 1
     places: NDArray[np.float64]  # (n, n_columns), by lengths of the models
 
-    def of(self, these: NDArray[np.int64]) -> Predictions:
+    def select(self, rows: NDArray[np.int64]) -> Predictions:
         """Return those for some of the configurations."""
-        return Predictions(self.scores[:, these], self.places[these])
+        return Predictions(self.scores[:, rows], self.places[rows])
 
     def alike(self, others: Predictions) -> NDArray[np.float64]:
         """Return how alike others are to the models: correlations, 0 to 1."""
-        return gaussian_process.correlations(self.places, others.places)
+        return matern(self.places, others.places)
 
 
 class _Model(NamedTuple):
     """A Gaussian process over the runs of one earlier search."""
 
     parameters: list[str]
-    known: gaussian_process.Known
+    posterior: Posterior
 
     def inverse_lengths(self, columns: Columns) -> dict[str, NDArray[np.float64]]:
         """Return the inverse length scales of each parameter's columns."""
         ends = np.cumsum([len(columns[name]) for name in self.parameters])
-        parts = np.split(self.known.process.inverse_lengths, ends[:-1])
+        parts = np.split(self.posterior.process.inverse_lengths, ends[:-1])
         return dict(zip(self.parameters, parts, strict=True))
 
     def predict(self, columns: Columns) -> NDArray[np.float64]:
@@ -54,7 +64,7 @@ class _Model(NamedTuple):
         table = features(columns, self.parameters)
         parts = np.array_split(table, max(1, len(table) // 2_000))
         return np.concatenate(
-            [self.known.predict(gaussian_process.at_end(one))[0] for one in parts]
+            [self.posterior.predict(at_last_epoch(part))[0] for part in parts]
         )
 
 
@@ -67,7 +77,7 @@ class Learnt:
     """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
-        searches = told_apart(searches)
+        searches = uniquely_named(searches)
         self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
         self._matching = Matching(candidates, [search.params for search in sampled])
@@ -91,14 +101,14 @@ class Learnt:
     def _places(self, columns: Columns) -> NDArray[np.float64]:
         """Return rows whose distances are in mean lengths of the models."""
         lengths = [model.inverse_lengths(columns) for model in self._models]
-        typical = gaussian_process.typical_inverse_length(
-            sum(map(len, columns.values()))
-        )
+        typical = typical_inverse_length(sum(map(len, columns.values())))
         scaled = []
-        for name, own in columns.items():
-            known = [np.log(one[name]) for one in lengths if name in one]
-            scale = np.exp(np.mean(known, axis=0)) if known else [typical] * len(own)
-            scaled += [one * each for one, each in zip(own, scale, strict=True)]
+        for name, unscaled in columns.items():
+            logs = [np.log(by_name[name]) for by_name in lengths if name in by_name]
+            scale = [typical] * len(unscaled)
+            if logs:
+                scale = np.exp(np.mean(logs, axis=0)).tolist()
+            scaled += [a * b for a, b in zip(unscaled, scale, strict=True)]
         return np.column_stack(scaled)
 
 
@@ -144,25 +154,30 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
 def _model(matching: Matching, search: EarlierSearch) -> _Model:
     shared = _shared(matching, search)
     scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
-    places = gaussian_process.place_of(np.maximum(search.epochs, 1), search.max_epochs)
+    epochs = np.maximum(search.epochs, 1)
+    places = places_of_epochs(epochs, search.max_epochs)
     at = np.column_stack([matching.features(search.params, shared), places])
-    told = gaussian_process.Told(at, gaussian_process.normal_scores(scores))
-    some = told.sample(gaussian_process.FITTED_ON, np.random.default_rng(0))
-    return _Model(
-        shared, gaussian_process.Process.fitted(some, len(shared)).known(told)
-    )
+    runs = Observations(at, normal_scores(scores))
+    sample = runs.sample(FITTED_ON, np.random.default_rng(0))
+    process = GaussianProcess.fitted(sample, len(shared))
+    return _Model(shared, process.condition(runs))
 
 
 def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:
     """Return the mean correlation of a model with the scores of other searches."""
     others = [(k + step) % len(models) for step in range(1, len(models))][:COMPARED]
     if not others:  # with the predictions of each run by the others of its search
-        whitening, scores = models[k].known.whitening, models[k].known.told.scores
+        posterior = models[k].posterior
+        scores = posterior.observations.scores
+        whitening = posterior.whitening
         precision = whitening.T @ whitening
         without = scores - (precision @ scores) / np.diag(precision)
         return max(0.0, ALONE * correlation(without, scores))
     found = [
-        correlation(models[k].predict(columns[other]), models[other].known.told.scores)
+        correlation(
+            models[k].predict(columns[other]),
+            models[other].posterior.observations.scores,
+        )
         for other in others
     ]
     return max(0.0, float(np.mean(found)))

@@ -189,5 +189,5 @@ class PriorProposer(Proposer):
 
     def _predictions(self, arms: Ints) -> Predictions:
         if self._listed is not None:
-            return self._listed.of(arms)
+            return self._listed.select(arms)
         return self.learnt.predictions([self.candidates[k] for k in arms.tolist()])

@@ -1,4 +1,4 @@
-"""Earlier searches in Optuna studies; Optuna itself is not imported.
+"""Earlier searches in Optuna studies; Optuna is imported for those in a database.
 
 A trial is a run. In a study that a ``RisingSampler`` searched, the trials of an arm are
 one run together.
@@ -12,15 +12,33 @@ from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     EarlierRun,
     EarlierSearch,
+    Reader,
     Source,
     as_number,
     checked_score,
+    uniquely_named,
 )
 
 # As integrations.optuna.trials has them.
 ARM = "rising:arm"
 N_EPOCHS = "rising:n_epochs"
 FINAL = "rising:final"
+
+
+def _is_study(source: object) -> bool:
+    if isinstance(source, str):
+        return "://" in source
+    return hasattr(source, "get_trials") and hasattr(source, "directions")
+
+
+def _of_studies(asked: Source) -> list[EarlierSearch]:
+    """Return the search of a study, or those of all studies in a database."""
+    if not isinstance(asked.source, str):
+        return [of_study(asked.source, asked)]
+    from risingsearch.integrations.optuna.earlier_studies import read_studies
+
+    searches = read_studies(asked.source, lambda study: of_study(study, asked))
+    return uniquely_named(searches)
 
 
 def of_study(study: Any, asked: Source) -> EarlierSearch:
@@ -67,3 +85,6 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
             yield EarlierRun(last.params, [as_number(last.values[objective])])
         elif scores:
             yield EarlierRun(last.params, scores)
+
+
+STUDIES = Reader("an Optuna study or its storage URL", _is_study, _of_studies)
