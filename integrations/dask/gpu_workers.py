@@ -47,7 +47,11 @@ def gpu_workers(
     return {
         number: {
             "cls": Nanny,
-            "options": {"nthreads": 1, "env": env, "resources": {"GPU": gpus}},
+            "options": {
+                "nthreads": 1,
+                "env": env,
+                "resources": {"GPU": gpus},
+            },
         }
         for number, env in enumerate(variables)
     }

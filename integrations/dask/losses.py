@@ -73,7 +73,9 @@ async def _answers(address: str, dask_scheduler: Any = None) -> bool:
     """Return whether an address accepts connections; runs in the scheduler."""
     try:
         comm = await connect(  # type: ignore[no-untyped-call]
-            address, timeout=ANSWER_SECONDS, **dask_scheduler.connection_args
+            address,
+            timeout=ANSWER_SECONDS,
+            **dask_scheduler.connection_args,
         )
     except OSError:
         return False

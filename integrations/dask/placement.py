@@ -74,7 +74,10 @@ class SharedData:
             shared = await self._scattered(client, address)
             if not self._is_on(address):  # another job may have submitted it meanwhile
                 self._on_worker[address] = client.submit(
-                    WorkerData, shared, workers=[address], pure=False
+                    WorkerData,
+                    shared,
+                    workers=[address],
+                    pure=False,
                 )
         return self._on_worker[address]
 
@@ -86,7 +89,11 @@ class SharedData:
         """Return Dask's future of the trainable, sent again if it was lost."""
         if self._scattering is None or _is_lost(self._scattering):
             self._scattering = asyncio.ensure_future(
-                client.scatter(self._shared, workers=[address], hash=False)
+                client.scatter(
+                    self._shared,
+                    workers=[address],
+                    hash=False,
+                )
             )
         return await asyncio.shield(self._scattering)
 
@@ -94,7 +101,12 @@ class SharedData:
         """Record that a worker holds nothing."""
         self._on_worker.pop(address, None)
 
-    def record(self, task: Task, assignment: Assignment, reply: Reply) -> None:
+    def record(
+        self,
+        task: Task,
+        assignment: Assignment,
+        reply: Reply,
+    ) -> None:
         """Record the contents of a worker after its reply to a job."""
         outcome, arm = reply.outcome, task.job.arm
         if outcome is not None and reply.token is not None:

@@ -27,7 +27,11 @@ STATES_BYTES = 2**30  # the same in bytes, if a worker's memory has no limit
 class SharedTrainable:
     """Trainable that is pickled once, and unpickled once in every process."""
 
-    def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
+    def __init__(
+        self,
+        pickled: bytes,
+        arrays: list[pickle.PickleBuffer],
+    ) -> None:
         self._pickled, self._arrays = pickled, arrays
         self._trainable: Any = None
         self._lock = threading.Lock()
@@ -37,7 +41,11 @@ class SharedTrainable:
         """Pickle a trainable, with functions and classes that only this process has."""
         arrays: list[pickle.PickleBuffer] = []
         return cls(
-            cloudpickle.dumps(trainable, protocol=5, buffer_callback=arrays.append),
+            cloudpickle.dumps(
+                trainable,
+                protocol=5,
+                buffer_callback=arrays.append,
+            ),
             arrays,
         )
 
@@ -66,7 +74,9 @@ class WorkerData:
     """
 
     def __init__(
-        self, shared: SharedTrainable | None = None, most_bytes: float | None = None
+        self,
+        shared: SharedTrainable | None = None,
+        most_bytes: float | None = None,
     ) -> None:
         self.shared = shared
         if most_bytes is None and shared:  # by how much memory this worker may take
@@ -100,7 +110,10 @@ class Reply(NamedTuple):
 
 
 def train_job(
-    data: WorkerData, pickled: bytes, checkpoint: bytes | None, token: str | None
+    data: WorkerData,
+    pickled: bytes,
+    checkpoint: bytes | None,
+    token: str | None,
 ) -> Reply:
     """Train one job, from a state that is held here or from a checkpoint."""
     if data.shared is None:

@@ -115,7 +115,11 @@ class DaskWorkers(Workers):
 
     async def _wait_for_worker(self) -> None:
         """Submit an empty task, for which adaptive clusters start a worker."""
-        future = self._client.submit(bool, pure=False, **self._options)
+        future = self._client.submit(
+            bool,
+            pure=False,
+            **self._options,
+        )
         asked = asyncio.ensure_future(future)
         try:
             done, _ = await asyncio.wait({asked}, timeout=WARN_SECONDS)
@@ -130,14 +134,21 @@ class DaskWorkers(Workers):
             future.release()
 
     async def _reply(
-        self, data: SharedData, task: Task, assignment: Assignment
+        self,
+        data: SharedData,
+        task: Task,
+        assignment: Assignment,
     ) -> Reply:
         """Let one worker train a job; it may not go to another, nor be repeated."""
         client, workers = self._client, [assignment.address]
         on_worker = await data.on_worker(client, assignment.address)
         checkpoint = task.state if assignment.token is None else None
         if checkpoint is not None and len(checkpoint) > INLINE_BYTES:
-            checkpoint = await client.scatter(checkpoint, workers=workers, hash=False)
+            checkpoint = await client.scatter(
+                checkpoint,
+                workers=workers,
+                hash=False,
+            )
         future = client.submit(
             train_job,
             on_worker,
@@ -218,7 +229,9 @@ def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _usable_threads(
-    address: str, worker: Mapping[str, Any], options: Mapping[str, Any]
+    address: str,
+    worker: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> int:
     """Return how many jobs with these options a worker can train at the same time."""
     if worker["status"] != "running":
@@ -234,7 +247,11 @@ def _usable_threads(
     return most
 
 
-def _died(task: Task, error: Exception, began: float) -> Outcome:
+def _died(
+    task: Task,
+    error: Exception,
+    began: float,
+) -> Outcome:
     """Return the outcome of a job that its workers have died of."""
     failure = WorkerError(
         f"arm {task.job.arm} was lost with every worker that trained it after epoch "

@@ -47,7 +47,11 @@ class TrialJob:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training."""
 
-    def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        note: Callable[..., None],
+    ) -> None:
         self.scheduler = scheduler
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}
@@ -60,9 +64,19 @@ class Arms:
         self.ahead: dict[str, list[Event]] = {}
         self._note = note  # gets each event in order, and its trial, if any
 
-    def open(self, arm: int, trial_id: str, params: Event) -> None:
+    def open(
+        self,
+        arm: int,
+        trial_id: str,
+        params: Event,
+    ) -> None:
         """Give an arm its trial."""
-        opened = {"event": "opened", "arm": arm, "trial": trial_id, "params": params}
+        opened = {
+            "event": "opened",
+            "arm": arm,
+            "trial": trial_id,
+            "params": params,
+        }
         self._know(opened)
         self._note(opened)
 
@@ -93,7 +107,12 @@ class Arms:
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event, trial_id)
 
-    def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
+    def fail(
+        self,
+        trial_id: str,
+        reason: str,
+        checkpoint: Stamp,
+    ) -> None:
         """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
         self.first_failure = self.first_failure or reason
         slice_ = self.slices.pop(trial_id)

@@ -156,7 +156,12 @@ class Experiment:
             return STOP
         return self._continue_or_pause(trial, result)
 
-    def _add(self, trial: Trial, slice_: TrialJob, result: Mapping[str, Any]) -> None:
+    def _add(
+        self,
+        trial: Trial,
+        slice_: TrialJob,
+        result: Mapping[str, Any],
+    ) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
         slice_.scores.append(float(result[self.metric]))
         slice_.results.append(as_json(journal.reported(result)))

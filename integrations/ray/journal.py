@@ -78,7 +78,11 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
             trial_id, params = opened[arm]["trial"], from_json(opened[arm]["params"])
             recorded = zip(*from_json([event["scores"], event["results"]]), strict=True)
             rows += [
-                {"trial_id": trial_id, "params": params, "epoch": epoch}
+                {
+                    "trial_id": trial_id,
+                    "params": params,
+                    "epoch": epoch,
+                }
                 | {"score": score, "metrics": metrics}
                 for epoch, (score, metrics) in enumerate(recorded, from_epoch + 1)
             ]
@@ -109,7 +113,11 @@ def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
         metadata.metric_analysis.pop(name, None)
     for result in results:
         trial.update_last_result(
-            {**result, TRIAL_ID: trial.trial_id, "config": trial.config}
+            {
+                **result,
+                TRIAL_ID: trial.trial_id,
+                "config": trial.config,
+            }
         )
 
 
@@ -169,7 +177,12 @@ class ExperimentJournal:
         create(self.path, header)
         self._journal = Journal(self.path, read(self.path))
 
-    def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
+    def note(
+        self,
+        event: Event,
+        trial: Trial | None = None,
+        stamp: Any = None,
+    ) -> None:
         """Write an event, in order; with a trial, once it has saved that result."""
         self._lines.append(_Line(event, trial, stamp))
         self._write()
@@ -244,7 +257,12 @@ def checkpoint_of(trial: Trial) -> Event:
     if newest is None:
         return {}
     name = PurePosixPath(newest.checkpoint.path).name
-    return {"checkpoint": {"name": name, "metrics": as_json(plain(newest.metrics))}}
+    return {
+        "checkpoint": {
+            "name": name,
+            "metrics": as_json(plain(newest.metrics)),
+        }
+    }
 
 
 def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
@@ -257,7 +275,9 @@ def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
 
 
 def bring_up_to_date(
-    trial: Trial, recorded: Mapping[str, Any] | None, ahead: list[Event]
+    trial: Trial,
+    recorded: Mapping[str, Any] | None,
+    ahead: list[Event],
 ) -> None:
     """Let a restored trial resume from the newest checkpoint whose epoch is known."""
     # Ray notes the state of its trials now and then: it lags behind the journal or is
@@ -287,7 +307,11 @@ def bring_up_to_date(
     trial.invalidate_json_state()
 
 
-def _n_held(numbers: list[int | None], safe: list[bool], stored: set[int]) -> int:
+def _n_held(
+    numbers: list[int | None],
+    safe: list[bool],
+    stored: set[int],
+) -> int:
     """Return how many reports after the last one told the best checkpoint holds."""
     # A checkpoint is whole if the next report has another number; the last one if all
     # before it are deleted.
@@ -317,7 +341,10 @@ def _number(path: str) -> int:
 
 
 def check_continues(
-    trial: Trial, result: Mapping[str, Any], time_attr: str, counts: Sequence[Any]
+    trial: Trial,
+    result: Mapping[str, Any],
+    time_attr: str,
+    counts: Sequence[Any],
 ) -> None:
     """Check by its own counts that a resumed trial trains the epoch after the last."""
     newest = trial.latest_checkpoint_result

@@ -115,7 +115,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
         self._metric, self._mode, self.time_attr = metric, mode, time_attr
-        own = {"callbacks": (), "patience": None, "target_score": None}
+        own = {
+            "callbacks": (),
+            "patience": None,
+            "target_score": None,
+        }
         self._options = SearchOptions.among(arguments, **own).non_defaults()
         self._stop_rules = patience, target_score  # may be others after Tuner.restore
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
@@ -125,7 +129,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        made = Scheduler(n_arms=n_arms, direction=direction, **self._options)
+        made = Scheduler(
+            n_arms=n_arms,
+            direction=direction,
+            **self._options,
+        )
         made.stop_when(*self._stop_rules)
         return made
 
@@ -177,7 +185,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         )
 
     def on_trial_result(
-        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+        self,
+        tune_controller: Any,
+        trial: Trial,
+        result: dict[str, Any],
     ) -> str:
         """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
@@ -187,7 +198,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self._running.fail(trial)
 
     def on_trial_complete(
-        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+        self,
+        tune_controller: Any,
+        trial: Trial,
+        result: dict[str, Any],
     ) -> None:
         """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
@@ -261,7 +275,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def history(self) -> list[dict[str, Any]]:
         """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
         return [
-            {"trial_id": self._running.arms.trial[row["arm"]], **row}
+            {
+                "trial_id": self._running.arms.trial[row["arm"]],
+                **row,
+            }
             for row in self._scheduler.history
         ]
 

@@ -90,6 +90,12 @@ class TrialState:
         self.epochs += 1
         states = [held.state_dict() for held in self._objects]
         with tempfile.TemporaryDirectory() as folder:
-            torch.save({"epochs": self.epochs, "states": states}, Path(folder, FILE))
+            torch.save(
+                {
+                    "epochs": self.epochs,
+                    "states": states,
+                },
+                Path(folder, FILE),
+            )
             checkpoint = Checkpoint.from_directory(folder)
             report({"epoch": self.epochs, **metrics}, checkpoint=checkpoint)

@@ -56,14 +56,23 @@ class _MLflowRuns(SearchLog):
                 RUN: run,
                 ARM: name.split()[1],
             }
-        made = self._client.create_run(self._experiment, tags=tags, run_name=name)
+        made = self._client.create_run(
+            self._experiment,
+            tags=tags,
+            run_name=name,
+        )
         self._ids[run] = made.info.run_id
         for key, value in self.params[run].items():
             text = str(value)[:LONGEST]
             self._client.log_param(made.info.run_id, _allowed(key), text)
         return 0
 
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
@@ -88,11 +97,19 @@ class _MLflowRuns(SearchLog):
         self._client.set_tag(parent, "risingsearch.stop_reason", reason or UNFINISHED)
         self._client.set_terminated(parent, "FINISHED" if reason else "KILLED")
 
-    def _register(self, search: SearchFacts, winner: str, model: str) -> None:
+    def _register(
+        self,
+        search: SearchFacts,
+        winner: str,
+        model: str,
+    ) -> None:
         """Log the checkpoint of the best epoch as another version of a model."""
         from mlflow.exceptions import MlflowException
 
-        tags = {SEARCH: search.search, "risingsearch.epoch": str(search.best_epoch)}
+        tags = {
+            SEARCH: search.search,
+            "risingsearch.epoch": str(search.best_epoch),
+        }
         made = f"name = '{model}' and run_id = '{winner}'"
         versions = self._client.search_model_versions(made)
         if any(version.tags == tags for version in versions):
@@ -104,7 +121,12 @@ class _MLflowRuns(SearchLog):
         with suppress(MlflowException):  # it is there
             self._client.create_registered_model(model)
         uri = self._client.get_run(winner).info.artifact_uri
-        self._client.create_model_version(model, f"{uri}/checkpoint", winner, tags=tags)
+        self._client.create_model_version(
+            model,
+            f"{uri}/checkpoint",
+            winner,
+            tags=tags,
+        )
 
 
 @dataclass(eq=False)

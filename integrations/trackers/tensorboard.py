@@ -37,7 +37,12 @@ class _TensorBoardRuns(SearchLog):
             self._write(run, 0, columns, values)
         return max(steps, default=0)
 
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         scalars = [Summary.Value(tag=k, simple_value=v) for k, v in values.items()]

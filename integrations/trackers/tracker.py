@@ -41,7 +41,12 @@ class SearchLog(ABC):
         """Open a run, made with its ``params`` if need be; return its last step."""
 
     @abstractmethod
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
         """Log the values of a step of an open run."""
 
     def fail(self, run: str, failure: str) -> None:  # noqa: B027, as above
@@ -61,7 +66,9 @@ class SearchLog(ABC):
         }
 
     def write(
-        self, epochs: Iterable[EpochFacts], end: SearchFacts | None = None
+        self,
+        epochs: Iterable[EpochFacts],
+        end: SearchFacts | None = None,
     ) -> None:
         """Log epochs that the store does not have, and the end if it is given."""
         self._pending += epochs
@@ -93,18 +100,29 @@ class SearchLog(ABC):
         if not epoch.is_lost:
             metrics = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
             seconds = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
-            values = {self.metric: epoch.score, **metrics, **seconds}
+            values = {
+                self.metric: epoch.score,
+                **metrics,
+                **seconds,
+            }
         self._step(run, epoch.params, epoch.epoch, values)
         self.failed.discard(run)  # it may have been tried again
         if epoch.failure:
             self.failed.add(run)
             self.fail(run, epoch.failure)
         if epoch.is_best:
-            best = {f"best_{self.metric}": epoch.best_score, "best_arm": epoch.arm}
+            best = {
+                f"best_{self.metric}": epoch.best_score,
+                "best_arm": epoch.arm,
+            }
             self._step(SEARCH_RUN, self.settings(), epoch.number, best)
 
     def _step(
-        self, run: str, params: Mapping[str, Any], step: int, values: dict[str, Any]
+        self,
+        run: str,
+        params: Mapping[str, Any],
+        step: int,
+        values: dict[str, Any],
     ) -> None:
         if run not in self._last:
             self.params[run] = shown(params)
@@ -127,7 +145,11 @@ class Tracker(Callback):
     """The package that is logged with; its extra has the same name."""
     runs: ClassVar[type[SearchLog]]
     """The log of a search."""
-    _logs: dict[str, SearchLog] = field(default_factory=dict, init=False, repr=False)
+    _logs: dict[str, SearchLog] = field(
+        default_factory=dict,
+        init=False,
+        repr=False,
+    )
 
     def check(self) -> None:
         """Raise a MissingDependencyError if the package is not installed."""

@@ -39,12 +39,24 @@ class _WandbRuns(SearchLog):
         if any(self.tracker.folder.glob(f"wandb/offline-run-*-{self._id(run)}")):
             steps = {SEARCH_RUN: 0}
             for epoch in self.search.earlier:
-                steps |= {f"arm-{epoch.arm}": epoch.epoch, SEARCH_RUN: epoch.number}
+                steps |= {
+                    f"arm-{epoch.arm}": epoch.epoch,
+                    SEARCH_RUN: epoch.number,
+                }
             return steps.get(run, 0)
         return int(self._opened(run).step) - 1
 
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
-        self._opened(run).log(dict(values), step=step, commit=True)
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
+        self._opened(run).log(
+            dict(values),
+            step=step,
+            commit=True,
+        )
 
     def fail(self, run: str, failure: str) -> None:
         self._opened(run).summary["failure"] = failure

@@ -50,7 +50,11 @@ def write_comparison(
     if len(results) < 2:
         msg = f"a comparison needs at least two searches; got {len(results)}"
         raise InvalidParameterError(msg)
-    page = comparison_page(results, title=title, settings=settings)
+    page = comparison_page(
+        results,
+        title=title,
+        settings=settings,
+    )
     path = checked_path("path", path)
     atomic_write(path, page.encode("utf-8", "replace"))
     return path
@@ -81,17 +85,29 @@ def comparison_page(
 
 
 def _facts(
-    results: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
+    results: Mapping[str, Any],
+    settings: Mapping[str, Mapping[str, Any]],
 ) -> Iterable[Row]:
     every = []
     for name, result in results.items():
         facts = dict(facts_of(result))
-        best = {"best": "", "of arm": "", "at epoch": ""}
+        best = {
+            "best": "",
+            "of arm": "",
+            "at epoch": "",
+        }
         if result.best_arm is not None:
             at = result.best_arm, result.best_epoch
             best = dict(zip(best, (f"{result.best_score:.6g}", *at), strict=True))
         metric = {"metric": facts["metric"]}
-        every.append({**metric, **best, **facts, **settings.get(name, {})})
+        every.append(
+            {
+                **metric,
+                **best,
+                **facts,
+                **settings.get(name, {}),
+            }
+        )
     for fact in dict.fromkeys(fact for facts in every for fact in facts):
         yield fact, [facts.get(fact, "") for facts in every]
 

@@ -14,7 +14,13 @@ from risingsearch.plotting.words import number, plain, short, shown_metric
 
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
 # of a job's first epoch
-MARKS = {OPENED: 1, ENQUEUED: 1, PROPOSED: 1, PRIOR: 8, REVIVED: 2}
+MARKS = {
+    OPENED: 1,
+    ENQUEUED: 1,
+    PROPOSED: 1,
+    PRIOR: 8,
+    REVIVED: 2,
+}
 FEW = 8  # values that are listed; of more, the page says how many
 FAILED = 4  # added to the mark of an epoch without a score
 LONGEST_FAILURE = 2000  # characters of a failure's text
@@ -76,7 +82,13 @@ def projections(result: Any, most_epochs: int) -> list[list[Any]]:
         arm, epoch = row["arm"], row["epoch"] - 1
         level, gain = map(float, parts)
         left = max(0, min(most_epochs - epoch, budget - row["round"] + 1))
-        ends[arm] = [arm, epoch, sign * level, epoch + left, sign * (level + gain)]
+        ends[arm] = [
+            arm,
+            epoch,
+            sign * level,
+            epoch + left,
+            sign * (level + gain),
+        ]
     return list(ends.values())
 
 

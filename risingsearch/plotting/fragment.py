@@ -51,7 +51,12 @@ def search_html(
     shown = list(best.values())[:LISTED]
     names = dict.fromkeys(name for row in shown for name in candidates[row["arm"]])
     listed = list(names)[:MOST_PARAMS]
-    head = ["arm", f"best {name}", "at epoch", *map(_cell, listed)]
+    head = [
+        "arm",
+        f"best {name}",
+        "at epoch",
+        *map(_cell, listed),
+    ]
     body = [
         [
             *(f"{row['arm']}", f"{row['score']:.6g}"),

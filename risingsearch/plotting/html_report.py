@@ -87,7 +87,12 @@ def write_report(
         If it cannot be written; then nothing has changed.
     """
     path = checked_path("path", path)
-    page = report_page(result, title=title, settings=settings or {}, space=space)
+    page = report_page(
+        result,
+        title=title,
+        settings=settings or {},
+        space=space,
+    )
     atomic_write(path, page.encode("utf-8", "replace"))
     return path
 
@@ -196,7 +201,10 @@ def _present(values: Sequence[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _arms(result: Result, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def _arms(
+    result: Result,
+    values: Mapping[str, Sequence[Any]],
+) -> dict[str, Any]:
     """Return the arms and their parameters: as columns, because they are short."""
     arms, others = result.arms, other_metrics(result)
     return {

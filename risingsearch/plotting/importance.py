@@ -81,7 +81,9 @@ def parameter_importance(result: Any) -> Importances:
 
 
 def _worth(
-    result: Any, curves: Sequence[Sequence[float]], arms: Sequence[int]
+    result: Any,
+    curves: Sequence[Sequence[float]],
+    arms: Sequence[int],
 ) -> Floats:
     """Return the share of the others that each arm beats; equal ones count half."""
     sign = sign_of(result.direction)
@@ -150,7 +152,11 @@ def _importances(
     return found, 1.0 - float((full**2).mean()) / variance
 
 
-def _together(total: Floats, squares: Floats, n_params: int) -> Floats | None:
+def _together(
+    total: Floats,
+    squares: Floats,
+    n_params: int,
+) -> Floats | None:
     """Return the kernel of effects of one parameter and of two; None without any."""
     if n_params == 0:
         return None

@@ -25,7 +25,11 @@ def hash_of(source: str) -> str:
 
 def embedded(data: Any) -> str:
     """Return JSON that cannot leave its script element."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        data,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
     for character in "<>&":  # all that is not ASCII is escaped already
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -49,8 +53,14 @@ def own_page(
         policy += f'<meta name="version" content="{html.escape(version)}">\n'
     title = html.escape(title)
     body = Template(part(name)).substitute(
-        content, title=title, program=program, live=live
+        content,
+        title=title,
+        program=program,
+        live=live,
     )
     return Template(part("head.html")).substitute(
-        title=title, style=style, body=body, policy=policy
+        title=title,
+        style=style,
+        body=body,
+        policy=policy,
     )

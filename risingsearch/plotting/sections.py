@@ -11,11 +11,20 @@ from risingsearch.plotting.importance import LEVEL, Importance, Importances
 from risingsearch.plotting.parts import part
 from risingsearch.plotting.words import NOTHING, duration, escaped, plural, shown_metric
 
-UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+UNITS = {
+    "hours": 3600.0,
+    "minutes": 60.0,
+    "seconds": 1.0,
+}
 Point = tuple[float, float]
 
 
-def table(head: Sequence[str], body: str, *, numeric: bool = False) -> str:
+def table(
+    head: Sequence[str],
+    body: str,
+    *,
+    numeric: bool = False,
+) -> str:
     """Return a table that scrolls by itself where it is wide; the body is HTML."""
     right = ' class="number"' if numeric else ""
     cells = "".join(
@@ -131,7 +140,13 @@ def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
         "limits": (max(low, min(values)), min(high, max(values))),
     }
     epochs, clock, training = map(list, zip(*found.values(), strict=True))
-    charts = [{"x": "epochs spent", **shared, "lines": epochs}]
+    charts = [
+        {
+            "x": "epochs spent",
+            **shared,
+            "lines": epochs,
+        }
+    ]
     for lines, of in (
         (clock, "of wall-clock time"),
         (training, "in training, all workers"),
@@ -141,7 +156,13 @@ def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
             unit = next((unit for unit in UNITS if longest >= UNITS[unit]), "seconds")
             size = UNITS[unit]
             lines = [[(float(f"{x / size:.6g}"), y) for x, y in one] for one in lines]
-            charts.append({"x": f"{unit} {of}", **shared, "lines": lines})
+            charts.append(
+                {
+                    "x": f"{unit} {of}",
+                    **shared,
+                    "lines": lines,
+                }
+            )
     return [{"names": list(found), "charts": charts}]
 
 
@@ -168,7 +189,11 @@ def importance_section(found: Importances) -> str:
     )
 
 
-def _row(parameter: Importance, low: float, high: float) -> str:
+def _row(
+    parameter: Importance,
+    low: float,
+    high: float,
+) -> str:
     share, least, most = (
         f"{round(100.0 * value)}".replace("-", "\N{MINUS SIGN}")
         for value in (parameter.share, parameter.low, parameter.high)

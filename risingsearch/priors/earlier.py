@@ -96,7 +96,11 @@ class EarlierSearch:
                 "nothing can be learnt from it: leave it out"
             )
         most = max(most, *map(len, curves))
-        checked = {"params": params, "curves": curves, "max_epochs": most}
+        checked = {
+            "params": params,
+            "curves": curves,
+            "max_epochs": most,
+        }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -281,7 +285,11 @@ class Reader(NamedTuple):
     read: Callable[[Source], list[EarlierSearch]]  # only of its own
 
 
-def checked_score(score: str, names: Iterable[str], where: str) -> str:
+def checked_score(
+    score: str,
+    names: Iterable[str],
+    where: str,
+) -> str:
     """Return the name of a score, which has to be one of these."""
     columns = list(names)
     if score not in columns:

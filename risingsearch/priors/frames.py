@@ -34,7 +34,11 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
         if path.name.lower().endswith(".parquet"):
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, na_values=_MISSING, keep_default_na=False)
+            frame = pd.read_csv(
+                path,
+                na_values=_MISSING,
+                keep_default_na=False,
+            )
     except ImportError as error:
         raise missing("pyarrow", extra="sim") from error
     except Exception as error:  # pyarrow and pandas raise many kinds
@@ -48,7 +52,11 @@ def _is_frame(source: object) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
 
 
-def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> EarlierSearch:
+def of_frame(
+    frame: Any,
+    asked: Source,
+    name: str = "the data frame",
+) -> EarlierSearch:
     """Return the runs in a pandas DataFrame; one without a score has failed."""
     direction, score = asked.direction, asked.score
     metric = score
@@ -62,7 +70,11 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
             for one in names
             if one != PARAMETER + AS_TEXT
         }
-        others = {RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[metric]}
+        others = {
+            RUN: frame["arm"],
+            EPOCH: frame[EPOCH],
+            "score": frame[metric],
+        }
         frame = frame[list(own)].rename(columns=own).assign(**others)
         score = "score"
     elif score is None or direction is None:
@@ -71,10 +83,19 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
         raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
     frame = frame.set_axis(frame.columns.map(str), axis="columns")
     runs = _runs(frame, checked_score(score, frame.columns, name), name)
-    return asked.search(name, runs, direction, metric=metric)
+    return asked.search(
+        name,
+        runs,
+        direction,
+        metric=metric,
+    )
 
 
-def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
+def _runs(
+    frame: Any,
+    score: str,
+    name: str,
+) -> Iterator[EarlierRun]:
     """Yield the runs of a table, in the order of their first rows."""
     if RUN not in frame and EPOCH in frame:
         raise InvalidParameterError(

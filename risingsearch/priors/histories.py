@@ -53,7 +53,11 @@ def runs_of(
         yield EarlierRun(candidates[arm], curve)
 
 
-def _value(row: Mapping[str, Any], score: str, where: str) -> float:
+def _value(
+    row: Mapping[str, Any],
+    score: str,
+    where: str,
+) -> float:
     """Return the score of an epoch, or another metric of it; NaN if it was lost."""
     if score == SCORE or "failure" in row:
         return as_number(row[SCORE])

@@ -52,7 +52,11 @@ class Matching:
     some configurations do not have gets a column more for that.
     """
 
-    def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
+    def __init__(
+        self,
+        candidates: Params,
+        searches: Iterable[Params] = (),
+    ) -> None:
         everybody = [*candidates, *(params for runs in searches for params in runs)]
         names = dict.fromkeys(name for params in candidates for name in params)
         self._parameters = {k: _parameter(k, candidates, everybody) for k in names}
@@ -99,7 +103,8 @@ def category(value: Any) -> str:
 
 
 def placed(
-    values: NDArray[np.float64], among: NDArray[np.float64]
+    values: NDArray[np.float64],
+    among: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return where values lie among sorted different numbers, -1 to 2 at most."""
     if len(among) == 1:
@@ -125,7 +130,11 @@ def _places(values: Sequence[Any], among: NDArray[np.float64]) -> NDArray[np.flo
     return column
 
 
-def _parameter(name: str, candidates: Params, everybody: Params) -> Parameter:
+def _parameter(
+    name: str,
+    candidates: Params,
+    everybody: Params,
+) -> Parameter:
     own = [params[name] for params in candidates if name in params]
     may_be_absent = len(own) < len(candidates)
     present = [params[name] for params in everybody if name in params]

@@ -76,7 +76,11 @@ class Learnt:
     expected correlation of its predictions with the new scores.
     """
 
-    def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
+    def __init__(
+        self,
+        candidates: Params,
+        searches: Sequence[EarlierSearch],
+    ) -> None:
         searches = uniquely_named(searches)
         self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
@@ -163,7 +167,11 @@ def _model(matching: Matching, search: EarlierSearch) -> _Model:
     return _Model(shared, process.condition(runs))
 
 
-def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:
+def _agreement(
+    k: int,
+    models: Sequence[_Model],
+    columns: Sequence[Columns],
+) -> float:
     """Return the mean correlation of a model with the scores of other searches."""
     others = [(k + step) % len(models) for step in range(1, len(models))][:COMPARED]
     if not others:  # with the predictions of each run by the others of its search

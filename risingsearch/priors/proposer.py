@@ -114,7 +114,10 @@ class PriorProposer(Proposer):
     def identity(self) -> Any:
         """The earlier searches, and the identity of the other proposer."""
         own = self.own and self.own.identity
-        return {"earlier_searches": self.learnt.digests, "own": own}
+        return {
+            "earlier_searches": self.learnt.digests,
+            "own": own,
+        }
 
     def is_due(self, n_begun: int, wanted: bool) -> bool:
         """Return whether to propose the arm after so many."""
@@ -124,7 +127,10 @@ class PriorProposer(Proposer):
         return is_due(n_begun, in_space=self._points is not None)
 
     def propose(
-        self, opened: Opened, unopened: Ints, rng: Rng
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
     ) -> int | Proposal | None:
         """Return the proposal by earlier searches, or else by this one's scores."""
         if self._is_due(opened.n_begun):
@@ -136,7 +142,10 @@ class PriorProposer(Proposer):
         return None
 
     def most_promising(
-        self, opened: Opened, unopened: Ints, rng: Rng
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
     ) -> Proposal | None:
         """Return the proposal by earlier searches; None if trust is low."""
         trust = self.trust(opened)
@@ -174,7 +183,11 @@ class PriorProposer(Proposer):
         seen = normal_scores(ends) if len(ends) else ends
         n_more = max(0.0, len(ends) - 1.0)
 
-        def updated(expected: Any, found: Any, counts_for: float = EXPECTED) -> Any:
+        def updated(
+            expected: Any,
+            found: Any,
+            counts_for: float = EXPECTED,
+        ) -> Any:
             return (counts_for * expected + n_more * found) / (counts_for + n_more)
 
         found = np.array([correlation(one, seen) for one in predicted])

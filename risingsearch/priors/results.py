@@ -25,7 +25,14 @@ def _of_result(asked: Source) -> list[EarlierSearch]:
     known = result.direction if metric == SCORE else None
     direction = asked.checked_direction(where, known)
     runs = runs_of(candidates, result.history, metric, where)
-    return [asked.search(where, runs, direction, metric=metric)]
+    return [
+        asked.search(
+            where,
+            runs,
+            direction,
+            metric=metric,
+        )
+    ]
 
 
 def _is_search_cv(source: object) -> bool:

@@ -166,7 +166,11 @@ def _most_alike(
     return sorted(searches, key=alike, reverse=True)[:MOST_SEARCHES]
 
 
-def _warn_of_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
+def _warn_of_skipped(
+    skipped: Sequence[str],
+    n_found: int,
+    where: str,
+) -> None:
     """Warn of searches that are skipped, or raise an error if none is left."""
     if not skipped:
         return
@@ -257,11 +261,18 @@ def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the epochs of a job as rows of a history."""
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     for k, score in enumerate(scores):
-        row = {"arm": job.arm, "epoch": job.from_epoch + k + 1, SCORE: score}
+        row = {
+            "arm": job.arm,
+            "epoch": job.from_epoch + k + 1,
+            SCORE: score,
+        }
         yield row | from_json(event["metrics"])[k]
     if "failure" in event and len(scores) < job.n_epochs:
         epoch = job.from_epoch + len(scores) + 1
-        lost = {SCORE: math.nan, "failure": event["failure"]}
+        lost = {
+            SCORE: math.nan,
+            "failure": event["failure"],
+        }
         yield {"arm": job.arm, "epoch": epoch, **lost}
 
 

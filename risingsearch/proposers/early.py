@@ -162,7 +162,11 @@ class EarlyProposer(Proposer):
     @property
     def identity(self) -> list[object]:
         """All that tells it from others, as JSON."""
-        return [self._rate.name, self._rate.centre, self.own and self.own.identity]
+        return [
+            self._rate.name,
+            self._rate.centre,
+            self.own and self.own.identity,
+        ]
 
     def is_due(self, n_begun: int, wanted: bool) -> bool:
         """Return whether to propose the arm after so many."""
@@ -171,7 +175,10 @@ class EarlyProposer(Proposer):
         return n_begun % 3 != 2 if n_begun < AT_FIRST else n_begun % 3 == 0
 
     def propose(
-        self, opened: Opened, unopened: Ints, rng: Rng
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
     ) -> int | Proposal | None:
         """Return the most promising of some random configurations.
 

@@ -225,7 +225,11 @@ class GaussianProcess(NamedTuple):
         return cls(values[:-N_SCALARS], decay, noise, amplitude)
 
     @classmethod
-    def fitted(cls, observations: Observations, n_parameters: int) -> GaussianProcess:
+    def fitted(
+        cls,
+        observations: Observations,
+        n_parameters: int,
+    ) -> GaussianProcess:
         """Fit by maximum likelihood (15 steps of Rprop).
 
         Parameters
@@ -332,7 +336,11 @@ class Posterior(NamedTuple):
 class _Likelihood:
     """Logarithm of the likelihood of log-hyperparameters, with their prior."""
 
-    def __init__(self, observations: Observations, n_parameters: int) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        n_parameters: int,
+    ) -> None:
         self.scores = observations.scores
         epochs = observations.at[:, -1]
         columns = observations.at[:, :-1].T

@@ -105,7 +105,11 @@ def _looked_up(name: str | None, names: Sequence[str]) -> str | None:
     )
 
 
-def _check_within(name: str, value: float, kinds: Sequence[Kind]) -> None:
+def _check_within(
+    name: str,
+    value: float,
+    kinds: Sequence[Kind],
+) -> None:
     """Raise if a value is outside of a parameter in every part of the space."""
     ends = [(kind.value(0.0), kind.value(1.0)) for kind in kinds]
     if any(is_between(value, low, high) for low, high in ends):
@@ -118,7 +122,9 @@ def _check_within(name: str, value: float, kinds: Sequence[Kind]) -> None:
 
 
 def _centre(
-    kinds: Sequence[Kind], tried: Iterable[object], declared: float | None
+    kinds: Sequence[Kind],
+    tried: Iterable[object],
+    declared: float | None,
 ) -> float:
     """Return the place that is believed to be good: of the first number there is."""
     good = next(filter(is_number, [*tried, declared]), None)

@@ -32,13 +32,23 @@ def _of_range(value: Any) -> Kind:
     log = bool(value.log)
     whole = isinstance(low, int)
     if not (hasattr(value, "sigma") or hasattr(value, "alpha")):
-        return Interval(low, high, log=log, whole=whole)
+        return Interval(
+            low,
+            high,
+            log=log,
+            whole=whole,
+        )
     # ConfigSpace has no public way to the quantiles of its normal and beta.
     vector_distribution = getattr(value, "_vector_dist", None)
     if not hasattr(vector_distribution, "rv"):
         return Drawn(value)
     return Uneven(
-        low, high, log, whole=whole, within=vector_distribution.rv, text=str(value)
+        low,
+        high,
+        log,
+        whole=whole,
+        within=vector_distribution.rv,
+        text=str(value),
     )
 
 

@@ -289,7 +289,10 @@ class Quantiles(Kind):
         name = getattr(getattr(frozen, "dist", None), "name", None)  # of scipy
         if name is None:
             return described(frozen)
-        return {"distribution": name, "of": described((frozen.args, frozen.kwds))}
+        return {
+            "distribution": name,
+            "of": described((frozen.args, frozen.kwds)),
+        }
 
 
 class Choices(Kind):

@@ -13,7 +13,13 @@ from risingsearch.space.kinds import Kind
 Reader = Callable[[str, object], Kind | None]
 """Takes a parameter's name and description; None if this is not of its library."""
 
-READERS: list[Reader] = [of_quantiles, of_configspace, of_optuna, of_draws, of_list]
+READERS: list[Reader] = [
+    of_quantiles,
+    of_configspace,
+    of_optuna,
+    of_draws,
+    of_list,
+]
 """The first that knows a description reads it."""
 
 

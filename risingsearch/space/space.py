@@ -49,7 +49,9 @@ class Space:
     """
 
     def __init__(
-        self, coordinates: Iterable[Coordinate], forbidden: Iterable[Any] = ()
+        self,
+        coordinates: Iterable[Coordinate],
+        forbidden: Iterable[Any] = (),
     ) -> None:
         self.coordinates = list(coordinates)
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}
@@ -147,7 +149,10 @@ class Space:
         return not any(clause.is_forbidden_value(dict(params)) for clause in clauses)
 
     def problem_of(
-        self, params: Mapping[str, Any], *, beyond: bool = False
+        self,
+        params: Mapping[str, Any],
+        *,
+        beyond: bool = False,
     ) -> str | None:
         """Return why this is no configuration of the space, None if it is one.
 
@@ -250,7 +255,10 @@ class Space:
             yield from self._every({**chosen, coordinate.name: value}, others)
 
     def draw(
-        self, n: int, rng: np.random.Generator, known: Sequence[Mapping[str, Any]] = ()
+        self,
+        n: int,
+        rng: np.random.Generator,
+        known: Sequence[Mapping[str, Any]] = (),
     ) -> Configurations:
         """Return random configurations that are allowed, all of them different.
 
@@ -537,7 +545,10 @@ class Configurations(list[Params]):
     """
 
     def __init__(
-        self, drawn: Iterable[Params], space: Space | None, most: int | None = None
+        self,
+        drawn: Iterable[Params],
+        space: Space | None,
+        most: int | None = None,
     ) -> None:
         super().__init__(drawn)
         self.space = space

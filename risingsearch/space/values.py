@@ -98,7 +98,11 @@ def key_of_all(params: Mapping[str, object]) -> Hashable:
     return frozenset((name, key_of(value)) for name, value in params.items())
 
 
-def is_between(value: object, low: float, high: float) -> TypeGuard[float]:
+def is_between(
+    value: object,
+    low: float,
+    high: float,
+) -> TypeGuard[float]:
     """Return whether a value is a number between two ends, except for rounding.
 
     Parameters
