@@ -108,7 +108,8 @@ class SharedData:
         reply: Reply,
     ) -> None:
         """Record the contents of a worker after its reply to a job."""
-        outcome, arm = reply.outcome, task.job.arm
+        outcome = reply.outcome
+        arm = task.job.arm
         if outcome is not None and reply.token is not None:
             epoch = task.job.from_epoch + len(outcome.report.scores)
             self.held[arm] = HeldState(assignment.address, reply.token, epoch)

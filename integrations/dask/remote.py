@@ -32,7 +32,8 @@ class SharedTrainable:
         pickled: bytes,
         arrays: list[pickle.PickleBuffer],
     ) -> None:
-        self._pickled, self._arrays = pickled, arrays
+        self._pickled = pickled
+        self._arrays = arrays
         self._trainable: Any = None
         self._lock = threading.Lock()
 

@@ -140,7 +140,8 @@ class DaskWorkers(Workers):
         assignment: Assignment,
     ) -> Reply:
         """Let one worker train a job; it may not go to another, nor be repeated."""
-        client, workers = self._client, [assignment.address]
+        client = self._client
+        workers = [assignment.address]
         on_worker = await data.on_worker(client, assignment.address)
         checkpoint = task.state if assignment.token is None else None
         if checkpoint is not None and len(checkpoint) > INLINE_BYTES:
@@ -209,9 +210,11 @@ class DaskWorkers(Workers):
 
 def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
     """Return the client, and the options of its executor's jobs."""
-    client, options = executor, {}
+    client = executor
+    options = {}
     if isinstance(executor, ClientExecutor):
-        client, options = executor._client, dict(executor._kwargs)
+        client = executor._client
+        options = dict(executor._kwargs)
         options.pop("pure", None)
         if options.pop("allow_other_workers", False):
             options.pop("workers", None)

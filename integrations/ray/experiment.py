@@ -27,7 +27,8 @@ from risingsearch.search.loop import FirstFailures
 logger = logging.getLogger(__name__)
 
 CONTINUE = str(TrialScheduler.CONTINUE)
-PAUSE, STOP = str(TrialScheduler.PAUSE), str(TrialScheduler.STOP)
+PAUSE = str(TrialScheduler.PAUSE)
+STOP = str(TrialScheduler.STOP)
 WAITS = (Trial.PENDING, Trial.PAUSED)
 # Of pending trials: Ray then neither asks the searcher nor starts a trial by itself.
 NONE_BY_ITSELF = -1
@@ -51,7 +52,8 @@ class Experiment:
         time_attr: str,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.controller, self.metric = controller, metric
+        self.controller = controller
+        self.metric = metric
         self.time_attr = time_attr
         self.trials: dict[str, Trial] = {}
         self._pool: list[str] = []  # trials that are no arm yet
@@ -257,7 +259,8 @@ class Experiment:
     def _has_room(self) -> bool:
         n_jobs = self.scheduler.n_jobs
         if not n_jobs:  # as many as the cluster holds
-            there, trial = ray.cluster_resources(), next(iter(self.trials.values()))
+            there = ray.cluster_resources()
+            trial = next(iter(self.trials.values()))
             needed = trial.placement_group_factory.required_resources
             fits = [there.get(name, 0.0) / n for name, n in needed.items() if n > 0]
             n_jobs = max(1, math.floor(min(fits, default=1.0)))
@@ -298,7 +301,8 @@ class Experiment:
 
     def _lacks_checkpoint(self, trial_id: str) -> bool:
         """Whether a trial would resume before its last epoch: that was not saved."""
-        results, trial = self.arms.results.get(trial_id), self.trials[trial_id]
+        results = self.arms.results.get(trial_id)
+        trial = self.trials[trial_id]
         if not results or trial.is_saving or self.arms.ahead.get(trial_id):
             return False
         lacks = journal.last_stamp(trial) != stamp_of(results[-1])

@@ -75,7 +75,8 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
             opened[event["arm"]] = event
         elif event["event"] in RESULTS:
             arm, from_epoch, *_ = event["job"]
-            trial_id, params = opened[arm]["trial"], from_json(opened[arm]["params"])
+            trial_id = opened[arm]["trial"]
+            params = from_json(opened[arm]["params"])
             recorded = zip(*from_json([event["scores"], event["results"]]), strict=True)
             rows += [
                 {
@@ -289,7 +290,8 @@ def bring_up_to_date(
     n_held = _n_held(numbers, [event["safe"] for event in ahead], stored)
     del ahead[n_held:]
     metrics = ahead[-1]["result"] if ahead else (recorded or {}).get("metrics")
-    manager, number = trial.run_metadata.checkpoint_manager, numbers[n_held]
+    manager = trial.run_metadata.checkpoint_manager
+    number = numbers[n_held]
     manager._checkpoint_results = [
         kept
         for kept in manager._checkpoint_results

@@ -114,7 +114,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
-        self._metric, self._mode, self.time_attr = metric, mode, time_attr
+        self._metric = metric
+        self._mode = mode
+        self.time_attr = time_attr
         own = {
             "callbacks": (),
             "patience": None,
@@ -230,7 +232,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""
-        name, epochs = type(self).__name__, f"{self.n_epochs} of {self.budget} epochs"
+        name = type(self).__name__
+        epochs = f"{self.n_epochs} of {self.budget} epochs"
         if self._experiment is None:
             return f"{name}: {epochs}"
         n_opened = len(self._experiment.arms.trial)

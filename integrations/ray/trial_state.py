@@ -63,7 +63,8 @@ class TrialState:
                     "TrialState keeps objects with state_dict and load_state_dict, "
                     f"such as modules and optimizers of PyTorch; got {held!r:.100}"
                 )
-        self._objects, self.epochs = objects, 0
+        self._objects = objects
+        self.epochs = 0
         checkpoint = get_checkpoint()
         if checkpoint is not None:
             self._load(checkpoint)

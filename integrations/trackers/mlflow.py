@@ -17,9 +17,13 @@ from risingsearch.integrations.trackers.tracker import (
 )
 from risingsearch.search.results import UNFINISHED
 
-SEARCH, RUN, ARM = "risingsearch.search", "risingsearch.run", "risingsearch.arm"
-FAILURE, WINNER = "risingsearch.failure", "risingsearch.winner"
-MOST, LONGEST = 50_000, 5000
+SEARCH = "risingsearch.search"
+RUN = "risingsearch.run"
+ARM = "risingsearch.arm"
+FAILURE = "risingsearch.failure"
+WINNER = "risingsearch.winner"
+MOST = 50_000
+LONGEST = 5000
 """Runs in one answer, and characters of a value, that MLflow allows."""
 
 
@@ -48,7 +52,8 @@ class _MLflowRuns(SearchLog):
             score = f"best_{self.metric}" if run == SEARCH_RUN else self.metric
             logged = self._client.get_metric_history(self._ids[run], _allowed(score))
             return max((one.step for one in logged), default=0)
-        tags, name = {SEARCH: self.search.search}, f"search {self.search.search[:8]}"
+        tags = {SEARCH: self.search.search}
+        name = f"search {self.search.search[:8]}"
         if run != SEARCH_RUN:
             name = run.replace("-", " ")
             tags |= {
@@ -93,7 +98,8 @@ class _MLflowRuns(SearchLog):
             self._client.set_tag(winner, WINNER, f"epoch {search.best_epoch}")
             if self.tracker.registered_model and search.save_best is not None:
                 self._register(search, winner, self.tracker.registered_model)
-        parent, reason = self._ids[SEARCH_RUN], search.stop_reason
+        parent = self._ids[SEARCH_RUN]
+        reason = search.stop_reason
         self._client.set_tag(parent, "risingsearch.stop_reason", reason or UNFINISHED)
         self._client.set_terminated(parent, "FINISHED" if reason else "KILLED")
 

@@ -24,14 +24,16 @@ class SearchLog(ABC):
     """One search in the store of a tracker: a run for itself, and one for each arm."""
 
     def __init__(self, search: SearchFacts, tracker: Any) -> None:
-        self.search, self.tracker = search, tracker
+        self.search = search
+        self.tracker = tracker
         self.metric = search.metric
         self.params: dict[str, dict[str, Any]] = {}  # by run that was opened
         self.failed: set[str] = set()  # runs of arms
         self._last: dict[str, int] = {}  # logged step, by run
         self._pending: list[EpochFacts] = []
         self._is_connected = False
-        self._error, self._failed_at = "", -math.inf
+        self._error = ""
+        self._failed_at = -math.inf
 
     def connect(self) -> None:  # noqa: B027, not every store needs it
         """Open the store, for the first time or after a failure."""
@@ -84,7 +86,8 @@ class SearchLog(ABC):
             if end is not None:
                 self.close(end)
         except Exception as error:
-            self._is_connected, self._failed_at = False, time.monotonic()
+            self._is_connected = False
+            self._failed_at = time.monotonic()
             if end is not None or not self._error:
                 self._error = f"{type(error).__name__}: {error}"
                 msg = (

@@ -41,7 +41,8 @@ def column(values: Iterable[Any]) -> dict[str, Any]:
 
 def recorded_columns(result: Any) -> dict[str, Any]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
-    marks, job = [], None
+    marks = []
+    job = None
     for row in result.history:
         first, job = row["job"] != job, row["job"]
         mark = MARKS.get(row["reason"], 0) * first + FAILED * _is_lost(row)
@@ -71,7 +72,8 @@ def projections(result: Any, most_epochs: int) -> list[list[Any]]:
     sign = sign_of(result.direction)
     epochs = None if result.budget is None else result.budget.epochs
     budget = max(result.n_epochs, epochs or 0)
-    ends, job = {}, None
+    ends = {}
+    job = None
     for row in result.history:
         first, job = row["job"] != job, row["job"]
         parts = [row.get(name) for name in ("recent_average", "expected_gain")]
@@ -79,7 +81,8 @@ def projections(result: Any, most_epochs: int) -> list[list[Any]]:
             isinstance(p, Real) and math.isfinite(p) for p in parts
         ):
             continue
-        arm, epoch = row["arm"], row["epoch"] - 1
+        arm = row["arm"]
+        epoch = row["epoch"] - 1
         level, gain = map(float, parts)
         left = max(0, min(most_epochs - epoch, budget - row["round"] + 1))
         ends[arm] = [

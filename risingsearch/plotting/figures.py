@@ -353,7 +353,8 @@ def _draw_blocks(
         zorder=1,
     )
     if epochs.leaders:
-        below, above = (epochs.score < low).any(), (epochs.score > high).any()
+        below = (epochs.score < low).any()
+        above = (epochs.score > high).any()
         extend = "min" if below else "max" if above else "neither"
         ax.figure.colorbar(
             blocks,

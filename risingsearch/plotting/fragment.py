@@ -38,7 +38,8 @@ def search_html(
     spent: str,
 ) -> str:
     """Return the best arms of a history and a summary, as HTML without scripts."""
-    sign, name = sign_of(direction), html.escape(words.shown_metric(metric))
+    sign = sign_of(direction)
+    name = html.escape(words.shown_metric(metric))
     n_opened = len({row["arm"] for row in history})
     summary = words.escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")
     scored = [row for row in history if math.isfinite(row["score"])]

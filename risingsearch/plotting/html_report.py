@@ -108,7 +108,8 @@ def report_page(
 ) -> str:
     """Return the page that ``write_report`` writes; ``own_page`` has the version."""
     importances = importances or parameter_importance(result)
-    known, lost = settings.get("max_epochs"), lost_jobs(result)
+    known = settings.get("max_epochs")
+    lost = lost_jobs(result)
     most = known if isinstance(known, Integral) else result.max_epochs
     most = int(most or max((arm.charged for arm in result.arms), default=0))
     values = values_of(result.candidates)
@@ -206,7 +207,8 @@ def _arms(
     values: Mapping[str, Sequence[Any]],
 ) -> dict[str, Any]:
     """Return the arms and their parameters: as columns, because they are short."""
-    arms, others = result.arms, other_metrics(result)
+    arms = result.arms
+    others = other_metrics(result)
     return {
         "maximize": sign_of(result.direction) > 0.0,
         "metric": shown_metric(result.metric),

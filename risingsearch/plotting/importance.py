@@ -132,7 +132,8 @@ def _centred(kernel: Floats) -> Floats:
 def _importances(
     kernels: Mapping[str, Floats], worth: Floats
 ) -> tuple[list[Importance], float]:
-    n, n_params = len(worth), len(kernels)
+    n = len(worth)
+    n_params = len(kernels)
     total = np.sum(list(kernels.values()), axis=0)
     squares = np.sum([kernel**2 for kernel in kernels.values()], axis=0)
     full = _errors(_together(total, squares, n_params), worth)
@@ -175,7 +176,8 @@ def _errors(kernel: Floats | None, worth: Floats) -> Floats:
         return best
     values, vectors = np.linalg.eigh(kernel)
     values = np.maximum(values, 0.0)
-    along, squares = vectors.T @ centred, vectors**2
+    along = vectors.T @ centred
+    squares = vectors**2
     for ridge in RIDGES * values.mean() * n:
         kept = values / (values + ridge)
         errors = (centred - vectors @ (kept * along)) / (1.0 - 1.0 / n - squares @ kept)

@@ -39,7 +39,8 @@ def own_page(
     name: str, title: str, program: str, *, version: str | None = None, **content: str
 ) -> str:
     """Return a page whose own policy allows its style and program, and nothing else."""
-    live, style = "", part("page.css")
+    live = ""
+    style = part("page.css")
     if version is not None:
         live = '<p id="said" class="note" role="status"></p>\n'
         program += f"\n{part('live.js')}"

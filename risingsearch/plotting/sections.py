@@ -54,7 +54,8 @@ def costs(result: Any, most: int) -> list[Cost]:
         if math.isfinite(row["seconds"]):
             took.append(row["seconds"])
     pace = {arm: math.fsum(took) / len(took) for arm, took in measured.items() if took}
-    training, wall = result.training_seconds, result.wall_seconds
+    training = result.training_seconds
+    wall = result.wall_seconds
     clock = wall / training if training > 0.0 else math.nan
     kinds = {"every arm that was opened, in full": list(measured)}
     if len(measured) < len(result.candidates):
@@ -64,7 +65,8 @@ def costs(result: Any, most: int) -> list[Cost]:
     for name, arms in kinds.items():  # trained in full
         epochs = {}
         for arm in arms:
-            trained, status = result.arms[arm].epochs, result.arms[arm].status
+            trained = result.arms[arm].epochs
+            status = result.arms[arm].status
             epochs[arm] = trained if status == "finished" else max(most, trained)
         seconds = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
         found.append(Cost(name, sum(epochs.values()), seconds, seconds * clock))
@@ -107,8 +109,12 @@ class Progress(NamedTuple):
 
 def progress_of(result: Any) -> Progress:
     """Return how the best score has risen."""
-    sign, best, is_clocked = sign_of(result.direction), -math.inf, True
-    progress, clock, trained = Progress([], [], []), 0.0, 0.0
+    sign = sign_of(result.direction)
+    best = -math.inf
+    is_clocked = True
+    progress = Progress([], [], [])
+    clock = 0.0
+    trained = 0.0
     n_epochs = len(result.history)
     for told, row in enumerate(result.history, 1):
         returned = result.returned_at.get(row["job"])

@@ -93,7 +93,8 @@ class PriorProposer(Proposer):
         own: Proposer | None = None,
         space: Space | None = None,
     ) -> None:
-        self.learnt, self.candidates = learnt, candidates
+        self.learnt = learnt
+        self.candidates = candidates
         self.own = own
         self._listed = learnt.predictions(candidates) if space is None else None
         self._points = None if space is None else ArmPoints(space, candidates)
@@ -178,7 +179,8 @@ class PriorProposer(Proposer):
 
     def trust(self, opened: Opened) -> Trust:
         """Return how far each search is trusted, after these arms."""
-        ends, agreement = opened.ends, self.learnt.agreement
+        ends = opened.ends
+        agreement = self.learnt.agreement
         predicted = self._predictions(opened.arms).scores
         seen = normal_scores(ends) if len(ends) else ends
         n_more = max(0.0, len(ends) - 1.0)
@@ -196,7 +198,8 @@ class PriorProposer(Proposer):
         if total < 1e-12:
             return Trust(np.zeros_like(weights), 0.0)
         weights /= total
-        agreed, found_here = weights @ agreement, correlation(weights @ predicted, seen)
+        agreed = weights @ agreement
+        found_here = correlation(weights @ predicted, seen)
         counts_for = EXPECTED_NO_MORE if found_here > agreed else EXPECTED
         return Trust(weights, float(updated(agreed, found_here, counts_for)))
 

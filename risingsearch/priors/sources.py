@@ -259,7 +259,8 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
 
 def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the epochs of a job as rows of a history."""
-    job, scores = Job.from_json(event["job"]), from_json(event["scores"])
+    job = Job.from_json(event["job"])
+    scores = from_json(event["scores"])
     for k, score in enumerate(scores):
         row = {
             "arm": job.arm,

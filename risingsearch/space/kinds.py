@@ -273,7 +273,8 @@ class Quantiles(Kind):
     def has(self, value: object) -> bool:
         if self._is_discrete and not isinstance(value, Integral):
             return False
-        low, high = -math.inf, math.inf
+        low = -math.inf
+        high = math.inf
         if hasattr(self.distribution, "support"):
             low, high = self.distribution.support()
         return is_between(value, low, high)
