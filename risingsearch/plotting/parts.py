@@ -7,7 +7,6 @@ import json
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import Any
 
 
 @cache
@@ -23,7 +22,7 @@ def hash_of(source: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def embedded(data: Any) -> str:
+def embedded(data: object) -> str:
     """Return JSON that cannot leave its script element."""
     text = json.dumps(
         data,

@@ -39,7 +39,7 @@ def _of_range(value: Any) -> Kind:
             whole=whole,
         )
     # ConfigSpace has no public way to the quantiles of its normal and beta.
-    vector_distribution = getattr(value, "_vector_dist", None)
+    vector_distribution: Any = getattr(value, "_vector_dist", None)
     if not hasattr(vector_distribution, "rv"):
         return Drawn(value)
     return Uneven(
