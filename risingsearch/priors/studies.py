@@ -42,7 +42,34 @@ def _of_studies(asked: Source) -> list[EarlierSearch]:
 
 
 def of_study(study: Any, asked: Source) -> EarlierSearch:
-    """Return the runs of a study; of several objectives, ``score`` names one."""
+    """Return the runs of a study; of several objectives, ``score`` names one.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        The study.
+    asked : Source
+        The objective, if there are several.
+
+    Returns
+    -------
+    EarlierSearch
+        A trial is a run; of a ``RisingSampler``, an arm is.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the objective is not named, or nothing can be learnt from it.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(study_name="May", direction="maximize")
+    >>> study.optimize(lambda trial: trial.suggest_float("rate", 0, 1), n_trials=3)
+    >>> of_study(study, Source(study))
+    <EarlierSearch 'study May': 3 runs of rate>
+    """
     own_name = f"study {study.study_name}"
     directions = [direction.name.lower() for direction in study.directions]
     several = [f"values_{i}" for i in range(len(directions))]
@@ -64,14 +91,15 @@ def of_study(study: Any, asked: Source) -> EarlierSearch:
 
 def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
     """Yield the runs in the order in which they began."""
-    found: dict[int, list[Any]] = {}
+    arms: dict[int, list[Any]] = {}
     for trial in trials:
         attrs = trial.user_attrs
         if FINAL in attrs or (N_EPOCHS in attrs and not attrs[N_EPOCHS]):
             continue  # an arm once more; a trial that had nothing to train
         if trial.state.name != "WAITING":
-            found.setdefault(attrs.get(ARM, trial.number), []).append(trial)
-    for slices in found.values():
+            arm = attrs.get(ARM, trial.number)
+            arms.setdefault(arm, []).append(trial)
+    for slices in arms.values():
         last = slices[-1]
         if last.state.name == "FAIL":
             yield EarlierRun(last.params, [])
