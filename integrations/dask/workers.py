@@ -66,7 +66,25 @@ class DaskWorkers(Workers):
         return self._placement.n_threads
 
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Start a job."""
+        """Start a job.
+
+        Parameters
+        ----------
+        trainable : Trainable
+            Sent to each worker once.
+        task : Task
+            The job.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Of the outcome.
+
+        Raises
+        ------
+        ConnectionError
+            If the cluster cannot be reached any more.
+        """
         if self._client.status in ("closing", "closed"):
             raise self._lost()
         if self._data is None or self._data.trainable is not trainable:
@@ -185,14 +203,14 @@ class DaskWorkers(Workers):
         except OSError:  # if it lasts, the jobs fail
             return
         self._addresses = identity["workers"].keys()
-        self._nannies = {
-            address: worker["nanny"] for address, worker in identity["workers"].items()
-        }
-        self._placement.threads = {
-            address: n_threads
-            for address, worker in identity["workers"].items()
-            if (n_threads := _usable_threads(address, worker, self._options))
-        }
+        self._nannies = {}
+        threads: dict[str, int] = {}
+        for address, worker in identity["workers"].items():
+            self._nannies[address] = worker["nanny"]
+            n_threads = _usable_threads(address, worker, self._options)
+            if n_threads:
+                threads[address] = n_threads
+        self._placement.threads = threads
 
     def _lost(self) -> ConnectionError:
         """Return the error for a cluster that cannot be reached any more."""

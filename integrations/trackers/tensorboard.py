@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from risingsearch.integrations.trackers.tracker import SEARCH_RUN, SearchLog, Tracker
 from risingsearch.paths import checked_path
@@ -48,7 +47,7 @@ class _TensorBoardRuns(SearchLog):
         scalars = [Summary.Value(tag=k, simple_value=v) for k, v in values.items()]
         self._write(run, step, Summary(value=scalars))
 
-    def _write(self, run: str, step: int, *summaries: Any) -> None:
+    def _write(self, run: str, step: int, *summaries: object) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -74,6 +73,11 @@ class TensorBoardTracker(Tracker):
     ----------
     folder : path, default "tensorboard"
         Folder for ``tensorboard --logdir``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If tensorboard is not installed, when the search begins.
 
     Examples
     --------

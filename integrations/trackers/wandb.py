@@ -15,7 +15,7 @@ from risingsearch.integrations.trackers.tracker import (
 )
 from risingsearch.paths import checked_path
 
-QUIET: dict[str, Any] = {
+QUIET: dict[str, object] = {
     "silent": True,
     "console": "off",
     "save_code": False,
@@ -63,10 +63,10 @@ class _WandbRuns(SearchLog):
 
     def close(self, search: SearchFacts) -> None:
         if search.best_arm is not None:
-            found = self._opened(SEARCH_RUN).summary
-            found["best_arm"] = search.best_arm
-            found["best_epoch"] = search.best_epoch
-            found["best_params"] = shown(search.best_params)
+            summary = self._opened(SEARCH_RUN).summary
+            summary["best_arm"] = search.best_arm
+            summary["best_epoch"] = search.best_epoch
+            summary["best_params"] = shown(search.best_params)
         for run in self._runs.values():
             run.finish()
 
@@ -115,6 +115,13 @@ class WandbTracker(Tracker):
         default as W&B has it, from ``WANDB_MODE``, say.
     folder : path, default "."
         In which W&B makes its folder ``wandb``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mode is another.
+    MissingDependencyError
+        If wandb is not installed, when the search begins.
 
     Examples
     --------
