@@ -10,6 +10,7 @@ from typing import Any
 
 import ray
 from ray.train.constants import CHECKPOINT_DIR_NAME
+from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
@@ -42,7 +43,7 @@ class Experiment:
 
     def __init__(
         self,
-        controller: Any,
+        controller: TuneController,
         trial: Trial,
         *,
         budget: int,
@@ -139,7 +140,20 @@ class Experiment:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
     def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        """Record a result, and return the next decision for the trial."""
+        """Record a result.
+
+        Parameters
+        ----------
+        trial : Trial
+            The trial that has reported it.
+        result : dict
+            What it has reported, with what Ray adds.
+
+        Returns
+        -------
+        str
+            The next decision for the trial: ``CONTINUE``, ``PAUSE`` or ``STOP``.
+        """
         if self.metric not in result:
             return CONTINUE
         slice_ = self.arms.slices.get(trial.trial_id)
@@ -178,7 +192,7 @@ class Experiment:
         }
         self._record.note_at_once(report)
 
-    def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
+    def _continue_or_pause(self, trial: Trial, result: Mapping[str, object]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
         job = None if (self._is_stopped or self._retries) else self.scheduler.peek()
         due = None if job is None else self.arms.trial.get(job.arm)
@@ -196,7 +210,7 @@ class Experiment:
             self.arms.fail(trial_id, _reason(trial), journal.last_stamp(trial))
         self._record.stop_waiting(trial)
 
-    def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
+    def complete(self, trial: Trial, result: Mapping[str, object]) -> None:
         """Record that a trial ended or was stopped, with a result that may be new."""
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is not None:
@@ -207,7 +221,20 @@ class Experiment:
         self._record.stop_waiting(trial)
 
     def choose(self) -> Trial | None:
-        """Return a trial that is to train now, the same until it does."""
+        """Return a trial that is to train now, the same until it does.
+
+        Returns
+        -------
+        Trial or None
+            None if no trial can train now.
+
+        Raises
+        ------
+        RunDirError
+            If Ray has not restored the trials.
+        SearchFailedError
+            If the first arms have failed.
+        """
         if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
             raise RunDirError(
                 "Ray could not restore the trials and has begun anew; its log says "
@@ -259,11 +286,8 @@ class Experiment:
     def _has_room(self) -> bool:
         n_jobs = self.scheduler.n_jobs
         if not n_jobs:  # as many as the cluster holds
-            there = ray.cluster_resources()
             trial = next(iter(self.trials.values()))
-            needed = trial.placement_group_factory.required_resources
-            fits = [there.get(name, 0.0) / n for name, n in needed.items() if n > 0]
-            n_jobs = max(1, math.floor(min(fits, default=1.0)))
+            n_jobs = _n_on_cluster(trial)
         room = n_jobs if self._limit is None else min(n_jobs, self._limit)
         return len(self.scheduler.in_flight) < room
 
@@ -340,6 +364,14 @@ class Experiment:
     def _stop(self, trial: Trial) -> None:
         if trial.status in WAITS:
             self.controller.stop_trial(trial)
+
+
+def _n_on_cluster(trial: Trial) -> int:
+    """Return how many trials like this one the cluster holds."""
+    available = ray.cluster_resources()
+    needed = trial.placement_group_factory.required_resources.items()
+    fits = [available.get(name, 0.0) / amount for name, amount in needed if amount > 0]
+    return max(1, math.floor(min(fits, default=1.0)))
 
 
 def lift_limit(search_alg: Any) -> int | None:

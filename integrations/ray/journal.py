@@ -11,6 +11,7 @@ from pyarrow.fs import FileSelector, LocalFileSystem
 from ray.train._internal.session import _TrainingResult
 from ray.train.constants import CHECKPOINT_DIR_NAME
 from ray.tune import Checkpoint
+from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 from ray.tune.result import CONFIG_PREFIX, EXPR_RESULT_FILE, TRIAL_ID
 from ray.tune.utils import flatten_dict
@@ -62,15 +63,15 @@ def results(path: str | Path) -> list[dict[str, Any]]:
 risingsearch-journal.json: give the folder of an experiment with a RisingScheduler
     """
     journals = [Path(path, name) for name in (NAME, REMOTE_NAME)]
-    found = next((journal for journal in journals if journal.exists()), None)
-    if found is None:
+    existing = next(filter(Path.exists, journals), None)
+    if existing is None:
         raise RunDirError(
             f"{path} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
             "experiment with a RisingScheduler"
         )
     opened: dict[int, Event] = {}
     rows: list[dict[str, Any]] = []
-    for event in read(found).events:
+    for event in read(existing).events:
         if event["event"] == "opened":
             opened[event["arm"]] = event
         elif event["event"] in RESULTS:
@@ -96,7 +97,7 @@ def params_of(trial: Trial) -> Event:
     return dict(as_json({n: v for n, v in flat.items() if v is None or plain({n: v})}))
 
 
-def reported(result: Mapping[str, Any]) -> Result:
+def reported(result: Mapping[str, object]) -> Result:
     """Return a result for the journal: all but the config, which is known."""
     config = f"{CONFIG_PREFIX}/"
     return plain({k: v for k, v in result.items() if not k.startswith(config)})
@@ -140,7 +141,7 @@ class _Line:
 
     event: Event
     trial: Trial | None  # whose checkpoint it waits for; None if it is ready
-    stamp: Any = None  # of the result that the checkpoint holds
+    stamp: Stamp | None = None  # of the result that the checkpoint holds
 
 
 class ExperimentJournal:
@@ -182,7 +183,7 @@ class ExperimentJournal:
         self,
         event: Event,
         trial: Trial | None = None,
-        stamp: Any = None,
+        stamp: Stamp | None = None,
     ) -> None:
         """Write an event, in order; with a trial, once it has saved that result."""
         self._lines.append(_Line(event, trial, stamp))
@@ -193,7 +194,7 @@ class ExperimentJournal:
         assert self._journal is not None
         self._journal.append(event)
 
-    def save_trials(self, controller: Any) -> None:
+    def save_trials(self, controller: TuneController) -> None:
         """Save Ray's own state of trials and searcher as it is now."""
         # Ray copies its files in place, so that a crash can leave parts of them; here
         # they are renamed into place, where storage can do that.
@@ -240,10 +241,30 @@ class ExperimentJournal:
 NONE: Stamp = (None, None)
 
 
-def plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics that a journal can hold: text, numbers and booleans."""
-    values = {name: plain_value(value) for name, value in metrics.items()}
-    return {k: v for k, v in values.items() if isinstance(v, str | bool | int | float)}
+def plain(metrics: Mapping[str, object]) -> Result:
+    """Return the metrics that a journal can hold: text, numbers and booleans.
+
+    Parameters
+    ----------
+    metrics : dict
+        Those of a result.
+
+    Returns
+    -------
+    dict
+        The others left out.
+
+    Examples
+    --------
+    >>> plain({"loss": 0.5, "weights": [0.1, 0.2], "name": "a"})
+    {'loss': 0.5, 'name': 'a'}
+    """
+    held: Result = {}
+    for name, value in metrics.items():
+        value = plain_value(value)
+        if isinstance(value, str | bool | int | float):
+            held[name] = value
+    return held
 
 
 def last_stamp(trial: Trial) -> Stamp:
@@ -344,7 +365,7 @@ def _number(path: str) -> int:
 
 def check_continues(
     trial: Trial,
-    result: Mapping[str, Any],
+    result: Mapping[str, object],
     time_attr: str,
     counts: Sequence[Any],
 ) -> None:
