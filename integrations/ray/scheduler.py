@@ -132,7 +132,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        scheduler = Scheduler(n_arms=n_arms, direction=direction, **self._options)
+        scheduler = Scheduler(
+            n_arms=n_arms,
+            direction=direction,
+            **self._options,
+        )
         scheduler.stop_when(*self._stop_rules)
         return scheduler
 
@@ -165,7 +169,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._metric = DEFAULT_METRIC
         return True
 
-    def on_trial_add(self, tune_controller: TuneController, trial: Trial) -> None:
+    def on_trial_add(
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+    ) -> None:
         """Add a trial that is new, restored, or tried again after a failure.
 
         Parameters
@@ -192,7 +200,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._error = error
             raise
 
-    def _begin(self, controller: TuneController, trial: Trial) -> Experiment:
+    def _begin(
+        self,
+        controller: TuneController,
+        trial: Trial,
+    ) -> Experiment:
         if not self._metric or not self._mode:
             raise InvalidParameterError(
                 "RisingScheduler needs a metric and a mode, here or in TuneConfig; "
@@ -218,7 +230,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
 
-    def on_trial_error(self, tune_controller: TuneController, trial: Trial) -> None:
+    def on_trial_error(
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+    ) -> None:
         """Charge the job of the trial, and retire it unless Ray tries it again."""
         self._running.fail(trial)
 
@@ -231,7 +247,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
 
-    def on_trial_remove(self, tune_controller: TuneController, trial: Trial) -> None:
+    def on_trial_remove(
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+    ) -> None:
         """Record that the trial was stopped while it did not train."""
         self._running.complete(trial, {})
 
@@ -311,7 +331,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
         history = self._scheduler.history
         return [
-            {"trial_id": self._running.arms.trial[row["arm"]], **row} for row in history
+            {
+                "trial_id": self._running.arms.trial[row["arm"]],
+                **row,
+            }
+            for row in history
         ]
 
     def explain(self) -> dict[str, Arm]:

@@ -70,7 +70,11 @@ class _MLflowRuns(SearchLog):
                 RUN: run,
                 ARM: name.split()[1],
             }
-        created = self._client.create_run(self._experiment, tags=tags, run_name=name)
+        created = self._client.create_run(
+            self._experiment,
+            tags=tags,
+            run_name=name,
+        )
         run_id = created.info.run_id
         self._ids[run] = run_id
         for key, value in self.params[run].items():

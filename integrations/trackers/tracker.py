@@ -144,7 +144,10 @@ class SearchLog(ABC):
             self.failed.add(run)
             self.fail(run, epoch.failure)
         if epoch.is_best:
-            best = {f"best_{self.metric}": epoch.best_score, "best_arm": epoch.arm}
+            best = {
+                f"best_{self.metric}": epoch.best_score,
+                "best_arm": epoch.arm,
+            }
             self._step(SEARCH_RUN, self.settings(), epoch.number, best)
 
     def _step(

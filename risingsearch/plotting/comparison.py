@@ -161,7 +161,10 @@ def _winners(results: Mapping[str, Result]) -> str:
     return f'{_side_by_side(results, differ)}<p class="note">{note}</p>'
 
 
-def _side_by_side(results: Mapping[str, Result], rows: Iterable[Line]) -> str:
+def _side_by_side(
+    results: Mapping[str, Result],
+    rows: Iterable[Line],
+) -> str:
     body = ""
     for name, values in rows:
         cells = "".join(f"<td>{escaped(value) or NOTHING}</td>" for value in values)

@@ -90,7 +90,12 @@ def search_html(
     first = shown[0]
     names = parameter_names(candidates[row["arm"]] for row in shown)
     listed = names[:MOST_PARAMS]
-    head = ["arm", f"best {name}", "at epoch", *map(_cell, listed)]
+    head = [
+        "arm",
+        f"best {name}",
+        "at epoch",
+        *map(_cell, listed),
+    ]
     rows = ""
     for row in shown:
         params = candidates[row["arm"]]

@@ -193,7 +193,7 @@ def _importances(
                 as_text(name),
                 share=float(lost.mean()),
                 low=float(low),
-                high=max(float(high), 0.0),  # nothing matters less than not at all
+                high=max(float(high), 0.0),  # nothing matters less than not at all,
             )
         )
     return parameters, 1.0 - float(full.mean()) / variance
@@ -214,7 +214,10 @@ def _together(
     return np.asarray(total / n_params + pairs / n_pairs)
 
 
-def _errors(kernel: Floats | None, quantiles: Floats) -> Floats:
+def _errors(
+    kernel: Floats | None,
+    quantiles: Floats,
+) -> Floats:
     """Return the error of predicting every arm from all others, ridge well chosen."""
     n = len(quantiles)
     centred: Floats = quantiles - quantiles.mean()

@@ -198,12 +198,23 @@ def progress_charts(runs: Mapping[str, Result]) -> list[dict[str, object]]:
         return []
     epochs, clock, training = zip(*progress.values(), strict=True)
     y = _score_axis([runs[name] for name in progress], epochs)
-    charts = [{"x": "epochs spent", **y, "lines": list(epochs)}]
+    charts = [
+        {
+            "x": "epochs spent",
+            **y,
+            "lines": list(epochs),
+        }
+    ]
     if any(clock):
         charts.append(_over_time(clock, "of wall-clock time", y))
     if any(training):
         charts.append(_over_time(training, "in training, all workers", y))
-    return [{"names": list(progress), "charts": charts}]
+    return [
+        {
+            "names": list(progress),
+            "charts": charts,
+        }
+    ]
 
 
 def _score_axis(
@@ -265,7 +276,11 @@ def importance_section(importances: Importances) -> str:
     )
 
 
-def _row(parameter: Importance, low: float, high: float) -> str:
+def _row(
+    parameter: Importance,
+    low: float,
+    high: float,
+) -> str:
     """Return a row of the table; the bar's coordinates go from 0 to 100."""
 
     def x(value: float) -> str:

@@ -66,7 +66,11 @@ class Matching:
            [1.33333333]])
     """
 
-    def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
+    def __init__(
+        self,
+        candidates: Params,
+        searches: Iterable[Params] = (),
+    ) -> None:
         everybody = [*candidates, *chain.from_iterable(searches)]
         names = dict.fromkeys(chain.from_iterable(candidates))
         self._parameters = {
@@ -93,7 +97,11 @@ class Matching:
         parameters = self._parameters.items()
         return {name: parameter.columns(runs) for name, parameter in parameters}
 
-    def features(self, runs: Params, names: Sequence[str]) -> Floats:
+    def features(
+        self,
+        runs: Params,
+        names: Sequence[str],
+    ) -> Floats:
         """Return a row per configuration, of these parameters."""
         return features(self.columns(runs), names)
 
@@ -165,7 +173,11 @@ def _places(values: Sequence[object], among: Floats) -> Floats:
     return column
 
 
-def _parameter(name: str, candidates: Params, everybody: Params) -> Parameter:
+def _parameter(
+    name: str,
+    candidates: Params,
+    everybody: Params,
+) -> Parameter:
     """Return how the values of a parameter become columns."""
     values = [params[name] for params in candidates if name in params]
     all_values = [params[name] for params in everybody if name in params]

@@ -172,7 +172,10 @@ def check_runs(search: EarlierSearch) -> None:
         )
 
 
-def check_usable(search: EarlierSearch, candidates: Params) -> None:
+def check_usable(
+    search: EarlierSearch,
+    candidates: Params,
+) -> None:
     """Raise an error if nothing can be learnt from a search for these candidates.
 
     Parameters
@@ -190,7 +193,10 @@ def check_usable(search: EarlierSearch, candidates: Params) -> None:
     _shared(Matching(candidates, [search.params]), search)
 
 
-def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
+def _shared(
+    matching: Matching,
+    search: EarlierSearch,
+) -> list[str]:
     """Return the parameters that something can be learnt of; none is an error."""
     check_runs(search)
     shared = matching.shared(search.params)
@@ -205,7 +211,10 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
     return shared
 
 
-def _model(matching: Matching, search: EarlierSearch) -> _Model:
+def _model(
+    matching: Matching,
+    search: EarlierSearch,
+) -> _Model:
     shared = _shared(matching, search)
     scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
     epochs = np.maximum(search.epochs, 1)

@@ -230,7 +230,11 @@ class PriorProposer(Proposer):
         seen = normal_scores(ends) if len(ends) else ends
         n_more = max(0.0, len(ends) - 1.0)
 
-        def updated(expected: Floats, agreed: Floats, counts_for: float) -> Floats:
+        def updated(
+            expected: Floats,
+            agreed: Floats,
+            counts_for: float,
+        ) -> Floats:
             """Return the mean of both, by how much each counts."""
             total = counts_for * expected + n_more * agreed
             return np.asarray(total / (counts_for + n_more))

@@ -70,7 +70,10 @@ def coordinates_of(space: Any) -> Iterator[Coordinate]:
         )
 
 
-def _is_satisfied(condition: Any, values: Mapping[str, Any]) -> bool:
+def _is_satisfied(
+    condition: Any,
+    values: Mapping[str, Any],
+) -> bool:
     """Return whether a condition holds; parents may be absent."""
     from ConfigSpace.types import NotSet
 

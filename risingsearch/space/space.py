@@ -215,7 +215,11 @@ class Space:
         """
         return next(self._allowed(rng, 1))
 
-    def _allowed(self, rng: np.random.Generator, at_once: int) -> Iterator[Params]:
+    def _allowed(
+        self,
+        rng: np.random.Generator,
+        at_once: int,
+    ) -> Iterator[Params]:
         """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
@@ -243,7 +247,11 @@ class Space:
         """
         yield from filter(self.permits, self._every({}, self.coordinates))
 
-    def _every(self, chosen: Params, left: Sequence[Coordinate]) -> Iterator[Params]:
+    def _every(
+        self,
+        chosen: Params,
+        left: Sequence[Coordinate],
+    ) -> Iterator[Params]:
         if not left:
             yield {name: value for name, value in chosen.items() if name != PART}
             return
@@ -479,7 +487,11 @@ class Space:
                 codes[coordinate.name] = np.where(on & ~np.isnan(places), order, -1)
         return active
 
-    def perturbed(self, units: ArrayLike, rng: np.random.Generator) -> Places:
+    def perturbed(
+        self,
+        units: ArrayLike,
+        rng: np.random.Generator,
+    ) -> Places:
         """Return points near these, each with some of its coordinates changed.
 
         Parameters
