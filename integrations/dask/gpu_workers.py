@@ -8,7 +8,8 @@ from risingsearch.search.gpus import variables_of_workers
 
 
 def gpu_workers(
-    gpus: float = 1.0, n_workers: int | None = None
+    gpus: float = 1.0,
+    n_workers: int | None = None,
 ) -> dict[int, dict[str, Any]]:
     """Return the workers of a ``SpecCluster``, each with GPUs or a share of one.
 
@@ -47,7 +48,11 @@ def gpu_workers(
     return {
         number: {
             "cls": Nanny,
-            "options": {"nthreads": 1, "env": env, "resources": {"GPU": gpus}},
+            "options": {
+                "nthreads": 1,
+                "env": env,
+                "resources": {"GPU": gpus},
+            },
         }
         for number, env in enumerate(variables)
     }

@@ -24,6 +24,11 @@ class Losses:
     gone as well, both were ended, or the machine is down: the job was cancelled,
     preempted or at its time limit, which is no failure of the arm. The loss of a worker
     without a nanny counts as a failure of the arm.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client of the cluster.
     """
 
     def __init__(self, client: Any) -> None:
@@ -37,7 +42,20 @@ class Losses:
     async def are_the_arms(self, job: Job) -> bool:
         """Return whether more workers have died of the job than are allowed to.
 
-        A WorkerError is raised if the job is lost again and again.
+        Parameters
+        ----------
+        job : Job
+            The job that the workers trained.
+
+        Returns
+        -------
+        bool
+            Whether the loss is a failure of the arm.
+
+        Raises
+        ------
+        WorkerError
+            If the job is lost again and again, with the nannies too.
         """
         allowed: int = dask.config.get("distributed.scheduler.allowed-failures")
         if len(self._nannies) <= allowed:
@@ -73,7 +91,9 @@ async def _answers(address: str, dask_scheduler: Any = None) -> bool:
     """Return whether an address accepts connections; runs in the scheduler."""
     try:
         comm = await connect(  # type: ignore[no-untyped-call]
-            address, timeout=ANSWER_SECONDS, **dask_scheduler.connection_args
+            address,
+            timeout=ANSWER_SECONDS,
+            **dask_scheduler.connection_args,
         )
     except OSError:
         return False

@@ -36,19 +36,47 @@ class Placement:
         """How many jobs can be trained at the same time."""
         return sum(self.threads.values())
 
-    def assign(self, task: Task, held: HeldState | None) -> Assignment:
-        """Choose a worker; ``held`` is the arm's last state that stayed on one."""
-        if (
-            held is not None
-            and held.address in self.threads
-            and (held.epoch, 0) == (task.job.from_epoch, task.epochs_missing)
-            and self._free(held.address) > 0
-        ):
+    def assign(
+        self,
+        task: Task,
+        held: HeldState | None,
+    ) -> Assignment:
+        """Choose a worker.
+
+        Parameters
+        ----------
+        task : Task
+            The job.
+        held : HeldState or None
+            The arm's last state that stayed on a worker.
+
+        Returns
+        -------
+        Assignment
+            The worker with the state, if it is free, or else the freest.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> placement = Placement()
+        >>> placement.threads = {"a": 1, "b": 1}
+        >>> job = SimpleNamespace(from_epoch=3)
+        >>> task = SimpleNamespace(job=job, epochs_missing=0)
+        >>> placement.assign(task, HeldState("b", "token", epoch=3)).address
+        'b'
+        """
+        if held is not None and self._can_continue(task, held):
             assignment = Assignment(held.address, held.token)
         else:
             assignment = Assignment(max(self.threads, key=self._free), None)
         self._busy[assignment.address] += 1
         return assignment
+
+    def _can_continue(self, task: Task, held: HeldState) -> bool:
+        """Return whether a job can begin with a state where it is."""
+        is_free = held.address in self.threads and self._free(held.address) > 0
+        is_latest = held.epoch == task.job.from_epoch and task.epochs_missing == 0
+        return is_free and is_latest
 
     def release(self, assignment: Assignment) -> None:
         """Record that a job is no longer trained."""
@@ -74,7 +102,10 @@ class SharedData:
             shared = await self._scattered(client, address)
             if not self._is_on(address):  # another job may have submitted it meanwhile
                 self._on_worker[address] = client.submit(
-                    WorkerData, shared, workers=[address], pure=False
+                    WorkerData,
+                    shared,
+                    workers=[address],
+                    pure=False,
                 )
         return self._on_worker[address]
 
@@ -86,7 +117,11 @@ class SharedData:
         """Return Dask's future of the trainable, sent again if it was lost."""
         if self._scattering is None or _is_lost(self._scattering):
             self._scattering = asyncio.ensure_future(
-                client.scatter(self._shared, workers=[address], hash=False)
+                client.scatter(
+                    self._shared,
+                    workers=[address],
+                    hash=False,
+                )
             )
         return await asyncio.shield(self._scattering)
 
@@ -94,9 +129,25 @@ class SharedData:
         """Record that a worker holds nothing."""
         self._on_worker.pop(address, None)
 
-    def record(self, task: Task, assignment: Assignment, reply: Reply) -> None:
-        """Record the contents of a worker after its reply to a job."""
-        outcome, arm = reply.outcome, task.job.arm
+    def record(
+        self,
+        task: Task,
+        assignment: Assignment,
+        reply: Reply,
+    ) -> None:
+        """Record the contents of a worker after its reply to a job.
+
+        Parameters
+        ----------
+        task : Task
+            The job.
+        assignment : Assignment
+            Where it was trained.
+        reply : Reply
+            The worker's answer.
+        """
+        outcome = reply.outcome
+        arm = task.job.arm
         if outcome is not None and reply.token is not None:
             epoch = task.job.from_epoch + len(outcome.report.scores)
             self.held[arm] = HeldState(assignment.address, reply.token, epoch)

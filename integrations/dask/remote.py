@@ -27,17 +27,26 @@ STATES_BYTES = 2**30  # the same in bytes, if a worker's memory has no limit
 class SharedTrainable:
     """Trainable that is pickled once, and unpickled once in every process."""
 
-    def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
-        self._pickled, self._arrays = pickled, arrays
+    def __init__(
+        self,
+        pickled: bytes,
+        arrays: list[pickle.PickleBuffer],
+    ) -> None:
+        self._pickled = pickled
+        self._arrays = arrays
         self._trainable: Any = None
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, trainable: Any) -> SharedTrainable:
+    def of(cls, trainable: object) -> SharedTrainable:
         """Pickle a trainable, with functions and classes that only this process has."""
         arrays: list[pickle.PickleBuffer] = []
         return cls(
-            cloudpickle.dumps(trainable, protocol=5, buffer_callback=arrays.append),
+            cloudpickle.dumps(
+                trainable,
+                protocol=5,
+                buffer_callback=arrays.append,
+            ),
             arrays,
         )
 
@@ -53,7 +62,9 @@ class SharedTrainable:
         arrays = sum(memoryview(array).nbytes for array in self._arrays)
         return len(self._pickled) + arrays
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[SharedTrainable], tuple[object, ...]]:
         return SharedTrainable, (self._pickled, self._arrays)
 
 
@@ -63,30 +74,75 @@ class WorkerData:
     The most recently used states are kept, within a share of the worker's memory. A
     state is removed before it is trained, and comes back under a new token every time,
     so a token gives the state that was reported with it, or none.
+
+    Parameters
+    ----------
+    shared : SharedTrainable, optional
+        The trainable; None where it was lost.
+    most_bytes : float, optional
+        For states; by default a tenth of the worker's memory.
+
+    Examples
+    --------
+    >>> data = WorkerData(most_bytes=10)
+    >>> token = data.put("state", n_bytes=7)
+    >>> data.take(token)
+    'state'
     """
 
     def __init__(
-        self, shared: SharedTrainable | None = None, most_bytes: float | None = None
+        self,
+        shared: SharedTrainable | None = None,
+        most_bytes: float | None = None,
     ) -> None:
         self.shared = shared
         if most_bytes is None and shared:  # by how much memory this worker may take
             limit = get_worker().memory_manager.memory_limit
             most_bytes = STATES_SHARE * limit if limit else STATES_BYTES
-        self._states: LRU[str, tuple[Any, int]] = LRU(
+        self._states: LRU[str, tuple[object, int]] = LRU(
             most_bytes or 0, {}, weight=lambda _, held: held[1]
         )
 
     def __reduce__(self) -> tuple[type[WorkerData], tuple[()]]:
         return WorkerData, ()
 
-    def put(self, state: Any, n_bytes: int) -> str | None:
-        """Keep a state and return its token; None if the state is too large."""
+    def put(self, state: object, n_bytes: int) -> str | None:
+        """Keep a state.
+
+        Parameters
+        ----------
+        state : object
+            The live state.
+        n_bytes : int
+            Its size.
+
+        Returns
+        -------
+        str or None
+            Its token; None if the state is too large.
+        """
         token = uuid.uuid4().hex
         self._states[token] = state, n_bytes
         return token if token in self._states else None
 
-    def take(self, token: str) -> Any:
-        """Remove a state and return it; a KeyError if there is none of this token."""
+    def take(self, token: str) -> object:
+        """Remove a state and return it.
+
+        Parameters
+        ----------
+        token : str
+            As ``put`` has returned it.
+
+        Returns
+        -------
+        object
+            The live state.
+
+        Raises
+        ------
+        KeyError
+            If there is none of this token.
+        """
         state, _ = self._states.pop(token)
         return state
 
@@ -100,9 +156,29 @@ class Reply(NamedTuple):
 
 
 def train_job(
-    data: WorkerData, pickled: bytes, checkpoint: bytes | None, token: str | None
+    data: WorkerData,
+    pickled: bytes,
+    checkpoint: bytes | None,
+    token: str | None,
 ) -> Reply:
-    """Train one job, from a state that is held here or from a checkpoint."""
+    """Train one job, from a state that is held here or from a checkpoint.
+
+    Parameters
+    ----------
+    data : WorkerData
+        What this worker holds.
+    pickled : bytes
+        The task, without its state.
+    checkpoint : bytes or None
+        The state that it begins from, if none is held here.
+    token : str or None
+        That of the state that is held here.
+
+    Returns
+    -------
+    Reply
+        Without an outcome where the data or the state are missing.
+    """
     if data.shared is None:
         return Reply()
     task: Task = pickle.loads(pickled)._replace(state=checkpoint)

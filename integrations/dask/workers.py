@@ -66,7 +66,25 @@ class DaskWorkers(Workers):
         return self._placement.n_threads
 
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Start a job."""
+        """Start a job.
+
+        Parameters
+        ----------
+        trainable : Trainable
+            Sent to each worker once.
+        task : Task
+            The job.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Of the outcome.
+
+        Raises
+        ------
+        ConnectionError
+            If the cluster cannot be reached any more.
+        """
         if self._client.status in ("closing", "closed"):
             raise self._lost()
         if self._data is None or self._data.trainable is not trainable:
@@ -115,7 +133,11 @@ class DaskWorkers(Workers):
 
     async def _wait_for_worker(self) -> None:
         """Submit an empty task, for which adaptive clusters start a worker."""
-        future = self._client.submit(bool, pure=False, **self._options)
+        future = self._client.submit(
+            bool,
+            pure=False,
+            **self._options,
+        )
         asked = asyncio.ensure_future(future)
         try:
             done, _ = await asyncio.wait({asked}, timeout=WARN_SECONDS)
@@ -130,14 +152,22 @@ class DaskWorkers(Workers):
             future.release()
 
     async def _reply(
-        self, data: SharedData, task: Task, assignment: Assignment
+        self,
+        data: SharedData,
+        task: Task,
+        assignment: Assignment,
     ) -> Reply:
         """Let one worker train a job; it may not go to another, nor be repeated."""
-        client, workers = self._client, [assignment.address]
+        client = self._client
+        workers = [assignment.address]
         on_worker = await data.on_worker(client, assignment.address)
         checkpoint = task.state if assignment.token is None else None
         if checkpoint is not None and len(checkpoint) > INLINE_BYTES:
-            checkpoint = await client.scatter(checkpoint, workers=workers, hash=False)
+            checkpoint = await client.scatter(
+                checkpoint,
+                workers=workers,
+                hash=False,
+            )
         future = client.submit(
             train_job,
             on_worker,
@@ -173,14 +203,14 @@ class DaskWorkers(Workers):
         except OSError:  # if it lasts, the jobs fail
             return
         self._addresses = identity["workers"].keys()
-        self._nannies = {
-            address: worker["nanny"] for address, worker in identity["workers"].items()
-        }
-        self._placement.threads = {
-            address: n_threads
-            for address, worker in identity["workers"].items()
-            if (n_threads := _usable_threads(address, worker, self._options))
-        }
+        self._nannies = {}
+        threads: dict[str, int] = {}
+        for address, worker in identity["workers"].items():
+            self._nannies[address] = worker["nanny"]
+            n_threads = _usable_threads(address, worker, self._options)
+            if n_threads:
+                threads[address] = n_threads
+        self._placement.threads = threads
 
     def _lost(self) -> ConnectionError:
         """Return the error for a cluster that cannot be reached any more."""
@@ -198,9 +228,11 @@ class DaskWorkers(Workers):
 
 def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
     """Return the client, and the options of its executor's jobs."""
-    client, options = executor, {}
+    client = executor
+    options = {}
     if isinstance(executor, ClientExecutor):
-        client, options = executor._client, dict(executor._kwargs)
+        client = executor._client
+        options = dict(executor._kwargs)
         options.pop("pure", None)
         if options.pop("allow_other_workers", False):
             options.pop("workers", None)
@@ -218,7 +250,9 @@ def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _usable_threads(
-    address: str, worker: Mapping[str, Any], options: Mapping[str, Any]
+    address: str,
+    worker: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> int:
     """Return how many jobs with these options a worker can train at the same time."""
     if worker["status"] != "running":
@@ -234,7 +268,11 @@ def _usable_threads(
     return most
 
 
-def _died(task: Task, error: Exception, began: float) -> Outcome:
+def _died(
+    task: Task,
+    error: Exception,
+    began: float,
+) -> Outcome:
     """Return the outcome of a job that its workers have died of."""
     failure = WorkerError(
         f"arm {task.job.arm} was lost with every worker that trained it after epoch "

@@ -14,11 +14,10 @@ from optuna.trial import FrozenTrial
 
 from risingsearch.integrations.optuna.prior import OpenedArms, searched
 from risingsearch.integrations.optuna.trials import ARM
-from risingsearch.parameters import key_of, kind_of
 from risingsearch.proposers.base import Proposal
 from risingsearch.proposers.encoding import ABSENT
 from risingsearch.proposers.open_space import OpenSpaceProposer
-from risingsearch.space import Coordinate, Space
+from risingsearch.space import Coordinate, Space, key_of, kind_of
 
 REDRAWN = 50  # configurations at most, before all are looked through
 

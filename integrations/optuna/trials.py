@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from risingsearch import errors
 from risingsearch.arms import sign_of as direction_sign
 from risingsearch.contents import first_difference
-from risingsearch.parameters import key_of_all
+from risingsearch.space import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.

@@ -47,7 +47,11 @@ class TrialJob:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training."""
 
-    def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        note: Callable[..., None],
+    ) -> None:
         self.scheduler = scheduler
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}
@@ -60,9 +64,19 @@ class Arms:
         self.ahead: dict[str, list[Event]] = {}
         self._note = note  # gets each event in order, and its trial, if any
 
-    def open(self, arm: int, trial_id: str, params: Event) -> None:
+    def open(
+        self,
+        arm: int,
+        trial_id: str,
+        params: Event,
+    ) -> None:
         """Give an arm its trial."""
-        opened = {"event": "opened", "arm": arm, "trial": trial_id, "params": params}
+        opened = {
+            "event": "opened",
+            "arm": arm,
+            "trial": trial_id,
+            "params": params,
+        }
         self._know(opened)
         self._note(opened)
 
@@ -76,7 +90,8 @@ class Arms:
 
     def take_up(self, trial_id: str) -> None:
         """Give a job the reports of its trial before a restore; tell it if over."""
-        ahead, slice_ = self.ahead.get(trial_id, ()), self.slices[trial_id]
+        ahead = self.ahead.get(trial_id, ())
+        slice_ = self.slices[trial_id]
         while ahead and not slice_.is_over:
             report = ahead.pop(0)
             slice_.scores.append(from_json(report["score"]))
@@ -93,7 +108,12 @@ class Arms:
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event, trial_id)
 
-    def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
+    def fail(
+        self,
+        trial_id: str,
+        reason: str,
+        checkpoint: Stamp,
+    ) -> None:
         """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
         self.first_failure = self.first_failure or reason
         slice_ = self.slices.pop(trial_id)
@@ -141,20 +161,25 @@ class Arms:
     def _know(self, event: Event) -> None:
         """Keep the trials of arms and reports of jobs; the scheduler has neither."""
         if event["event"] == "opened":
-            arm, trial_id = event["arm"], event["trial"]
-            self.arm[trial_id], self.trial[arm] = arm, trial_id
+            arm = event["arm"]
+            trial_id = event["trial"]
+            self.arm[trial_id] = arm
+            self.trial[arm] = trial_id
             self.params[arm] = event["params"]
         elif event["event"] == "reported":
             before = self.ahead.get(event["trial"], ())
             before = [report for report in before if report["epoch"] < event["epoch"]]
             self.ahead[event["trial"]] = [*before, event]
         elif event["event"] in RESULTS:
-            job, scores = Job(*event["job"]), from_json(event["scores"])
-            found, trial_id = from_json(event["results"]), self.trial[job.arm]
+            job = Job(*event["job"])
+            scores = from_json(event["scores"])
+            found = from_json(event["results"])
+            trial_id = self.trial[job.arm]
             seconds = [float(one.get(TIME_THIS_ITER_S, math.nan)) for one in found]
             self.reports[job.id] = Report(
                 job, tuple(scores), tuple(seconds), tuple(found)
             )
             self.results.setdefault(trial_id, []).extend(found)
-            last, ahead = job.from_epoch + len(scores), self.ahead.get(trial_id, ())
+            last = job.from_epoch + len(scores)
+            ahead = self.ahead.get(trial_id, ())
             self.ahead[trial_id] = [one for one in ahead if one["epoch"] > last]

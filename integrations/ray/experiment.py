@@ -10,6 +10,7 @@ from typing import Any
 
 import ray
 from ray.train.constants import CHECKPOINT_DIR_NAME
+from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
@@ -27,7 +28,8 @@ from risingsearch.search.loop import FirstFailures
 logger = logging.getLogger(__name__)
 
 CONTINUE = str(TrialScheduler.CONTINUE)
-PAUSE, STOP = str(TrialScheduler.PAUSE), str(TrialScheduler.STOP)
+PAUSE = str(TrialScheduler.PAUSE)
+STOP = str(TrialScheduler.STOP)
 WAITS = (Trial.PENDING, Trial.PAUSED)
 # Of pending trials: Ray then neither asks the searcher nor starts a trial by itself.
 NONE_BY_ITSELF = -1
@@ -41,7 +43,7 @@ class Experiment:
 
     def __init__(
         self,
-        controller: Any,
+        controller: TuneController,
         trial: Trial,
         *,
         budget: int,
@@ -51,7 +53,8 @@ class Experiment:
         time_attr: str,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.controller, self.metric = controller, metric
+        self.controller = controller
+        self.metric = metric
         self.time_attr = time_attr
         self.trials: dict[str, Trial] = {}
         self._pool: list[str] = []  # trials that are no arm yet
@@ -99,7 +102,11 @@ class Experiment:
         """Decides."""
         return self.arms.scheduler
 
-    def _note(self, event: Event, trial_id: str | None = None) -> None:
+    def _note(
+        self,
+        event: Event,
+        trial_id: str | None = None,
+    ) -> None:
         trial = None if trial_id is None else self.trials.get(trial_id)
         if trial is None:
             self._record.note(event)
@@ -136,8 +143,25 @@ class Experiment:
         if self.arms.status(trial_id) == "failed" and trial.num_failures:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
-    def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        """Record a result, and return the next decision for the trial."""
+    def record_result(
+        self,
+        trial: Trial,
+        result: Mapping[str, Any],
+    ) -> str:
+        """Record a result.
+
+        Parameters
+        ----------
+        trial : Trial
+            The trial that has reported it.
+        result : dict
+            What it has reported, with what Ray adds.
+
+        Returns
+        -------
+        str
+            The next decision for the trial: ``CONTINUE``, ``PAUSE`` or ``STOP``.
+        """
         if self.metric not in result:
             return CONTINUE
         slice_ = self.arms.slices.get(trial.trial_id)
@@ -156,7 +180,12 @@ class Experiment:
             return STOP
         return self._continue_or_pause(trial, result)
 
-    def _add(self, trial: Trial, slice_: TrialJob, result: Mapping[str, Any]) -> None:
+    def _add(
+        self,
+        trial: Trial,
+        slice_: TrialJob,
+        result: Mapping[str, Any],
+    ) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
         slice_.scores.append(float(result[self.metric]))
         slice_.results.append(as_json(journal.reported(result)))
@@ -171,7 +200,11 @@ class Experiment:
         }
         self._record.note_at_once(report)
 
-    def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
+    def _continue_or_pause(
+        self,
+        trial: Trial,
+        result: Mapping[str, object],
+    ) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
         job = None if (self._is_stopped or self._retries) else self.scheduler.peek()
         due = None if job is None else self.arms.trial.get(job.arm)
@@ -189,7 +222,11 @@ class Experiment:
             self.arms.fail(trial_id, _reason(trial), journal.last_stamp(trial))
         self._record.stop_waiting(trial)
 
-    def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
+    def complete(
+        self,
+        trial: Trial,
+        result: Mapping[str, object],
+    ) -> None:
         """Record that a trial ended or was stopped, with a result that may be new."""
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is not None:
@@ -200,7 +237,20 @@ class Experiment:
         self._record.stop_waiting(trial)
 
     def choose(self) -> Trial | None:
-        """Return a trial that is to train now, the same until it does."""
+        """Return a trial that is to train now, the same until it does.
+
+        Returns
+        -------
+        Trial or None
+            None if no trial can train now.
+
+        Raises
+        ------
+        RunDirError
+            If Ray has not restored the trials.
+        SearchFailedError
+            If the first arms have failed.
+        """
         if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
             raise RunDirError(
                 "Ray could not restore the trials and has begun anew; its log says "
@@ -252,10 +302,8 @@ class Experiment:
     def _has_room(self) -> bool:
         n_jobs = self.scheduler.n_jobs
         if not n_jobs:  # as many as the cluster holds
-            there, trial = ray.cluster_resources(), next(iter(self.trials.values()))
-            needed = trial.placement_group_factory.required_resources
-            fits = [there.get(name, 0.0) / n for name, n in needed.items() if n > 0]
-            n_jobs = max(1, math.floor(min(fits, default=1.0)))
+            trial = next(iter(self.trials.values()))
+            n_jobs = _n_on_cluster(trial)
         room = n_jobs if self._limit is None else min(n_jobs, self._limit)
         return len(self.scheduler.in_flight) < room
 
@@ -293,7 +341,8 @@ class Experiment:
 
     def _lacks_checkpoint(self, trial_id: str) -> bool:
         """Whether a trial would resume before its last epoch: that was not saved."""
-        results, trial = self.arms.results.get(trial_id), self.trials[trial_id]
+        results = self.arms.results.get(trial_id)
+        trial = self.trials[trial_id]
         if not results or trial.is_saving or self.arms.ahead.get(trial_id):
             return False
         lacks = journal.last_stamp(trial) != stamp_of(results[-1])
@@ -331,6 +380,14 @@ class Experiment:
     def _stop(self, trial: Trial) -> None:
         if trial.status in WAITS:
             self.controller.stop_trial(trial)
+
+
+def _n_on_cluster(trial: Trial) -> int:
+    """Return how many trials like this one the cluster holds."""
+    available = ray.cluster_resources()
+    needed = trial.placement_group_factory.required_resources.items()
+    fits = [available.get(name, 0.0) / amount for name, amount in needed if amount > 0]
+    return max(1, math.floor(min(fits, default=1.0)))
 
 
 def lift_limit(search_alg: Any) -> int | None:

@@ -11,6 +11,7 @@ from pyarrow.fs import FileSelector, LocalFileSystem
 from ray.train._internal.session import _TrainingResult
 from ray.train.constants import CHECKPOINT_DIR_NAME
 from ray.tune import Checkpoint
+from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 from ray.tune.result import CONFIG_PREFIX, EXPR_RESULT_FILE, TRIAL_ID
 from ray.tune.utils import flatten_dict
@@ -62,23 +63,28 @@ def results(path: str | Path) -> list[dict[str, Any]]:
 risingsearch-journal.json: give the folder of an experiment with a RisingScheduler
     """
     journals = [Path(path, name) for name in (NAME, REMOTE_NAME)]
-    found = next((journal for journal in journals if journal.exists()), None)
-    if found is None:
+    existing = next(filter(Path.exists, journals), None)
+    if existing is None:
         raise RunDirError(
             f"{path} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
             "experiment with a RisingScheduler"
         )
     opened: dict[int, Event] = {}
     rows: list[dict[str, Any]] = []
-    for event in read(found).events:
+    for event in read(existing).events:
         if event["event"] == "opened":
             opened[event["arm"]] = event
         elif event["event"] in RESULTS:
             arm, from_epoch, *_ = event["job"]
-            trial_id, params = opened[arm]["trial"], from_json(opened[arm]["params"])
+            trial_id = opened[arm]["trial"]
+            params = from_json(opened[arm]["params"])
             recorded = zip(*from_json([event["scores"], event["results"]]), strict=True)
             rows += [
-                {"trial_id": trial_id, "params": params, "epoch": epoch}
+                {
+                    "trial_id": trial_id,
+                    "params": params,
+                    "epoch": epoch,
+                }
                 | {"score": score, "metrics": metrics}
                 for epoch, (score, metrics) in enumerate(recorded, from_epoch + 1)
             ]
@@ -91,7 +97,7 @@ def params_of(trial: Trial) -> Event:
     return dict(as_json({n: v for n, v in flat.items() if v is None or plain({n: v})}))
 
 
-def reported(result: Mapping[str, Any]) -> Result:
+def reported(result: Mapping[str, object]) -> Result:
     """Return a result for the journal: all but the config, which is known."""
     config = f"{CONFIG_PREFIX}/"
     return plain({k: v for k, v in result.items() if not k.startswith(config)})
@@ -109,7 +115,11 @@ def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
         metadata.metric_analysis.pop(name, None)
     for result in results:
         trial.update_last_result(
-            {**result, TRIAL_ID: trial.trial_id, "config": trial.config}
+            {
+                **result,
+                TRIAL_ID: trial.trial_id,
+                "config": trial.config,
+            }
         )
 
 
@@ -131,7 +141,7 @@ class _Line:
 
     event: Event
     trial: Trial | None  # whose checkpoint it waits for; None if it is ready
-    stamp: Any = None  # of the result that the checkpoint holds
+    stamp: Stamp | None = None  # of the result that the checkpoint holds
 
 
 class ExperimentJournal:
@@ -169,7 +179,12 @@ class ExperimentJournal:
         create(self.path, header)
         self._journal = Journal(self.path, read(self.path))
 
-    def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
+    def note(
+        self,
+        event: Event,
+        trial: Trial | None = None,
+        stamp: Stamp | None = None,
+    ) -> None:
         """Write an event, in order; with a trial, once it has saved that result."""
         self._lines.append(_Line(event, trial, stamp))
         self._write()
@@ -179,7 +194,7 @@ class ExperimentJournal:
         assert self._journal is not None
         self._journal.append(event)
 
-    def save_trials(self, controller: Any) -> None:
+    def save_trials(self, controller: TuneController) -> None:
         """Save Ray's own state of trials and searcher as it is now."""
         # Ray copies its files in place, so that a crash can leave parts of them; here
         # they are renamed into place, where storage can do that.
@@ -226,10 +241,30 @@ class ExperimentJournal:
 NONE: Stamp = (None, None)
 
 
-def plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics that a journal can hold: text, numbers and booleans."""
-    values = {name: plain_value(value) for name, value in metrics.items()}
-    return {k: v for k, v in values.items() if isinstance(v, str | bool | int | float)}
+def plain(metrics: Mapping[str, object]) -> Result:
+    """Return the metrics that a journal can hold: text, numbers and booleans.
+
+    Parameters
+    ----------
+    metrics : dict
+        Those of a result.
+
+    Returns
+    -------
+    dict
+        The others left out.
+
+    Examples
+    --------
+    >>> plain({"loss": 0.5, "weights": [0.1, 0.2], "name": "a"})
+    {'loss': 0.5, 'name': 'a'}
+    """
+    held: Result = {}
+    for name, value in metrics.items():
+        value = plain_value(value)
+        if isinstance(value, str | bool | int | float):
+            held[name] = value
+    return held
 
 
 def last_stamp(trial: Trial) -> Stamp:
@@ -244,7 +279,12 @@ def checkpoint_of(trial: Trial) -> Event:
     if newest is None:
         return {}
     name = PurePosixPath(newest.checkpoint.path).name
-    return {"checkpoint": {"name": name, "metrics": as_json(plain(newest.metrics))}}
+    return {
+        "checkpoint": {
+            "name": name,
+            "metrics": as_json(plain(newest.metrics)),
+        }
+    }
 
 
 def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
@@ -257,7 +297,9 @@ def number_of(trial: Trial, result: Mapping[str, Any]) -> int | None:
 
 
 def bring_up_to_date(
-    trial: Trial, recorded: Mapping[str, Any] | None, ahead: list[Event]
+    trial: Trial,
+    recorded: Mapping[str, Any] | None,
+    ahead: list[Event],
 ) -> None:
     """Let a restored trial resume from the newest checkpoint whose epoch is known."""
     # Ray notes the state of its trials now and then: it lags behind the journal or is
@@ -269,7 +311,8 @@ def bring_up_to_date(
     n_held = _n_held(numbers, [event["safe"] for event in ahead], stored)
     del ahead[n_held:]
     metrics = ahead[-1]["result"] if ahead else (recorded or {}).get("metrics")
-    manager, number = trial.run_metadata.checkpoint_manager, numbers[n_held]
+    manager = trial.run_metadata.checkpoint_manager
+    number = numbers[n_held]
     manager._checkpoint_results = [
         kept
         for kept in manager._checkpoint_results
@@ -287,7 +330,11 @@ def bring_up_to_date(
     trial.invalidate_json_state()
 
 
-def _n_held(numbers: list[int | None], safe: list[bool], stored: set[int]) -> int:
+def _n_held(
+    numbers: list[int | None],
+    safe: list[bool],
+    stored: set[int],
+) -> int:
     """Return how many reports after the last one told the best checkpoint holds."""
     # A checkpoint is whole if the next report has another number; the last one if all
     # before it are deleted.
@@ -317,7 +364,10 @@ def _number(path: str) -> int:
 
 
 def check_continues(
-    trial: Trial, result: Mapping[str, Any], time_attr: str, counts: Sequence[Any]
+    trial: Trial,
+    result: Mapping[str, object],
+    time_attr: str,
+    counts: Sequence[Any],
 ) -> None:
     """Check by its own counts that a resumed trial trains the epoch after the last."""
     newest = trial.latest_checkpoint_result

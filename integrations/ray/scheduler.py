@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.schedulers import TrialScheduler
@@ -114,8 +115,14 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
-        self._metric, self._mode, self.time_attr = metric, mode, time_attr
-        own = {"callbacks": (), "patience": None, "target_score": None}
+        self._metric = metric
+        self._mode = mode
+        self.time_attr = time_attr
+        own = {
+            "callbacks": (),
+            "patience": None,
+            "target_score": None,
+        }
         self._options = SearchOptions.among(arguments, **own).non_defaults()
         self._stop_rules = patience, target_score  # may be others after Tuner.restore
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
@@ -125,18 +132,35 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        made = Scheduler(n_arms=n_arms, direction=direction, **self._options)
-        made.stop_when(*self._stop_rules)
-        return made
+        scheduler = Scheduler(
+            n_arms=n_arms,
+            direction=direction,
+            **self._options,
+        )
+        scheduler.stop_when(*self._stop_rules)
+        return scheduler
 
     def __getstate__(self) -> dict[str, Any]:
         # As it was made: Tuner.restore begins with that.
         return self.__dict__ | {"_experiment": None, "_error": None}
 
     def set_search_properties(
-        self, metric: str | None, mode: str | None, **spec: Any
+        self, metric: str | None, mode: str | None, **spec: object
     ) -> bool:
-        """Take metric and mode from ``tune.TuneConfig``; False if both have them."""
+        """Take metric and mode from ``tune.TuneConfig``.
+
+        Parameters
+        ----------
+        metric, mode : str or None
+            Those of the ``TuneConfig``.
+        **spec : object
+            Not used.
+
+        Returns
+        -------
+        bool
+            False if both have them.
+        """
         if (self._metric and metric) or (self._mode and mode):
             return False
         self._metric = metric or self._metric
@@ -145,8 +169,25 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._metric = DEFAULT_METRIC
         return True
 
-    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
-        """Add a trial that is new, restored, or tried again after a failure."""
+    def on_trial_add(
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+    ) -> None:
+        """Add a trial that is new, restored, or tried again after a failure.
+
+        Parameters
+        ----------
+        tune_controller : TuneController
+            Ray's loop of the experiment.
+        trial : Trial
+            The trial.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the scheduler has served another experiment, or lacks metric or mode.
+        """
         controller = getattr(tune_controller, "_tune_controller", tune_controller)
         try:
             if self._experiment is None:
@@ -159,7 +200,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._error = error
             raise
 
-    def _begin(self, controller: Any, trial: Trial) -> Experiment:
+    def _begin(
+        self,
+        controller: TuneController,
+        trial: Trial,
+    ) -> Experiment:
         if not self._metric or not self._mode:
             raise InvalidParameterError(
                 "RisingScheduler needs a metric and a mode, here or in TuneConfig; "
@@ -177,27 +222,52 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         )
 
     def on_trial_result(
-        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+        result: dict[str, Any],
     ) -> str:
         """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
 
-    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+    def on_trial_error(
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+    ) -> None:
         """Charge the job of the trial, and retire it unless Ray tries it again."""
         self._running.fail(trial)
 
     def on_trial_complete(
-        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+        result: dict[str, Any],
     ) -> None:
         """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
 
-    def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
+    def on_trial_remove(
+        self,
+        tune_controller: TuneController,
+        trial: Trial,
+    ) -> None:
         """Record that the trial was stopped while it did not train."""
         self._running.complete(trial, {})
 
-    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
-        """Return the trial that trains next, the same until it does."""
+    def choose_trial_to_run(self, tune_controller: TuneController) -> Trial | None:
+        """Return the trial that trains next, the same until it does.
+
+        Parameters
+        ----------
+        tune_controller : TuneController
+            Not used.
+
+        Returns
+        -------
+        Trial or None
+            None if no trial can train now.
+        """
         if self._error is not None:
             raise self._error  # Ray begins anew when it cannot restore: not here
         return None if self._experiment is None else self._experiment.choose()
@@ -216,7 +286,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""
-        name, epochs = type(self).__name__, f"{self.n_epochs} of {self.budget} epochs"
+        name = type(self).__name__
+        epochs = f"{self.n_epochs} of {self.budget} epochs"
         if self._experiment is None:
             return f"{name}: {epochs}"
         n_opened = len(self._experiment.arms.trial)
@@ -224,11 +295,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         text = f"{name}: {epochs}, {n_opened} trials opened"
         if self.best_trial_id is None:
             return text
-        return (
-            f"{text}, best {self._metric} {self.best_score:.4g} by "
-            f"{self.best_trial_id} at epoch {self.best_epoch}"
-            f"{'' if self.stop_reason is None else f'; {self.stop_reason}'}"
-        )
+        text += f", best {self._metric} {self.best_score:.4g} by "
+        text += f"{self.best_trial_id} at epoch {self.best_epoch}"
+        return text if self.stop_reason is None else f"{text}; {self.stop_reason}"
 
     @property
     def n_epochs(self) -> int:
@@ -260,13 +329,28 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     @property
     def history(self) -> list[dict[str, Any]]:
         """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
+        history = self._scheduler.history
         return [
-            {"trial_id": self._running.arms.trial[row["arm"]], **row}
-            for row in self._scheduler.history
+            {
+                "trial_id": self._running.arms.trial[row["arm"]],
+                **row,
+            }
+            for row in history
         ]
 
     def explain(self) -> dict[str, Arm]:
-        """Return where each opened trial stands, why, and the parts of its index."""
+        """Return where each opened trial stands, why, and the parts of its index.
+
+        Returns
+        -------
+        dict of str to Arm
+            By the id of the trial.
+
+        Examples
+        --------
+        >>> RisingScheduler(budget=27).explain()
+        {}
+        """
         if self._experiment is None:
             return {}
         arms = self._scheduler.explain()

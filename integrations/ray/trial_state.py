@@ -57,18 +57,20 @@ class TrialState:
     """
 
     def __init__(self, *objects: Any) -> None:
-        for held in objects or (None,):
-            if not hasattr(held, "state_dict") or not hasattr(held, "load_state_dict"):
+        for given in objects or (None,):
+            has_state = hasattr(given, "state_dict")
+            if not (has_state and hasattr(given, "load_state_dict")):
                 raise InvalidParameterError(
                     "TrialState keeps objects with state_dict and load_state_dict, "
-                    f"such as modules and optimizers of PyTorch; got {held!r:.100}"
+                    f"such as modules and optimizers of PyTorch; got {given!r:.100}"
                 )
-        self._objects, self.epochs = objects, 0
+        self._objects = objects
+        self.epochs = 0
         checkpoint = get_checkpoint()
         if checkpoint is not None:
             self._load(checkpoint)
 
-    def _load(self, checkpoint: Any) -> None:
+    def _load(self, checkpoint: Checkpoint) -> None:
         import torch
 
         with checkpoint.as_directory() as folder:
@@ -79,17 +81,29 @@ class TrialState:
                 f"the checkpoint has {len(states)} states, and TrialState was given "
                 f"{len(self._objects)} objects: give it those that were saved"
             )
-        for held, state in zip(self._objects, states, strict=True):
-            held.load_state_dict(state)
+        for kept, state in zip(self._objects, states, strict=True):
+            kept.load_state_dict(state)
         self.epochs = saved["epochs"]
 
-    def report(self, metrics: Mapping[str, Any]) -> None:
-        """Report metrics as ``tune.report`` does, with the epoch and all states."""
+    def report(self, metrics: Mapping[str, object]) -> None:
+        """Report metrics as ``tune.report`` does, with the epoch and all states.
+
+        Parameters
+        ----------
+        metrics : dict
+            The score and other metrics of the epoch.
+        """
         import torch
 
         self.epochs += 1
-        states = [held.state_dict() for held in self._objects]
+        states = [kept.state_dict() for kept in self._objects]
         with tempfile.TemporaryDirectory() as folder:
-            torch.save({"epochs": self.epochs, "states": states}, Path(folder, FILE))
+            torch.save(
+                {
+                    "epochs": self.epochs,
+                    "states": states,
+                },
+                Path(folder, FILE),
+            )
             checkpoint = Checkpoint.from_directory(folder)
             report({"epoch": self.epochs, **metrics}, checkpoint=checkpoint)

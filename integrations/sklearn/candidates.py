@@ -13,8 +13,7 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
-from risingsearch.parameters import is_distribution
-from risingsearch.space import Configurations, Space
+from risingsearch.space import Configurations, Space, is_distribution
 
 Spaces = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 

@@ -9,4 +9,9 @@ from risingsearch.integrations.trackers.tensorboard import TensorBoardTracker
 from risingsearch.integrations.trackers.tracker import Tracker
 from risingsearch.integrations.trackers.wandb import WandbTracker
 
-__all__ = ["MLflowTracker", "TensorBoardTracker", "Tracker", "WandbTracker"]
+__all__ = [
+    "MLflowTracker",
+    "TensorBoardTracker",
+    "Tracker",
+    "WandbTracker",
+]

@@ -17,10 +17,15 @@ from risingsearch.integrations.trackers.tracker import (
 )
 from risingsearch.search.results import UNFINISHED
 
-SEARCH, RUN, ARM = "risingsearch.search", "risingsearch.run", "risingsearch.arm"
-FAILURE, WINNER = "risingsearch.failure", "risingsearch.winner"
-MOST, LONGEST = 50_000, 5000
-"""Runs in one answer, and characters of a value, that MLflow allows."""
+SEARCH = "risingsearch.search"
+RUN = "risingsearch.run"
+ARM = "risingsearch.arm"
+FAILURE = "risingsearch.failure"
+WINNER = "risingsearch.winner"
+MOST_RUNS = 50_000
+"""Runs in one answer that MLflow allows."""
+LONGEST = 5000
+"""Characters of a value that MLflow allows."""
 
 
 class _MLflowRuns(SearchLog):
@@ -31,24 +36,33 @@ class _MLflowRuns(SearchLog):
 
         self._client = client = MlflowClient(self.tracker.tracking_uri)
         name = self.tracker.experiment
-        found = client.get_experiment_by_name(name)
-        self._experiment = (
-            found.experiment_id if found else client.create_experiment(name)
-        )
+        known = client.get_experiment_by_name(name)
+        if known is None:
+            self._experiment = client.create_experiment(name)
+        else:
+            self._experiment = known.experiment_id
         of_search = f"tags.`{SEARCH}` = '{self.search.search}'"
-        runs = client.search_runs([self._experiment], of_search, max_results=MOST)
-        self._ids = {r.data.tags.get(RUN, SEARCH_RUN): r.info.run_id for r in runs}
-        self._winners = [run.info.run_id for run in runs if WINNER in run.data.tags]
+        self._ids: dict[str, str] = {}
+        self._winners: list[str] = []
+        for run in client.search_runs(
+            [self._experiment], of_search, max_results=MOST_RUNS
+        ):
+            tags = run.data.tags
+            self._ids[tags.get(RUN, SEARCH_RUN)] = run.info.run_id
+            if WINNER in tags:
+                self._winners.append(run.info.run_id)
         self.params[SEARCH_RUN] = shown(self.settings())
         self.open_run(SEARCH_RUN)
 
     def open_run(self, run: str) -> int:
         if run in self._ids:
-            self._client.update_run(self._ids[run], status="RUNNING")
+            run_id = self._ids[run]
+            self._client.update_run(run_id, status="RUNNING")
             score = f"best_{self.metric}" if run == SEARCH_RUN else self.metric
-            logged = self._client.get_metric_history(self._ids[run], _allowed(score))
-            return max((one.step for one in logged), default=0)
-        tags, name = {SEARCH: self.search.search}, f"search {self.search.search[:8]}"
+            logged = self._client.get_metric_history(run_id, _allowed(score))
+            return max((metric.step for metric in logged), default=0)
+        tags = {SEARCH: self.search.search}
+        name = f"search {self.search.search[:8]}"
         if run != SEARCH_RUN:
             name = run.replace("-", " ")
             tags |= {
@@ -56,19 +70,34 @@ class _MLflowRuns(SearchLog):
                 RUN: run,
                 ARM: name.split()[1],
             }
-        made = self._client.create_run(self._experiment, tags=tags, run_name=name)
-        self._ids[run] = made.info.run_id
+        created = self._client.create_run(
+            self._experiment,
+            tags=tags,
+            run_name=name,
+        )
+        run_id = created.info.run_id
+        self._ids[run] = run_id
         for key, value in self.params[run].items():
             text = str(value)[:LONGEST]
-            self._client.log_param(made.info.run_id, _allowed(key), text)
+            self._client.log_param(run_id, _allowed(key), text)
         return 0
 
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
-        metrics = [Metric(_allowed(k), value, now, step) for k, value in values.items()]
-        self._client.log_batch(self._ids[run], metrics=metrics)
+        self._client.log_batch(
+            self._ids[run],
+            metrics=[
+                Metric(_allowed(name), value, now, step)
+                for name, value in values.items()
+            ],
+        )
 
     def fail(self, run: str, failure: str) -> None:
         self._client.set_tag(self._ids[run], FAILURE, failure[:LONGEST])
@@ -84,17 +113,26 @@ class _MLflowRuns(SearchLog):
             self._client.set_tag(winner, WINNER, f"epoch {search.best_epoch}")
             if self.tracker.registered_model and search.save_best is not None:
                 self._register(search, winner, self.tracker.registered_model)
-        parent, reason = self._ids[SEARCH_RUN], search.stop_reason
+        parent = self._ids[SEARCH_RUN]
+        reason = search.stop_reason
         self._client.set_tag(parent, "risingsearch.stop_reason", reason or UNFINISHED)
         self._client.set_terminated(parent, "FINISHED" if reason else "KILLED")
 
-    def _register(self, search: SearchFacts, winner: str, model: str) -> None:
+    def _register(
+        self,
+        search: SearchFacts,
+        winner: str,
+        model: str,
+    ) -> None:
         """Log the checkpoint of the best epoch as another version of a model."""
         from mlflow.exceptions import MlflowException
 
-        tags = {SEARCH: search.search, "risingsearch.epoch": str(search.best_epoch)}
-        made = f"name = '{model}' and run_id = '{winner}'"
-        versions = self._client.search_model_versions(made)
+        tags = {
+            SEARCH: search.search,
+            "risingsearch.epoch": str(search.best_epoch),
+        }
+        of_winner = f"name = '{model}' and run_id = '{winner}'"
+        versions = self._client.search_model_versions(of_winner)
         if any(version.tags == tags for version in versions):
             return
         assert search.save_best is not None
@@ -104,7 +142,12 @@ class _MLflowRuns(SearchLog):
         with suppress(MlflowException):  # it is there
             self._client.create_registered_model(model)
         uri = self._client.get_run(winner).info.artifact_uri
-        self._client.create_model_version(model, f"{uri}/checkpoint", winner, tags=tags)
+        self._client.create_model_version(
+            model,
+            f"{uri}/checkpoint",
+            winner,
+            tags=tags,
+        )
 
 
 @dataclass(eq=False)
@@ -126,6 +169,11 @@ class MLflowTracker(Tracker):
         Name in the model registry. At the end, the checkpoint of the best epoch is
         logged to the winner's run and registered as another version of that model.
 
+    Raises
+    ------
+    MissingDependencyError
+        If mlflow is not installed, when the search begins.
+
     Examples
     --------
     >>> tracker = MLflowTracker("sqlite:///runs.db", experiment="digits")
@@ -142,5 +190,11 @@ class MLflowTracker(Tracker):
 
 
 def _allowed(name: str) -> str:
-    """Return a name as MLflow allows it."""
+    """Return a name as MLflow allows it.
+
+    Examples
+    --------
+    >>> _allowed("layer[0]/size")
+    'layer_0_/size'
+    """
     return re.sub(r"[^\w./: -]", "_", name)

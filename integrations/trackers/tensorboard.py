@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from risingsearch.integrations.trackers.tracker import SEARCH_RUN, SearchLog, Tracker
 from risingsearch.paths import checked_path
@@ -37,13 +36,18 @@ class _TensorBoardRuns(SearchLog):
             self._write(run, 0, columns, values)
         return max(steps, default=0)
 
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         scalars = [Summary.Value(tag=k, simple_value=v) for k, v in values.items()]
         self._write(run, step, Summary(value=scalars))
 
-    def _write(self, run: str, step: int, *summaries: Any) -> None:
+    def _write(self, run: str, step: int, *summaries: object) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -69,6 +73,11 @@ class TensorBoardTracker(Tracker):
     ----------
     folder : path, default "tensorboard"
         Folder for ``tensorboard --logdir``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If tensorboard is not installed, when the search begins.
 
     Examples
     --------

@@ -16,6 +16,8 @@ from risingsearch.json_values import plain
 from risingsearch.search.callbacks import Callback
 
 PAUSE = 60.0  # seconds after a failure in which no other attempt delays the search
+Logged = dict[str, int | float | str]
+"""Parameters as every tracker can log them."""
 SEARCH_RUN = "search"
 """Name of the run of the whole search; those of arms are "arm-0" and so on."""
 
@@ -24,25 +26,53 @@ class SearchLog(ABC):
     """One search in the store of a tracker: a run for itself, and one for each arm."""
 
     def __init__(self, search: SearchFacts, tracker: Any) -> None:
-        self.search, self.tracker = search, tracker
+        self.search = search
+        self.tracker = tracker
         self.metric = search.metric
-        self.params: dict[str, dict[str, Any]] = {}  # by run that was opened
+        self.params: dict[str, Logged] = {}  # by run that was opened
         self.failed: set[str] = set()  # runs of arms
         self._last: dict[str, int] = {}  # logged step, by run
         self._pending: list[EpochFacts] = []
         self._is_connected = False
-        self._error, self._failed_at = "", -math.inf
+        self._error = ""
+        self._failed_at = -math.inf
 
     def connect(self) -> None:  # noqa: B027, not every store needs it
         """Open the store, for the first time or after a failure."""
 
     @abstractmethod
     def open_run(self, run: str) -> int:
-        """Open a run, made with its ``params`` if need be; return its last step."""
+        """Open a run, made with its ``params`` if need be.
+
+        Parameters
+        ----------
+        run : str
+            ``SEARCH_RUN``, or "arm-0" and so on.
+
+        Returns
+        -------
+        int
+            Its last step, 0 if it is new.
+        """
 
     @abstractmethod
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
-        """Log the values of a step of an open run."""
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
+        """Log the values of a step of an open run.
+
+        Parameters
+        ----------
+        run : str
+            The run.
+        step : int
+            The epoch of the arm, or of the whole search.
+        values : dict of str to float
+            The score and other numbers.
+        """
 
     def fail(self, run: str, failure: str) -> None:  # noqa: B027, as above
         """Log why an arm has failed."""
@@ -50,7 +80,7 @@ class SearchLog(ABC):
     def close(self, search: SearchFacts) -> None:  # noqa: B027, as above
         """Log how the search has ended, for now."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Return the parameters of the whole search."""
         return {
             "policy": self.search.policy,
@@ -61,9 +91,19 @@ class SearchLog(ABC):
         }
 
     def write(
-        self, epochs: Iterable[EpochFacts], end: SearchFacts | None = None
+        self,
+        epochs: Iterable[EpochFacts],
+        end: SearchFacts | None = None,
     ) -> None:
-        """Log epochs that the store does not have, and the end if it is given."""
+        """Log epochs that the store does not have, and the end if it is given.
+
+        Parameters
+        ----------
+        epochs : iterable of EpochFacts
+            Those that are new.
+        end : SearchFacts, optional
+            How the search has ended.
+        """
         self._pending += epochs
         if end is None and time.monotonic() < self._failed_at + PAUSE:
             return
@@ -77,7 +117,8 @@ class SearchLog(ABC):
             if end is not None:
                 self.close(end)
         except Exception as error:
-            self._is_connected, self._failed_at = False, time.monotonic()
+            self._is_connected = False
+            self._failed_at = time.monotonic()
             if end is not None or not self._error:
                 self._error = f"{type(error).__name__}: {error}"
                 msg = (
@@ -89,22 +130,32 @@ class SearchLog(ABC):
 
     def _add(self, epoch: EpochFacts) -> None:
         run = f"arm-{epoch.arm}"
-        values: dict[str, Any] = {}
+        values: dict[str, float] = {}
         if not epoch.is_lost:
-            metrics = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
-            seconds = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
-            values = {self.metric: epoch.score, **metrics, **seconds}
+            values[self.metric] = epoch.score
+            for name, metric in epoch.metrics.items():
+                if is_number(metric):
+                    values[name] = float(metric)
+            if math.isfinite(epoch.seconds):
+                values["seconds"] = epoch.seconds
         self._step(run, epoch.params, epoch.epoch, values)
         self.failed.discard(run)  # it may have been tried again
         if epoch.failure:
             self.failed.add(run)
             self.fail(run, epoch.failure)
         if epoch.is_best:
-            best = {f"best_{self.metric}": epoch.best_score, "best_arm": epoch.arm}
+            best = {
+                f"best_{self.metric}": epoch.best_score,
+                "best_arm": epoch.arm,
+            }
             self._step(SEARCH_RUN, self.settings(), epoch.number, best)
 
     def _step(
-        self, run: str, params: Mapping[str, Any], step: int, values: dict[str, Any]
+        self,
+        run: str,
+        params: Mapping[str, object],
+        step: int,
+        values: Mapping[str, float],
     ) -> None:
         if run not in self._last:
             self.params[run] = shown(params)
@@ -127,10 +178,20 @@ class Tracker(Callback):
     """The package that is logged with; its extra has the same name."""
     runs: ClassVar[type[SearchLog]]
     """The log of a search."""
-    _logs: dict[str, SearchLog] = field(default_factory=dict, init=False, repr=False)
+    _logs: dict[str, SearchLog] = field(
+        default_factory=dict,
+        init=False,
+        repr=False,
+    )
 
     def check(self) -> None:
-        """Raise a MissingDependencyError if the package is not installed."""
+        """Check that the package is installed.
+
+        Raises
+        ------
+        MissingDependencyError
+            If it is not.
+        """
         if find_spec(self.package) is None:
             raise missing(self.package, extra=self.package)
 
@@ -148,17 +209,31 @@ class Tracker(Callback):
         """Log the rest, and the end."""
         self._logs.pop(search.search).write((), search)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_logs": {}}  # they stay in their process
 
 
-def shown(params: Mapping[str, Any]) -> dict[str, Any]:
+def shown(params: Mapping[str, object]) -> Logged:
     """Return parameters as numbers, truth values and text.
 
+    Parameters
+    ----------
+    params : dict
+        A configuration.
+
+    Returns
+    -------
+    dict
+        What every tracker can log.
+
+    Examples
+    --------
     >>> shown({"rate": 0.1, "layers": (8, 8), "dropout": None})
     {'rate': 0.1, 'layers': '(8, 8)', 'dropout': 'None'}
     """
-    values = {name: plain(value) for name, value in params.items()}
-    return {
-        k: v if isinstance(v, int | float | str) else str(v) for k, v in values.items()
-    }
+    logged: Logged = {}
+    for name, value in params.items():
+        value = plain(value)
+        is_loggable = isinstance(value, int | float | str)
+        logged[name] = value if is_loggable else str(value)
+    return logged

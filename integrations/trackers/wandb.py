@@ -15,7 +15,7 @@ from risingsearch.integrations.trackers.tracker import (
 )
 from risingsearch.paths import checked_path
 
-QUIET: dict[str, Any] = {
+QUIET: dict[str, object] = {
     "silent": True,
     "console": "off",
     "save_code": False,
@@ -39,22 +39,34 @@ class _WandbRuns(SearchLog):
         if any(self.tracker.folder.glob(f"wandb/offline-run-*-{self._id(run)}")):
             steps = {SEARCH_RUN: 0}
             for epoch in self.search.earlier:
-                steps |= {f"arm-{epoch.arm}": epoch.epoch, SEARCH_RUN: epoch.number}
+                steps |= {
+                    f"arm-{epoch.arm}": epoch.epoch,
+                    SEARCH_RUN: epoch.number,
+                }
             return steps.get(run, 0)
         return int(self._opened(run).step) - 1
 
-    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
-        self._opened(run).log(dict(values), step=step, commit=True)
+    def log(
+        self,
+        run: str,
+        step: int,
+        values: Mapping[str, float],
+    ) -> None:
+        self._opened(run).log(
+            dict(values),
+            step=step,
+            commit=True,
+        )
 
     def fail(self, run: str, failure: str) -> None:
         self._opened(run).summary["failure"] = failure
 
     def close(self, search: SearchFacts) -> None:
         if search.best_arm is not None:
-            found = self._opened(SEARCH_RUN).summary
-            found["best_arm"] = search.best_arm
-            found["best_epoch"] = search.best_epoch
-            found["best_params"] = shown(search.best_params)
+            summary = self._opened(SEARCH_RUN).summary
+            summary["best_arm"] = search.best_arm
+            summary["best_epoch"] = search.best_epoch
+            summary["best_params"] = shown(search.best_params)
         for run in self._runs.values():
             run.finish()
 
@@ -103,6 +115,13 @@ class WandbTracker(Tracker):
         default as W&B has it, from ``WANDB_MODE``, say.
     folder : path, default "."
         In which W&B makes its folder ``wandb``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mode is another.
+    MissingDependencyError
+        If wandb is not installed, when the search begins.
 
     Examples
     --------

@@ -3,27 +3,28 @@
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from risingsearch.checks import on_one_line
 from risingsearch.errors import InvalidParameterError
 from risingsearch.paths import checked_path
+from risingsearch.plotting.digest import parameter_names
 from risingsearch.plotting.fragment import result_html
 from risingsearch.plotting.html_report import facts_of
 from risingsearch.plotting.parts import embedded, own_page, part
+from risingsearch.plotting.result import Result
 from risingsearch.plotting.sections import progress_charts, table
 from risingsearch.plotting.words import LONGEST_NAME, NOTHING, as_text, escaped
 from risingsearch.storage.files import atomic_write
 
-Row = tuple[str, Sequence[Any]]
+Line = tuple[str, Sequence[object]]
 
 
 def write_comparison(
-    results: Mapping[str, Any],
+    results: Mapping[str, Result],
     path: str | Path,
     *,
     title: str = "Comparison of searches",
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Path:
     """Write one HTML file about several searches, side by side; return its path.
 
@@ -40,30 +41,65 @@ def write_comparison(
     settings : dict of str to dict, optional
         Other rows of the table about a search, such as ``policy`` and ``seed``.
 
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
     Raises
     ------
     InvalidParameterError
         If there are fewer than two searches.
     OSError
         If the file cannot be written; then nothing has changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from risingsearch import Functions, RisingSearch
+    >>> flat = Functions(lambda params, seed: params["top"], lambda state: state)
+    >>> results = {}
+    >>> for top in (0.5, 0.7):
+    ...     search = RisingSearch(flat, [{"top": top}], budget=2, seed=0)
+    ...     results[f"up to {top}"] = search.run()
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_comparison(results, folder / "comparison.html").name
+    'comparison.html'
     """
     if len(results) < 2:
         msg = f"a comparison needs at least two searches; got {len(results)}"
         raise InvalidParameterError(msg)
-    page = comparison_page(results, title=title, settings=settings)
+    page = comparison_page(
+        results,
+        title=title,
+        settings=settings,
+    )
     path = checked_path("path", path)
     atomic_write(path, page.encode("utf-8", "replace"))
     return path
 
 
 def comparison_page(
-    results: Mapping[str, Any],
+    results: Mapping[str, Result],
     *,
     title: str,
-    settings: Mapping[str, Mapping[str, Any]] | None,
+    settings: Mapping[str, Mapping[str, object]] | None,
     version: str | None = None,
 ) -> str:
-    """Return the page that ``write_comparison`` writes; see ``own_page``."""
+    """Return the page that ``write_comparison`` writes.
+
+    Parameters
+    ----------
+    results, title, settings
+        As in ``write_comparison``.
+    version : str, optional
+        As in ``own_page``, of a page that follows searches.
+
+    Returns
+    -------
+    str
+        The page.
+    """
     return own_page(
         "comparison.html",
         as_text(title),
@@ -81,52 +117,65 @@ def comparison_page(
 
 
 def _facts(
-    results: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
-) -> Iterable[Row]:
-    every = []
+    results: Mapping[str, Result],
+    settings: Mapping[str, Mapping[str, object]],
+) -> Iterable[Line]:
+    columns = []
     for name, result in results.items():
         facts = dict(facts_of(result))
-        best = {"best": "", "of arm": "", "at epoch": ""}
-        if result.best_arm is not None:
-            at = result.best_arm, result.best_epoch
-            best = dict(zip(best, (f"{result.best_score:.6g}", *at), strict=True))
-        metric = {"metric": facts["metric"]}
-        every.append({**metric, **best, **facts, **settings.get(name, {})})
-    for fact in dict.fromkeys(fact for facts in every for fact in facts):
-        yield fact, [facts.get(fact, "") for facts in every]
+        columns.append(
+            {
+                "metric": facts["metric"],
+                **_best(result),
+                **facts,
+                **settings.get(name, {}),
+            }
+        )
+    for fact in parameter_names(columns):
+        yield fact, [facts.get(fact, "") for facts in columns]
 
 
-def _winners(results: Mapping[str, Any]) -> str:
+def _best(result: Result) -> dict[str, object]:
+    has_best = result.best_arm is not None
+    return {
+        "best": f"{result.best_score:.6g}" if has_best else "",
+        "of arm": result.best_arm if has_best else "",
+        "at epoch": result.best_epoch if has_best else "",
+    }
+
+
+def _winners(results: Mapping[str, Result]) -> str:
     """Return a table of the parameters in which the best arms differ."""
     best = [result.best_params for result in results.values()]
-    names = dict.fromkeys(name for params in best for name in params)
-    rows: list[Row] = [
-        (name, [as_text(one[name]) if name in one else "" for one in best])
-        for name in names
-    ]
-    differ = [row for row in rows if len(set(row[1])) > 1]
-    same = [
-        f"{as_text(name)} {values[0]}" for name, values in rows if len(set(values)) == 1
-    ]
+    differ: list[Line] = []
+    same = []
+    for name in parameter_names(best):
+        texts = [as_text(params[name]) if name in params else "" for params in best]
+        if len(set(texts)) > 1:
+            differ.append((name, texts))
+        else:
+            same.append(f"{as_text(name)} {texts[0]}")
     note = f"The same in all: {escaped(', '.join(same))}." if same else ""
     if not differ:
         return f'<p class="note">They do not differ. {note}</p>'
     return f'{_side_by_side(results, differ)}<p class="note">{note}</p>'
 
 
-def _side_by_side(results: Mapping[str, Any], rows: Iterable[Row]) -> str:
-    body = "".join(
-        f'<tr><th scope="row">{escaped(name)}</th>'
-        + "".join(f"<td>{escaped(value) or NOTHING}</td>" for value in values)
-        + "</tr>"
-        for name, values in rows
-    )
-    return table(["", *(on_one_line(name, LONGEST_NAME) for name in results)], body)
+def _side_by_side(
+    results: Mapping[str, Result],
+    rows: Iterable[Line],
+) -> str:
+    body = ""
+    for name, values in rows:
+        cells = "".join(f"<td>{escaped(value) or NOTHING}</td>" for value in values)
+        body += f'<tr><th scope="row">{escaped(name)}</th>{cells}</tr>'
+    head = [on_one_line(name, LONGEST_NAME) for name in results]
+    return table(["", *head], body)
 
 
-def _progress(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _progress(results: Mapping[str, Result]) -> list[dict[str, object]]:
     """Return the best scores so far over each other, for each metric by itself."""
-    groups: dict[tuple[str, str], dict[str, Any]] = {}
+    groups: dict[tuple[str, str], dict[str, Result]] = {}
     for name, result in results.items():
         group = groups.setdefault((result.metric, result.direction), {})
         group[on_one_line(name, LONGEST_NAME)] = result

@@ -1,54 +1,71 @@
 """The columns of candidates and epochs that a report draws."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from risingsearch.arms import ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, sign_of
+from risingsearch.plotting.result import Result, Row
 from risingsearch.plotting.words import number, plain, short, shown_metric
 
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
 # of a job's first epoch
-MARKS = {OPENED: 1, ENQUEUED: 1, PROPOSED: 1, PRIOR: 8, REVIVED: 2}
+MARKS = {
+    OPENED: 1,
+    ENQUEUED: 1,
+    PROPOSED: 1,
+    PRIOR: 8,
+    REVIVED: 2,
+}
 FEW = 8  # values that are listed; of more, the page says how many
 FAILED = 4  # added to the mark of an epoch without a score
 LONGEST_FAILURE = 2000  # characters of a failure's text
 
-Values = Sequence[float | str]
+Value = float | str
+"""What a browser can read: a number, or a text."""
 
 
-def column(values: Iterable[Any]) -> dict[str, Any]:
+def column(values: Iterable[object]) -> dict[str, object]:
     """Return the distinct values, and which of them stands where.
 
+    Examples
+    --------
     >>> column("aab")
     {'distinct': ['a', 'b'], 'at': [0, 0, 1]}
     """
-    place: dict[Any, int] = {}
+    place: dict[object, int] = {}
     at = [place.setdefault(value, len(place)) for value in values]
     return {"distinct": list(place), "at": at}
 
 
-def recorded_columns(result: Any) -> dict[str, Any]:
+def recorded_columns(result: Result) -> dict[str, object]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
-    marks, job = [], None
-    for row in result.history:
-        first, job = row["job"] != job, row["job"]
-        mark = MARKS.get(row["reason"], 0) * first + FAILED * _is_lost(row)
-        marks.append(f"{mark:x}")
+    marks = [
+        MARKS.get(row["reason"], 0) * is_first + FAILED * _is_lost(row)
+        for row, is_first in _with_first(result.history)
+    ]
     return {
         "arm": [row["arm"] for row in result.history],
         "epoch": [row["epoch"] for row in result.history],
         "score": [number(row["score"]) for row in result.history],
-        "marks": "".join(marks),
+        "marks": "".join(f"{mark:x}" for mark in marks),
     }
 
 
-def other_metrics(result: Any) -> list[dict[str, Any]]:
+def _with_first(history: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
+    """Yield the rows of a history, and whether each is the first of its job."""
+    job = None
+    for row in history:
+        yield row, row["job"] != job
+        job = row["job"]
+
+
+def other_metrics(result: Result) -> list[dict[str, object]]:
     """Return the metrics that can be drawn in the place of the score."""
     most = MOST_VALUES // max(1, len(result.history))
     return [
@@ -60,24 +77,42 @@ def other_metrics(result: Any) -> list[dict[str, Any]]:
     ]
 
 
-def projections(result: Any, most_epochs: int) -> list[list[Any]]:
-    """Return arm, epoch, level, last epoch and end of every arm's last projection."""
+def projections(result: Result, most_epochs: int) -> list[list[float]]:
+    """Return the last projection of every arm.
+
+    Parameters
+    ----------
+    result : SearchResult
+        The result, or the result so far.
+    most_epochs : int
+        How far an arm can go.
+
+    Returns
+    -------
+    list of list
+        Arm, epoch, level, last epoch and expected end.
+    """
     sign = sign_of(result.direction)
-    epochs = None if result.budget is None else result.budget.epochs
-    budget = max(result.n_epochs, epochs or 0)
-    ends, job = {}, None
-    for row in result.history:
-        first, job = row["job"] != job, row["job"]
-        parts = [row.get(name) for name in ("recent_average", "expected_gain")]
-        if not first or not all(
-            isinstance(p, Real) and math.isfinite(p) for p in parts
-        ):
+    budget = result.n_epochs
+    if result.budget is not None and result.budget.epochs is not None:
+        budget = max(budget, result.budget.epochs)
+    by_arm: dict[int, list[float]] = {}
+    for row, is_first in _with_first(result.history):
+        level = row.get("recent_average")
+        gain = row.get("expected_gain")
+        if not (is_first and _is_finite(level) and _is_finite(gain)):
             continue
-        arm, epoch = row["arm"], row["epoch"] - 1
-        level, gain = map(float, parts)
-        left = max(0, min(most_epochs - epoch, budget - row["round"] + 1))
-        ends[arm] = [arm, epoch, sign * level, epoch + left, sign * (level + gain)]
-    return list(ends.values())
+        arm = row["arm"]
+        epoch = row["epoch"] - 1
+        left = min(most_epochs - epoch, budget - row["round"] + 1)
+        last_epoch = epoch + max(0, left)
+        end = sign * (float(level) + float(gain))
+        by_arm[arm] = [arm, epoch, sign * float(level), last_epoch, end]
+    return list(by_arm.values())
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 class Lost(NamedTuple):
@@ -88,63 +123,82 @@ class Lost(NamedTuple):
     text: str
 
 
-def lost_jobs(result: Any) -> list[Lost]:
+def lost_jobs(result: Result) -> list[Lost]:
     """Return the jobs with a failure or without a score; last those not told yet."""
     failures = {report.job.id: report for report in result.failures}
-    found = []
+    lost = []
     for job, rows in groupby(result.history, lambda row: row["job"]):
-        if bad := [row for row in rows if _is_lost(row)]:
-            last = bad[-1]
-            text = last.get("failure")
-            text = text or f"the {shown_metric(result.metric)} is {last['score']}"
-            if job in failures:
-                text = _raised(failures.pop(job).failure)
-            epochs = dict.fromkeys(str(row["epoch"]) for row in (bad[0], last))
-            found.append(Lost(last["arm"], " to ".join(epochs), text))
+        bad = [row for row in rows if _is_lost(row)]
+        if not bad:
+            continue
+        first = bad[0]
+        last = bad[-1]
+        if job in failures:
+            text = _raised(failures.pop(job).failure)
+        else:
+            no_score = f"the {shown_metric(result.metric)} is {last['score']}"
+            text = short(last.get("failure") or no_score, LONGEST_FAILURE)
+        epochs = str(first["epoch"])
+        if last is not first:
+            epochs += f" to {last['epoch']}"
+        lost.append(Lost(last["arm"], epochs, text))
     for report in failures.values():
         epoch = report.job.from_epoch + len(report.scores) + 1
-        found.append(Lost(report.job.arm, str(epoch), _raised(report.failure)))
-    return [one._replace(text=short(one.text, LONGEST_FAILURE)) for one in found]
+        lost.append(Lost(report.job.arm, str(epoch), _raised(report.failure)))
+    return lost
 
 
 def _raised(failure: BaseException | None) -> str:
-    return f"{type(failure).__name__}: {failure}".removesuffix(": ")
+    text = f"{type(failure).__name__}: {failure}".removesuffix(": ")
+    return short(text, LONGEST_FAILURE)
 
 
-def _is_lost(row: Mapping[str, Any]) -> bool:
+def _is_lost(row: Row) -> bool:
     return "failure" in row or not math.isfinite(row["score"])
 
 
-def values_of(candidates: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values of every parameter; None in candidates without it."""
-    names = dict.fromkeys(name for params in candidates for name in params)
-    return {
-        name: [plain(one[name]) if name in one else None for one in candidates]
-        for name in names
-    }
+def parameter_names(candidates: Iterable[Row]) -> list[str]:
+    """Return the names of all parameters, in the order in which they come up."""
+    return list(dict.fromkeys(name for params in candidates for name in params))
 
 
-def in_short(values: Iterable[float | str]) -> str:
+def values_of(candidates: Sequence[Row], name: str) -> list[Value | None]:
+    """Return the values of a parameter; None in candidates without it.
+
+    Examples
+    --------
+    >>> values_of([{"rate": 0.1}, {}], "rate")
+    [0.1, None]
+    """
+    return [plain(params[name]) if name in params else None for params in candidates]
+
+
+def in_short(values: Iterable[Value]) -> str:
     """Return a few values one by one, and of more numbers how far they reach.
 
+    Examples
+    --------
     >>> in_short(["sgd", "adam", "sgd"]), in_short(k / 100 for k in range(30))
     ('sgd, adam', '0 to 0.29, 30 values')
     """
     distinct = list(dict.fromkeys(values))
     numbers = [value for value in distinct if not isinstance(value, str)]
+    is_numeric = len(numbers) == len(distinct)
     if len(distinct) > FEW:
-        n = f"{len(distinct):,} values"
-        if len(numbers) < len(distinct):
-            return n
-        return f"{min(numbers):.6g} to {max(numbers):.6g}, {n}"
-    if len(numbers) == len(distinct):
+        n_values = f"{len(distinct):,} values"
+        if not is_numeric:
+            return n_values
+        return f"{min(numbers):.6g} to {max(numbers):.6g}, {n_values}"
+    if is_numeric:
         distinct = sorted(numbers)
     return ", ".join(v if isinstance(v, str) else f"{v:.6g}" for v in distinct)
 
 
-def scale_of(values: Values) -> str:
+def scale_of(values: Sequence[Value]) -> str:
     """Return the scale on which values are spread most evenly.
 
+    Examples
+    --------
     >>> scale_of([1e-4, 1e-3, 1e-2]), scale_of([10, 200, 600]), scale_of(["a", 1])
     ('log', 'linear', 'categories')
     """

@@ -86,7 +86,13 @@ def plot_allocation(
     title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
     failed = np.flatnonzero(np.isnan(epochs.score))
     if len(failed):
-        ax.plot(failed + 0.5, row[failed], "x", color=Ink.on(ax).failed, markersize=4)
+        ax.plot(
+            failed + 0.5,
+            row[failed],
+            "x",
+            color=Ink.on(ax).failed,
+            markersize=4,
+        )
         title += f", {len(failed):,} failed (cross)"
     if epochs.leaders:
         best = epochs.leaders[0]
@@ -157,9 +163,17 @@ def plot_curves(
     frame(ax, title, "epochs of the arm", epochs.metric)
     # In the corner that good curves leave free, clear of the marks of failures.
     if epochs.maximize:
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
+        ax.legend(
+            loc="lower right",
+            bbox_to_anchor=(1, 0.03),
+            fontsize="small",
+        )
     else:
-        ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")
+        ax.legend(
+            loc="upper right",
+            bbox_to_anchor=(1, 0.97),
+            fontsize="small",
+        )
     return ax
 
 
@@ -202,8 +216,18 @@ class Ink(NamedTuple):
 
         red, green, blue = to_rgb(ax.get_facecolor())
         if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5:
-            return cls("#FFFFFF", "#3D444D", "#6E7681", dark=True)
-        return cls("#000000", "#E4E4E4", "#BDBDBD", dark=False)
+            return cls(
+                "#FFFFFF",
+                "#3D444D",
+                "#6E7681",
+                dark=True,
+            )
+        return cls(
+            "#000000",
+            "#E4E4E4",
+            "#BDBDBD",
+            dark=False,
+        )
 
 
 class Epochs:
@@ -254,15 +278,28 @@ def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure, in inches."""
     with needed("matplotlib", "plot"):
         from matplotlib import pyplot
-    _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
+    _, ax = pyplot.subplots(
+        figsize=(width, height),
+        dpi=150,
+        layout="constrained",
+    )
     return ax
 
 
-def frame(ax: Axes, title: str, x: str, y: str) -> None:
+def frame(
+    ax: Axes,
+    title: str,
+    x: str,
+    y: str,
+) -> None:
     """Name the axes; epochs are counted in whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_title(
+        title,
+        loc="left",
+        fontsize="medium",
+    )
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
@@ -281,7 +318,11 @@ def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return arms[order], row[index]
 
 
-def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
+def _draw_blocks(
+    ax: Axes,
+    epochs: Epochs,
+    row: NDArray[np.int64],
+) -> None:
     from matplotlib.collections import PolyCollection
 
     x = np.arange(len(row))[:, np.newaxis] + np.array([0, 1, 1, 0])
@@ -303,16 +344,33 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     ax.add_collection(blocks)
     rows, opened = np.unique(row, return_index=True)
     left = len(row) - np.unique(row[::-1], return_index=True)[1]
-    ax.hlines(rows, opened, left, color=ink.guide, linewidth=0.6, zorder=1)
+    ax.hlines(
+        rows,
+        opened,
+        left,
+        color=ink.guide,
+        linewidth=0.6,
+        zorder=1,
+    )
     if epochs.leaders:
-        below, above = (epochs.score < low).any(), (epochs.score > high).any()
+        below = (epochs.score < low).any()
+        above = (epochs.score > high).any()
         extend = "min" if below else "max" if above else "neither"
         ax.figure.colorbar(
-            blocks, ax=ax, label=epochs.metric, extend=extend, pad=0.02, aspect=30
+            blocks,
+            ax=ax,
+            label=epochs.metric,
+            extend=extend,
+            pad=0.02,
+            aspect=30,
         )
 
 
-def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
+def _name_rows(
+    ax: Axes,
+    epochs: Epochs,
+    arms: NDArray[np.int64],
+) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     step = int(np.ceil(1.15 * LABEL_SIZE * len(arms) / points))
@@ -349,7 +407,12 @@ def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     )
 
 
-def _draw_curve(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
+def _draw_curve(
+    ax: Axes,
+    epochs: Epochs,
+    best: int,
+    place: int,
+) -> None:
     winner = place == 0
     rows = np.flatnonzero(np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best]))
     ax.plot(

@@ -2,74 +2,116 @@
 
 import html
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from risingsearch.arms import sign_of
 from risingsearch.plotting import words
+from risingsearch.plotting.digest import parameter_names
+from risingsearch.plotting.result import Result, Row
 
 LISTED = 10  # arms in the table
 MOST_PARAMS = 10  # columns of them
 LONGEST_CELL = 60
 
 
-def result_html(result: Any) -> str:
-    """Return the summary and the best arms of a ``SearchResult`` as HTML."""
-    of = (
-        ""
-        if result.budget is None
-        else f" of a budget of {words.spendable(result.budget)}"
-    )
+def result_html(result: Result) -> str:
+    """Return the summary and the best arms of a ``SearchResult`` as HTML.
+
+    Parameters
+    ----------
+    result : SearchResult
+        The result, or the result so far.
+
+    Returns
+    -------
+    str
+        A ``div`` element.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> flat = Functions(lambda params, seed: params["top"], lambda state: state)
+    >>> search = RisingSearch(flat, [{"top": 0.5}, {"top": 0.7}], budget=2, seed=0)
+    >>> "2 of 2 arms opened" in result_html(search.run())
+    True
+    """
+    spent = f"{result.n_epochs:,} epochs used"
+    if result.budget is not None:
+        spent += f" of a budget of {words.spendable(result.budget)}"
     return search_html(
         result.history,
         result.candidates,
         direction=result.direction,
         metric=result.metric,
-        spent=f"{result.n_epochs:,} epochs used{of}",
+        spent=spent,
     )
 
 
 def search_html(
-    history: Sequence[Mapping[str, Any]],
-    candidates: Sequence[Mapping[str, Any]],
+    history: Sequence[Row],
+    candidates: Sequence[Row],
     *,
     direction: str,
     metric: str,
     spent: str,
 ) -> str:
-    """Return the best arms of a history and a summary, as HTML without scripts."""
-    sign, name = sign_of(direction), html.escape(words.shown_metric(metric))
+    """Return the best arms of a history and a summary, as HTML without scripts.
+
+    Parameters
+    ----------
+    history : sequence of dict
+        One row per epoch, with ``arm``, ``epoch`` and ``score``.
+    candidates : sequence of dict
+        The parameters of every arm.
+    direction : {"maximize", "minimize"}
+        Which scores are better.
+    metric : str
+        The name of the score.
+    spent : str
+        What the search has spent, for the summary.
+
+    Returns
+    -------
+    str
+        A ``div`` element, without style or script.
+    """
+    sign = sign_of(direction)
+    name = html.escape(words.shown_metric(metric))
     n_opened = len({row["arm"] for row in history})
     summary = words.escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")
     scored = [row for row in history if math.isfinite(row["score"])]
     if not scored:
         return f'<div class="risingsearch"><p>No score yet: {summary}.</p></div>'
     last = {row["arm"]: row["epoch"] for row in scored}
-    best: dict[int, Mapping[str, Any]] = {}  # of equals, the first to reach it
+    best: dict[int, Row] = {}  # of equals, the first to reach it
     for row in sorted(scored, key=lambda row: -sign * row["score"]):
         best.setdefault(row["arm"], row)
     shown = list(best.values())[:LISTED]
-    names = dict.fromkeys(name for row in shown for name in candidates[row["arm"]])
-    listed = list(names)[:MOST_PARAMS]
-    head = ["arm", f"best {name}", "at epoch", *map(_cell, listed)]
-    body = [
-        [
-            *(f"{row['arm']}", f"{row['score']:.6g}"),
-            f"{row['epoch']} of {last[row['arm']]}",
-            *(
-                _cell(candidates[row["arm"]].get(name, words.NOTHING))
-                for name in listed
-            ),
-        ]
-        for row in shown
+    first = shown[0]
+    names = parameter_names(candidates[row["arm"]] for row in shown)
+    listed = names[:MOST_PARAMS]
+    head = [
+        "arm",
+        f"best {name}",
+        "at epoch",
+        *map(_cell, listed),
     ]
-    at = f"arm {shown[0]['arm']}, epoch {shown[0]['epoch']}"
-    found = f"Best {name} <strong>{shown[0]['score']:.6g}</strong>: {at}"
+    rows = ""
+    for row in shown:
+        params = candidates[row["arm"]]
+        cells = [
+            str(row["arm"]),
+            f"{row['score']:.6g}",
+            f"{row['epoch']} of {last[row['arm']]}",
+        ]
+        cells += [_cell(params.get(param, words.NOTHING)) for param in listed]
+        rows += f"<tr>{_cells(cells, 'td')}</tr>"
+    at = f"arm {first['arm']}, epoch {first['epoch']}"
+    best_score = f"Best {name} <strong>{first['score']:.6g}</strong>: {at}"
     left_out = len(names) - len(listed)
     more = f"<p>{left_out} parameters more are not shown.</p>" if left_out else ""
-    rows = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in body)
     return (
-        f'<div class="risingsearch"><p>{found}; {summary}.</p>'
+        f'<div class="risingsearch"><p>{best_score}; {summary}.</p>'
         f"<table><thead><tr>{_cells(head, 'th')}</tr></thead>"
         f"<tbody>{rows}</tbody></table>{more}</div>"
     )
@@ -79,6 +121,6 @@ def _cells(texts: Sequence[str], tag: str) -> str:
     return "".join(f"<{tag}>{text}</{tag}>" for text in texts)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else words.as_text(value)
     return html.escape(words.short(text, LONGEST_CELL))

@@ -8,10 +8,9 @@ The page's own policy refuses every other program, and every request.
 import html
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
@@ -19,10 +18,12 @@ from risingsearch.paths import checked_path
 from risingsearch.plotting import sections
 from risingsearch.plotting.digest import (
     Lost,
+    Value,
     column,
     in_short,
     lost_jobs,
     other_metrics,
+    parameter_names,
     projections,
     recorded_columns,
     scale_of,
@@ -30,6 +31,7 @@ from risingsearch.plotting.digest import (
 )
 from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import embedded, own_page, part
+from risingsearch.plotting.result import Result
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     as_text,
@@ -42,13 +44,17 @@ from risingsearch.plotting.words import (
 from risingsearch.storage.files import atomic_write
 
 PROGRAM = (
-    *("dom.js", "progress.js", "data.js", "figures.js", "strip.js", "curves.js"),
-    *("parallel.js", "table.js", "page.js"),
+    "dom.js",
+    "progress.js",
+    "data.js",
+    "figures.js",
+    "strip.js",
+    "curves.js",
+    "parallel.js",
+    "table.js",
+    "page.js",
 )
 MOST_FAILURES = 500  # of which the page holds the texts
-
-Result = Any
-"""A ``SearchResult``; its room lies above this one."""
 
 
 def write_report(
@@ -56,7 +62,7 @@ def write_report(
     path: str | Path,
     *,
     title: str = "Search report",
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     space: Mapping[str, str] | None = None,
 ) -> Path:
     """Write one HTML file about a search, its arms and costs, and return its path.
@@ -81,13 +87,33 @@ def write_report(
         The text of the space, by parameter; by default the values that the
         candidates have.
 
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
     Raises
     ------
     OSError
         If it cannot be written; then nothing has changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from risingsearch import Functions, RisingSearch
+    >>> flat = Functions(lambda params, seed: params["top"], lambda state: state)
+    >>> search = RisingSearch(flat, [{"top": 0.5}, {"top": 0.7}], budget=2, seed=0)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_report(search.run(), folder / "report.html").name
+    'report.html'
     """
     path = checked_path("path", path)
-    page = report_page(result, title=title, settings=settings or {}, space=space)
+    page = report_page(
+        result,
+        title=title,
+        settings=settings or {},
+        space=space,
+    )
     atomic_write(path, page.encode("utf-8", "replace"))
     return path
 
@@ -96,19 +122,36 @@ def report_page(
     result: Result,
     *,
     title: str,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     space: Mapping[str, str] | None,
     version: str | None = None,
     importances: Importances | None = None,
 ) -> str:
-    """Return the page that ``write_report`` writes; ``own_page`` has the version."""
+    """Return the page that ``write_report`` writes.
+
+    Parameters
+    ----------
+    result, title, settings, space
+        As in ``write_report``.
+    version : str, optional
+        As in ``own_page``, of a page that follows a search.
+    importances : Importances, optional
+        Those of the result, by default computed now.
+
+    Returns
+    -------
+    str
+        The page.
+    """
     importances = importances or parameter_importance(result)
-    known, lost = settings.get("max_epochs"), lost_jobs(result)
+    known = settings.get("max_epochs")
+    lost = lost_jobs(result)
     most = known if isinstance(known, Integral) else result.max_epochs
     most = int(most or max((arm.charged for arm in result.arms), default=0))
-    values = values_of(result.candidates)
+    names = parameter_names(result.candidates)
+    values = {name: values_of(result.candidates, name) for name in names}
     if not space:
-        space = {name: in_short(_present(column)) for name, column in values.items()}
+        space = {name: in_short(_present(each)) for name, each in values.items()}
     best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
@@ -138,7 +181,7 @@ def report_page(
     )
 
 
-def facts_of(result: Result) -> Iterator[tuple[str, Any]]:
+def facts_of(result: Result) -> Iterator[tuple[str, object]]:
     """Yield the facts about a search that its page and a comparison show."""
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
@@ -192,13 +235,17 @@ def _failures(lost: Sequence[Lost]) -> str:
     return rows or '<tr><td colspan="3">None.</td></tr>'
 
 
-def _present(values: Sequence[Any]) -> list[Any]:
+def _present(values: Iterable[Value | None]) -> list[Value]:
     return [value for value in values if value is not None]
 
 
-def _arms(result: Result, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def _arms(
+    result: Result,
+    values: Mapping[str, Sequence[Value | None]],
+) -> dict[str, object]:
     """Return the arms and their parameters: as columns, because they are short."""
-    arms, others = result.arms, other_metrics(result)
+    arms = result.arms
+    others = other_metrics(result)
     return {
         "maximize": sign_of(result.direction) > 0.0,
         "metric": shown_metric(result.metric),

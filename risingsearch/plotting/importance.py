@@ -12,7 +12,7 @@ diagonal of the smoother).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from risingsearch.arms import sign_of
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.plotting.words import as_text, plain
+from risingsearch.plotting.digest import parameter_names, values_of
+from risingsearch.plotting.result import Result
+from risingsearch.plotting.words import as_text
 
 FEWEST_ARMS = 20  # with fewer, hardly anything can be told from chance
 MOST_ARMS = 300  # spread evenly over all: more cost much time and change little
@@ -52,39 +54,78 @@ class Importances(NamedTuple):
     reason: str | None = None  # why no parameter is judged
 
 
-def parameter_importance(result: Any) -> Importances:
-    """Return how much each parameter matters in the result of a search so far."""
+def parameter_importance(result: Result) -> Importances:
+    """Return how much each parameter matters in the result of a search so far.
+
+    Parameters
+    ----------
+    result : SearchResult
+        The result, or the result so far.
+
+    Returns
+    -------
+    Importances
+        With a reason where no parameter can be judged, as with fewer than 20 arms.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is no result of a search.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> flat = Functions(lambda params, seed: params["top"], lambda state: state)
+    >>> candidates = [{"top": k / 30, "other": k % 7} for k in range(30)]
+    >>> search = RisingSearch(flat, candidates, policy="round-robin", budget=30)
+    >>> importances = parameter_importance(search.run())
+    >>> [parameter.name for parameter in importances.parameters]
+    ['top', 'other']
+    """
     if not hasattr(result, "curves"):
         msg = f"give the result of a search, as search.result(); got {shown(result)}"
         raise InvalidParameterError(msg)
     curves = result.curves
     arms = sorted(curves)
     if len(arms) > MOST_ARMS:
-        arms = [arms[k] for k in np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)]
+        spread = np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)
+        arms = [arms[k] for k in spread]
     params = [result.candidates[arm] for arm in arms]
-    names = list(dict.fromkeys(name for one in params for name in one))
-    all_kernels = {name: _kernel(params, name) for name in names}
-    kernels = {name: k for name, k in all_kernels.items() if k is not None}
-    unjudged = [as_text(name) for name in names if name not in kernels]
-    found: list[Importance] = []
+    kernels: dict[str, Floats] = {}
+    unjudged = []
+    for name in parameter_names(params):
+        kernel = _kernel(values_of(params, name))
+        if kernel is None:
+            unjudged.append(as_text(name))
+        else:
+            kernels[name] = kernel
+    parameters: list[Importance] = []
     predicted = 0.0
-    if len(arms) >= FEWEST_ARMS and kernels:
-        worth = _worth(result, [curves[arm] for arm in arms], arms)
-        if np.ptp(worth) > 0.0:
-            found, predicted = _importances(kernels, worth)
-    found.sort(key=lambda importance: -importance.share)
-    reason = "no parameter varies, or all arms are equally good"
+    reason: str | None = "no parameter varies, or all arms are equally good"
     if len(arms) < FEWEST_ARMS:
         reason = f"it takes {FEWEST_ARMS} arms, and {len(arms)} have been opened"
-    counts = len(arms), len(curves)
-    return Importances(found, unjudged, predicted, *counts, None if found else reason)
+    elif kernels:
+        quantiles = _rank_quantiles(result, arms)
+        if np.ptp(quantiles) > 0.0:
+            parameters, predicted = _importances(kernels, quantiles)
+            reason = None
+    return Importances(
+        sorted(parameters, key=lambda parameter: -parameter.share),
+        unjudged,
+        predicted,
+        n_arms=len(arms),
+        n_opened=len(curves),
+        reason=reason,
+    )
 
 
-def _worth(
-    result: Any, curves: Sequence[Sequence[float]], arms: Sequence[int]
-) -> Floats:
-    """Return the share of the others that each arm beats; equal ones count half."""
+def _rank_quantiles(result: Result, arms: Sequence[int]) -> Floats:
+    """Return the share of the others that each arm beats; equal ones count half.
+
+    Two arms are compared after the epochs that both of them have had.
+    """
     sign = sign_of(result.direction)
+    curves = [result.curves[arm] for arm in arms]
     lengths = np.array([len(curve) for curve in curves])
     best = np.full((len(arms), lengths.max()), -np.inf)
     for row, arm, curve in zip(best, arms, curves, strict=True):
@@ -92,29 +133,29 @@ def _worth(
             scores = sign * np.asarray(curve, dtype=float)
             scores[~np.isfinite(scores)] = -np.inf
             row[: len(curve)] = np.maximum.accumulate(scores)
-    both = np.minimum.outer(lengths, lengths) - 1
-    then = best[np.arange(len(arms))[:, None], both]
+    common = np.minimum.outer(lengths, lengths) - 1
+    rows = np.arange(len(arms))[:, None]
+    then = best[rows, common]
     beats = (then > then.T) + 0.5 * (then == then.T)
     return np.asarray((beats.sum(axis=1) - 0.5) / (len(arms) - 1))
 
 
-def _kernel(params: Sequence[Mapping[str, Any]], name: str) -> Floats | None:
+def _kernel(values: Sequence[float | str | None]) -> Floats | None:
     """Return how alike a parameter is in every two arms; None if that says nothing."""
     # Numbers are alike if their ranks are near, everything else if it is equal.
-    values = [plain(one[name]) if name in one else None for one in params]
+    is_number = np.array([isinstance(value, (int, float)) for value in values])
     numbers = [value for value in values if isinstance(value, (int, float))]
-    texts = [value for value in values if isinstance(value, str)]
-    if 2 * len(set(texts)) > max(len(values), 4):
+    texts = {value for value in values if isinstance(value, str)}
+    if 2 * len(texts) > max(len(values), 4):
         return None
-    kinds: dict[Any, int] = {}
-    at = np.array([kinds.setdefault(value, len(kinds)) for value in values])
-    alike = (at[:, None] == at).astype(float)
-    where = np.array([isinstance(value, (int, float)) for value in values])
+    kinds: dict[object, int] = {}
+    codes = np.array([kinds.setdefault(value, len(kinds)) for value in values])
+    alike = (codes[:, None] == codes).astype(float)
     if numbers:
-        place = np.unique(numbers, return_inverse=True)[1].astype(float)
-        place /= max(1.0, place.max())
-        apart = (place[:, None] - place) / LENGTH
-        alike[np.ix_(where, where)] = np.exp(-(apart**2) / 2.0)
+        _, ranks = np.unique(numbers, return_inverse=True)
+        places = ranks / max(1.0, ranks.max())
+        distances = (places[:, None] - places) / LENGTH
+        alike[np.ix_(is_number, is_number)] = np.exp(-(distances**2) / 2.0)
     alike = _centred(alike)
     size = np.trace(alike) / len(alike)
     if size < 1e-9:  # it does not vary
@@ -128,51 +169,70 @@ def _centred(kernel: Floats) -> Floats:
 
 
 def _importances(
-    kernels: Mapping[str, Floats], worth: Floats
+    kernels: Mapping[str, Floats],
+    quantiles: Floats,
 ) -> tuple[list[Importance], float]:
-    n, n_params = len(worth), len(kernels)
+    """Return the importances, and the share of the variance that is predicted."""
+    n = len(quantiles)
+    n_params = len(kernels)
     total = np.sum(list(kernels.values()), axis=0)
     squares = np.sum([kernel**2 for kernel in kernels.values()], axis=0)
-    full = _errors(_together(total, squares, n_params), worth)
-    variance = float((_errors(None, worth) ** 2).mean())
+    variance = float((_errors(None, quantiles) ** 2).mean())
+    all_params = _together(total, squares, n_params)
+    full = _errors(all_params, quantiles) ** 2
     rng = np.random.default_rng(0)
     weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
     tail = (1.0 - LEVEL) / 2.0
-    found = []
+    parameters = []
     for name, kernel in kernels.items():
-        rest = _together(total - kernel, squares - kernel**2, n_params - 1)
-        lost = (_errors(rest, worth) ** 2 - full**2) / variance
+        others = _together(total - kernel, squares - kernel**2, n_params - 1)
+        lost = (_errors(others, quantiles) ** 2 - full) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
-        high = max(high, 0.0)  # nothing matters less than not at all
-        found.append(
-            Importance(as_text(name), float(lost.mean()), float(low), float(high))
+        parameters.append(
+            Importance(
+                as_text(name),
+                share=float(lost.mean()),
+                low=float(low),
+                high=max(float(high), 0.0),  # nothing matters less than not at all,
+            )
         )
-    return found, 1.0 - float((full**2).mean()) / variance
+    return parameters, 1.0 - float(full.mean()) / variance
 
 
-def _together(total: Floats, squares: Floats, n_params: int) -> Floats | None:
+def _together(
+    total: Floats,
+    squares: Floats,
+    n_params: int,
+) -> Floats | None:
     """Return the kernel of effects of one parameter and of two; None without any."""
     if n_params == 0:
         return None
     if n_params == 1:
         return total
     n_pairs = n_params * (n_params - 1) / 2.0
-    return np.asarray(total / n_params + _centred((total**2 - squares) / 2.0) / n_pairs)
+    pairs = _centred((total**2 - squares) / 2.0)
+    return np.asarray(total / n_params + pairs / n_pairs)
 
 
-def _errors(kernel: Floats | None, worth: Floats) -> Floats:
+def _errors(
+    kernel: Floats | None,
+    quantiles: Floats,
+) -> Floats:
     """Return the error of predicting every arm from all others, ridge well chosen."""
-    n = len(worth)
-    centred: Floats = worth - worth.mean()
+    n = len(quantiles)
+    centred: Floats = quantiles - quantiles.mean()
     best: Floats = centred * n / (n - 1.0)  # predicted by the mean of all others
     if kernel is None:
         return best
     values, vectors = np.linalg.eigh(kernel)
     values = np.maximum(values, 0.0)
-    along, squares = vectors.T @ centred, vectors**2
+    along = vectors.T @ centred
+    squares = vectors**2
     for ridge in RIDGES * values.mean() * n:
         kept = values / (values + ridge)
-        errors = (centred - vectors @ (kept * along)) / (1.0 - 1.0 / n - squares @ kept)
+        residuals = centred - vectors @ (kept * along)
+        # Leave-one-out by the diagonal of the smoother.
+        errors = residuals / (1.0 - 1.0 / n - squares @ kept)
         if (errors**2).mean() < (best**2).mean():
             best = errors
     return best

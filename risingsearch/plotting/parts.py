@@ -7,7 +7,6 @@ import json
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import Any
 
 
 @cache
@@ -23,9 +22,13 @@ def hash_of(source: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def embedded(data: Any) -> str:
+def embedded(data: object) -> str:
     """Return JSON that cannot leave its script element."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        data,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
     for character in "<>&":  # all that is not ASCII is escaped already
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -35,7 +38,8 @@ def own_page(
     name: str, title: str, program: str, *, version: str | None = None, **content: str
 ) -> str:
     """Return a page whose own policy allows its style and program, and nothing else."""
-    live, style = "", part("page.css")
+    live = ""
+    style = part("page.css")
     if version is not None:
         live = '<p id="said" class="note" role="status"></p>\n'
         program += f"\n{part('live.js')}"
@@ -49,8 +53,14 @@ def own_page(
         policy += f'<meta name="version" content="{html.escape(version)}">\n'
     title = html.escape(title)
     body = Template(part(name)).substitute(
-        content, title=title, program=program, live=live
+        content,
+        title=title,
+        program=program,
+        live=live,
     )
     return Template(part("head.html")).substitute(
-        title=title, style=style, body=body, policy=policy
+        title=title,
+        style=style,
+        body=body,
+        policy=policy,
     )

@@ -1,22 +1,47 @@
 """Parts of the pages about searches, as HTML: costs, and parameters that matter."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from string import Template
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from risingsearch.arms import sign_of
+from risingsearch.arms import Arm, sign_of
 from risingsearch.plotting.figures import score_limits
 from risingsearch.plotting.importance import LEVEL, Importance, Importances
 from risingsearch.plotting.parts import part
+from risingsearch.plotting.result import Result
 from risingsearch.plotting.words import NOTHING, duration, escaped, plural, shown_metric
 
-UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+UNITS = {
+    "hours": 3600.0,
+    "minutes": 60.0,
+    "seconds": 1.0,
+}
 Point = tuple[float, float]
 
 
-def table(head: Sequence[str], body: str, *, numeric: bool = False) -> str:
-    """Return a table that scrolls by itself where it is wide; the body is HTML."""
+def table(
+    head: Sequence[str],
+    body: str,
+    *,
+    numeric: bool = False,
+) -> str:
+    """Return a table that scrolls by itself where it is wide.
+
+    Parameters
+    ----------
+    head : sequence of str
+        The names of the columns, as text; "" for an empty cell.
+    body : str
+        The rows, as HTML.
+    numeric : bool, default False
+        Whether the columns are aligned to the right.
+
+    Returns
+    -------
+    str
+        A ``div`` element.
+    """
     right = ' class="number"' if numeric else ""
     cells = "".join(
         f'<th scope="col"{right}>{escaped(name)}</th>' if name else "<td></td>"
@@ -37,34 +62,67 @@ class Cost(NamedTuple):
     wall_seconds: float
 
 
-def costs(result: Any, most: int) -> list[Cost]:
-    """Return the cost of a search, and that of training every arm in full."""
-    measured: dict[int, list[float]] = {}
+def costs(result: Result, most: int) -> list[Cost]:
+    """Return the cost of a search, and that of training every arm in full.
+
+    Parameters
+    ----------
+    result : SearchResult
+        The result, or the result so far.
+    most : int
+        Epochs of an arm in full.
+
+    Returns
+    -------
+    list of Cost
+        Of the search first.
+    """
+    seconds_of: dict[int, list[float]] = {}
     for row in result.history:
-        took = measured.setdefault(row["arm"], [])
+        measured = seconds_of.setdefault(row["arm"], [])
         if math.isfinite(row["seconds"]):
-            took.append(row["seconds"])
-    pace = {arm: math.fsum(took) / len(took) for arm, took in measured.items() if took}
-    training, wall = result.training_seconds, result.wall_seconds
-    clock = wall / training if training > 0.0 else math.nan
-    kinds = {"every arm that was opened, in full": list(measured)}
-    if len(measured) < len(result.candidates):
-        kinds["every candidate, in full"] = list(range(len(result.candidates)))
-    found = [Cost("this search", result.n_epochs, training, wall)]
-    typical = math.fsum(pace.values()) / len(pace) if pace else math.nan
-    for name, arms in kinds.items():  # trained in full
-        epochs = {}
-        for arm in arms:
-            trained, status = result.arms[arm].epochs, result.arms[arm].status
-            epochs[arm] = trained if status == "finished" else max(most, trained)
+            measured.append(row["seconds"])
+    pace = {arm: _mean(times) for arm, times in seconds_of.items() if times}
+    typical = _mean(pace.values())
+    training = result.training_seconds
+    clock = result.wall_seconds / training if training > 0.0 else math.nan
+    groups = {"every arm that was opened, in full": list(seconds_of)}
+    if len(seconds_of) < len(result.candidates):
+        groups["every candidate, in full"] = list(range(len(result.candidates)))
+    rows = [Cost("this search", result.n_epochs, training, result.wall_seconds)]
+    for name, numbers in groups.items():
+        epochs = {number: _in_full(result.arms[number], most) for number in numbers}
         seconds = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
-        found.append(Cost(name, sum(epochs.values()), seconds, seconds * clock))
-    return found
+        rows.append(Cost(name, sum(epochs.values()), seconds, seconds * clock))
+    return rows
+
+
+def _mean(values: Collection[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _in_full(arm: Arm, most: int) -> int:
+    """Return the epochs of an arm that is trained in full."""
+    return arm.epochs if arm.status == "finished" else max(most, arm.epochs)
 
 
 def cost_section(rows: Sequence[Cost], most: int) -> str:
-    """Return a table of the cost, beside that of full training."""
-    spent, opened, *_ = rows
+    """Return a table of the cost, beside that of full training.
+
+    Parameters
+    ----------
+    rows : sequence of Cost
+        As ``costs`` returns them.
+    most : int
+        Epochs of an arm in full.
+
+    Returns
+    -------
+    str
+        A note and a table, as HTML.
+    """
+    spent = rows[0]
+    opened = rows[1]
     each = plural(most, "epoch")
     note = (
         f"In full is {each}, or fewer where an arm has ended by itself; times "
@@ -96,95 +154,155 @@ class Progress(NamedTuple):
     by_training: list[Point]
 
 
-def progress_of(result: Any) -> Progress:
+def progress_of(result: Result) -> Progress:
     """Return how the best score has risen."""
-    sign, best, is_clocked = sign_of(result.direction), -math.inf, True
-    progress, clock, trained = Progress([], [], []), 0.0, 0.0
+    sign = sign_of(result.direction)
+    best = -math.inf
+    progress = Progress([], [], [])
+    is_clocked = True
+    clock = 0.0
+    training = 0.0
     n_epochs = len(result.history)
-    for told, row in enumerate(result.history, 1):
+    for n_told, row in enumerate(result.history, 1):
         returned = result.returned_at.get(row["job"])
-        is_clocked &= returned is not None
+        is_clocked = is_clocked and returned is not None
         clock = max(clock, returned or 0.0)
-        trained += row["seconds"] if math.isfinite(row["seconds"]) else 0.0
-        rises = math.isfinite(row["score"]) and sign * row["score"] > best
-        best = sign * row["score"] if rises else best
-        if rises or (told == n_epochs and best > -math.inf):
-            for points, x in zip(progress, (told, clock, trained), strict=True):
-                points.append((x, sign * best))
+        training += row["seconds"] if math.isfinite(row["seconds"]) else 0.0
+        score = sign * row["score"]
+        rises = math.isfinite(score) and score > best
+        if rises:
+            best = score
+        if rises or (n_told == n_epochs and best > -math.inf):
+            progress.by_epochs.append((n_told, sign * best))
+            progress.by_clock.append((clock, sign * best))
+            progress.by_training.append((training, sign * best))
     return progress if is_clocked else progress._replace(by_clock=[])
 
 
-def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the best scores so far of runs with one metric, as the page draws them."""
-    found = {name: progress_of(result) for name, result in runs.items()}
-    found = {name: progress for name, progress in found.items() if progress.by_epochs}
-    if not found:
+def progress_charts(runs: Mapping[str, Result]) -> list[dict[str, object]]:
+    """Return the best scores so far of runs with one metric, as the page draws them.
+
+    Parameters
+    ----------
+    runs : dict of str to SearchResult
+        The results by name.
+
+    Returns
+    -------
+    list of dict
+        One with the names of the lines and the charts; none without a score.
+    """
+    progress = {name: progress_of(result) for name, result in runs.items()}
+    progress = {name: rises for name, rises in progress.items() if rises.by_epochs}
+    if not progress:
         return []
-    first = next(iter(runs.values()))
-    # A range in which no bad first score flattens the later ones.
-    values = [value for one in found.values() for _, value in one.by_epochs]
-    scores = [row["score"] for name in found for row in runs[name].history]
-    maximize = sign_of(runs[next(iter(found))].direction) > 0.0
-    low, high = score_limits(scores, maximize=maximize)
-    shared = {
+    epochs, clock, training = zip(*progress.values(), strict=True)
+    y = _score_axis([runs[name] for name in progress], epochs)
+    charts = [
+        {
+            "x": "epochs spent",
+            **y,
+            "lines": list(epochs),
+        }
+    ]
+    if any(clock):
+        charts.append(_over_time(clock, "of wall-clock time", y))
+    if any(training):
+        charts.append(_over_time(training, "in training, all workers", y))
+    return [
+        {
+            "names": list(progress),
+            "charts": charts,
+        }
+    ]
+
+
+def _score_axis(
+    results: Sequence[Result],
+    lines: Iterable[Sequence[Point]],
+) -> dict[str, object]:
+    """Return label and limits in which no bad first score flattens the later ones."""
+    first = results[0]
+    scores = [row["score"] for result in results for row in result.history]
+    low, high = score_limits(scores, maximize=sign_of(first.direction) > 0.0)
+    values = [value for points in lines for _, value in points]
+    return {
         "y": f"best {shown_metric(first.metric)} so far",
         "limits": (max(low, min(values)), min(high, max(values))),
     }
-    epochs, clock, training = map(list, zip(*found.values(), strict=True))
-    charts = [{"x": "epochs spent", **shared, "lines": epochs}]
-    for lines, of in (
-        (clock, "of wall-clock time"),
-        (training, "in training, all workers"),
-    ):
-        if any(lines):
-            longest = max(x for points in lines for x, _ in points)
-            unit = next((unit for unit in UNITS if longest >= UNITS[unit]), "seconds")
-            size = UNITS[unit]
-            lines = [[(float(f"{x / size:.6g}"), y) for x, y in one] for one in lines]
-            charts.append({"x": f"{unit} {of}", **shared, "lines": lines})
-    return [{"names": list(found), "charts": charts}]
 
 
-def importance_section(found: Importances) -> str:
+def _over_time(
+    lines: Iterable[Sequence[Point]],
+    what: str,
+    y: Mapping[str, object],
+) -> dict[str, object]:
+    """Return lines over seconds in the largest unit that fits."""
+    lines = list(lines)
+    longest = max(seconds for points in lines for seconds, _ in points)
+    unit = next((unit for unit in UNITS if longest >= UNITS[unit]), "seconds")
+    return {
+        "x": f"{unit} {what}",
+        **y,
+        "lines": [
+            [(float(f"{seconds / UNITS[unit]:.6g}"), y) for seconds, y in points]
+            for points in lines
+        ],
+    }
+
+
+def importance_section(importances: Importances) -> str:
     """Return how much each parameter matters, with the method, or why that is open."""
-    if not found.parameters:
-        return f'<p class="note">No importance is computed: {found.reason}.</p>'
-    low = min(0.0, *(p.low for p in found.parameters))
-    high = max(0.01, *(p.high for p in found.parameters))
-    body = "".join(_row(p, low, high) for p in found.parameters)
+    parameters = importances.parameters
+    if not parameters:
+        return f'<p class="note">No importance is computed: {importances.reason}.</p>'
+    low = min(0.0, *(parameter.low for parameter in parameters))
+    high = max(0.01, *(parameter.high for parameter in parameters))
+    body = "".join(_row(parameter, low, high) for parameter in parameters)
     head = ("parameter", "importance", f"with {100 * LEVEL:.0f} % interval")
+    n_arms = f"{importances.n_arms:,}"
     more = ""
-    if found.n_arms < found.n_opened:
-        more += f" Of {found.n_opened:,} opened arms, {found.n_arms} are compared, "
+    if importances.n_arms < importances.n_opened:
+        more += f" Of {importances.n_opened:,} opened arms, {n_arms} are compared, "
         more += "spread evenly."
-    if found.unjudged:
-        names = ", ".join(map(escaped, found.unjudged))
+    if importances.unjudged:
+        names = ", ".join(map(escaped, importances.unjudged))
         more += f" Not judged, for too few or too many different values: {names}."
     return Template(part("importance.html")).substitute(
-        n_arms=f"{found.n_arms:,}",
-        predicted=f"{100 * max(0.0, found.predicted):.0f} %",
+        n_arms=n_arms,
+        predicted=f"{100 * max(0.0, importances.predicted):.0f} %",
         table=table(head, body),
         more=more,
     )
 
 
-def _row(parameter: Importance, low: float, high: float) -> str:
-    share, least, most = (
-        f"{round(100.0 * value)}".replace("-", "\N{MINUS SIGN}")
-        for value in (parameter.share, parameter.low, parameter.high)
-    )
-    zero, at, left, right = (
-        f"{100.0 * (value - low) / (high - low):.1f}"
-        for value in (0.0, parameter.share, parameter.low, parameter.high)
-    )
-    line = 'stroke="currentColor" vector-effect="non-scaling-stroke"'
+def _row(
+    parameter: Importance,
+    low: float,
+    high: float,
+) -> str:
+    """Return a row of the table; the bar's coordinates go from 0 to 100."""
+
+    def x(value: float) -> str:
+        return f"{100.0 * (value - low) / (high - low):.1f}"
+
+    share = _percent(parameter.share)
+    interval = f"{_percent(parameter.low)} to {_percent(parameter.high)} %"
     doubt = "" if parameter.low > 0.0 else ", may be none"
+    line = 'stroke="currentColor" vector-effect="non-scaling-stroke"'
     return (
         f'<tr><th scope="row">{escaped(parameter.name)}</th><td class="bars">'
         '<svg class="bar" viewBox="0 0 100 14" width="100" height="14" '
         'preserveAspectRatio="none" aria-hidden="true">'
         '<path class="rs-bar" fill="#0072b2" fill-opacity="0.55" '
-        f'd="M{zero} 3H{at}V11H{zero}Z"/><path {line} stroke-width="1.5" '
-        f'd="M{left} 7H{right}"/><path {line} d="M{zero} 0V14"/></svg>'
-        f"</td><td>{share} % ({least} to {most} %){doubt}</td></tr>"
+        f'd="M{x(0.0)} 3H{x(parameter.share)}V11H{x(0.0)}Z"/>'
+        f'<path {line} stroke-width="1.5" '
+        f'd="M{x(parameter.low)} 7H{x(parameter.high)}"/>'
+        f'<path {line} d="M{x(0.0)} 0V14"/></svg>'
+        f"</td><td>{share} % ({interval}){doubt}</td></tr>"
     )
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with a proper minus sign."""
+    return f"{round(100.0 * share)}".replace("-", "\N{MINUS SIGN}")

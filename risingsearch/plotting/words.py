@@ -4,7 +4,6 @@ import html
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
 
 from risingsearch.budget import TRAINING, WALL_CLOCK, Budget
 from risingsearch.checks import as_float, on_one_line
@@ -16,7 +15,7 @@ NOTHING = "\N{EN DASH}"  # in the place of what is not known
 LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Return any value as a text of one line."""
     return short(" ".join(str(value).split()), LONGEST_VALUE)
 
@@ -36,12 +35,12 @@ def plural(number: float, noun: str) -> str:
     return f"{number:,} {noun}" + "s" * (number != 1)
 
 
-def escaped(value: Any) -> str:
+def escaped(value: object) -> str:
     """Return any value as a text of one line, for HTML."""
     return html.escape(as_text(value))
 
 
-def described(facts: Iterable[tuple[Any, Any]]) -> str:
+def described(facts: Iterable[tuple[object, object]]) -> str:
     """Return names and values as items of a description list."""
     items = []
     for name, value in facts:
@@ -87,7 +86,7 @@ def duration(seconds: float) -> str:
     return f"{hours:,} h {minutes} min"
 
 
-def plain(value: Any) -> float | str:
+def plain(value: object) -> float | str:
     """Return a number that a browser reads as it is, or a text."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value) if abs(int(value)) <= LARGEST_WHOLE else as_text(value)
@@ -96,7 +95,7 @@ def plain(value: Any) -> float | str:
     return as_text(value)
 
 
-def number(value: Any, digits: int = 9) -> float | None:
+def number(value: object, digits: int = 9) -> float | None:
     """Return a finite number with so many digits; None for anything else."""
     finite = as_float(value)
     if finite is None or not math.isfinite(finite):

@@ -6,21 +6,24 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch import checks
 from risingsearch.arms import sign_of
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.proposers.base import Floats, Ints
 
 MOST_RUNS = 300
 """Runs of an earlier search that are learnt from; of more, as many drawn at random."""
+Params = Mapping[str, Any]
+
 HOW_TO_NAME = (
     "with prior=earlier_searches(..., score=..., direction=...), or by these keys in a "
     "sweep's prior"
@@ -69,8 +72,8 @@ class EarlierSearch:
     """
 
     name: str
-    params: Sequence[Mapping[str, Any]]
-    curves: Sequence[NDArray[np.float64]]
+    params: Sequence[Params]
+    curves: Sequence[Floats]
     max_epochs: int = 0
     direction: str | None = None
     metric: str | None = None
@@ -81,8 +84,8 @@ class EarlierSearch:
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
             most = checks.checked_int("max_epochs", self.max_epochs, 0)
             as_json(params)
-            if len(curves) != len(params) or any(one.ndim != 1 for one in curves):
-                shapes = [curve.shape for curve in curves]
+            shapes = [curve.shape for curve in curves]
+            if len(shapes) != len(params) or any(len(shape) != 1 for shape in shapes):
                 raise ValueError(f"got {len(params)} runs, and curves of {shapes}")
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InvalidParameterError(
@@ -95,19 +98,17 @@ class EarlierSearch:
                 f"{self.name}: none of its {len(params)} runs has a finite score, so "
                 "nothing can be learnt from it: leave it out"
             )
-        most = max(most, *map(len, curves))
-        checked = {"params": params, "curves": curves, "max_epochs": most}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "params", params)
+        object.__setattr__(self, "curves", curves)
+        object.__setattr__(self, "max_epochs", max(most, *map(len, curves)))
 
     def __repr__(self) -> str:
-        runs = (
-            f"{len(self.params)} runs of {checks.cut(', '.join(self.parameter_names))}"
-        )
+        names = checks.cut(", ".join(self.parameter_names))
+        runs = f"{len(self.params)} runs of {names}"
         return f"<EarlierSearch {checks.cut(self.name)!r}: {runs}>"
 
     @cached_property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """The best score of every run, of shape (n_runs,); NaN where it has none."""
         best = np.full(len(self.curves), math.nan)
         for i, curve in enumerate(self.curves):
@@ -117,21 +118,33 @@ class EarlierSearch:
         return best
 
     @cached_property
-    def epochs(self) -> NDArray[np.int64]:
+    def epochs(self) -> Ints:
         """Epochs of every run, of shape (n_runs,)."""
         return np.array([len(curve) for curve in self.curves], dtype=np.int64)
 
     @property
     def parameter_names(self) -> list[str]:
         """The names of all parameters, in the order in which they come up."""
-        return list(dict.fromkeys(name for params in self.params for name in params))
+        return list(dict.fromkeys(chain.from_iterable(self.params)))
 
     def sample(self, most: int = MOST_RUNS) -> EarlierSearch:
-        """Return so many of the runs at most, drawn at random, the same every time."""
+        """Return so many of the runs at most, drawn at random, the same every time.
+
+        Parameters
+        ----------
+        most : int, default 300
+            How many runs to keep, the best one among them.
+
+        Returns
+        -------
+        EarlierSearch
+            This one, where there are no more.
+        """
         n_runs = len(self.params)
         if n_runs <= most:
             return self
-        runs = np.sort(np.random.default_rng(0).permutation(n_runs)[:most])
+        order = np.random.default_rng(0).permutation(n_runs)
+        runs = np.sort(order[:most])
         best = int(np.nanargmax(self.scores))
         if best not in runs:
             runs[np.searchsorted(runs, best) % most] = best
@@ -141,7 +154,7 @@ class EarlierSearch:
             curves=[self.curves[run] for run in runs],
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return its name and runs as JSON values."""
         return {
             "name": self.name,
@@ -157,21 +170,58 @@ class EarlierSearch:
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:
-        """Inverse of ``to_json``."""
-        curves = [np.array(curve, dtype=float) for curve in from_json(saved["curves"])]
-        params = from_json(saved["params"])
-        return cls(saved["name"], params, curves, saved["max_epochs"])
+        """Return the search that ``to_json`` has saved.
+
+        Parameters
+        ----------
+        saved : dict
+            Its name and runs.
+
+        Returns
+        -------
+        EarlierSearch
+            The same.
+
+        Examples
+        --------
+        >>> may = EarlierSearch("May", [{"rate": 0.1}], [np.array([0.5])])
+        >>> EarlierSearch.from_json(may.to_json())
+        <EarlierSearch 'May': 1 runs of rate>
+        """
+        return cls(
+            saved["name"],
+            params=from_json(saved["params"]),
+            curves=from_json(saved["curves"]),
+            max_epochs=saved["max_epochs"],
+        )
 
 
-def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
-    """Return the searches with unique names: those that share one are numbered."""
+def uniquely_named(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
+    """Return the searches with unique names: those that share one are numbered.
+
+    Parameters
+    ----------
+    searches : iterable of EarlierSearch
+        The searches, in any number.
+
+    Returns
+    -------
+    list of EarlierSearch
+        In the same order.
+
+    Examples
+    --------
+    >>> may = EarlierSearch("May", [{"rate": 0.1}], [np.array([0.5])])
+    >>> [search.name for search in uniquely_named([may, may])]
+    ['May 1', 'May 2']
+    """
     searches = list(searches)
-    often = Counter(search.name for search in searches)
+    counts = Counter(search.name for search in searches)
     numbers: Counter[str] = Counter()
     named = []
     for search in searches:
         numbers[search.name] += 1
-        if often[search.name] > 1:
+        if counts[search.name] > 1:
             search = replace(search, name=f"{search.name} {numbers[search.name]}")
         named.append(search)
     return named
@@ -180,13 +230,26 @@ def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
 class EarlierRun(NamedTuple):
     """A run with scores in the direction of its source."""
 
-    params: Mapping[str, Any]
+    params: Params
     scores: Sequence[float]  # one per epoch, in their order; NaN if one was lost
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source with the arguments of ``earlier_searches``, None for its own values."""
+    """A source with the arguments of ``earlier_searches``, None for its own values.
+
+    Parameters
+    ----------
+    source : object
+        What ``earlier_searches`` reads.
+    score, direction, name : str, optional
+        As for ``earlier_searches``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the direction is neither "maximize" nor "minimize".
+    """
 
     source: Any
     score: str | None = None
@@ -197,14 +260,46 @@ class Source:
         if self.direction is not None:
             checks.checked_choice("direction", self.direction, ("maximize", "minimize"))
 
-    def checked_direction(self, where: str, own: str | None) -> str:
-        """Return the direction of the scores, the source's own or the one given."""
-        if own is not None and self.direction not in (None, own):
+    def renamed(self, search: EarlierSearch) -> EarlierSearch:
+        """Return a search that is read already, with the name that is asked for."""
+        if self.score is not None:
+            msg = f"{search.name}: its scores are read already: leave score out"
+            raise InvalidParameterError(msg)
+        self.checked_direction(search.name, search.direction or "maximize")
+        return search if self.name is None else replace(search, name=self.name)
+
+    def checked_direction(self, where: str, known: str | None) -> str:
+        """Return the direction of the scores, the source's own or the one given.
+
+        Parameters
+        ----------
+        where : str
+            The source, for messages.
+        known : str or None
+            The source's own direction, None if it has none.
+
+        Returns
+        -------
+        {"maximize", "minimize"}
+            Whether higher or lower scores are better.
+
+        Raises
+        ------
+        InvalidParameterError
+            If both differ, or there is neither.
+
+        Examples
+        --------
+        >>> Source(None, direction="minimize").checked_direction("runs.csv", None)
+        'minimize'
+        """
+        if known is not None and self.direction not in (None, known):
             raise InvalidParameterError(
                 f"{where}: direction={self.direction!r} was given, and its own "
-                f"direction is {own!r}: leave direction out"
+                f"direction is {known!r}: leave direction out"
             )
-        if (direction := own or self.direction) is None:
+        direction = known or self.direction
+        if direction is None:
             raise InvalidParameterError(
                 f"{where}: the direction of this score is unknown: name it "
                 f"{HOW_TO_NAME}"
@@ -221,35 +316,100 @@ class Source:
     ) -> EarlierSearch:
         """Return the earlier search with these runs, whose scores have this direction.
 
-        Runs with parameters that are unknown or that JSON cannot hold are left out.
+        Parameters
+        ----------
+        own_name : str
+            Its name, where no other is asked for.
+        runs : iterable of EarlierRun
+            Those with parameters that JSON cannot hold are left out.
+        direction : {"maximize", "minimize"}
+            Which of their scores are better.
+        max_epochs : int, default 0
+            Epochs that a run could have had; by default those of the longest.
+        metric : str, optional
+            The name of the score.
 
+        Returns
+        -------
+        EarlierSearch
+            Higher scores of it are better.
+
+        Raises
+        ------
+        InvalidParameterError
+            If nothing can be learnt from it.
+
+        Examples
+        --------
         >>> failed = EarlierRun({"rate": 9.0}, [])
         >>> runs = [EarlierRun({"rate": 0.1}, [2.0, 1.5]), failed]
         >>> Source(None).search("losses", runs, "minimize").curves
         [array([-2. , -1.5]), array([], dtype=float64)]
         """
         name = self.name or own_name
-        found = list(runs)
-        usable = [(one, params) for one in found if (params := _known(one.params))]
+        sign = sign_of(direction)
+        n_runs = 0
+        refused: Params = {}
+        usable = []
+        curves = []
+        for run in runs:
+            n_runs += 1
+            params = _as_plain(run.params)
+            if params:
+                usable.append(params)
+                curves.append(_curve(run.scores, sign))
+            else:
+                refused = run.params
         if not usable:
-            tried = found[-1].params if found else {}
             raise InvalidParameterError(
-                f"{name}: of its {len(found)} runs, none has both a score, or a "
-                f"failure, and parameters that JSON can hold{_not_held(tried)}, so "
+                f"{name}: of its {n_runs} runs, none has both a score, or a "
+                f"failure, and parameters that JSON can hold{_not_held(refused)}, so "
                 "nothing can be learnt from it: leave it out"
             )
         return EarlierSearch(
             name,
-            [params for _, params in usable],
-            [_curve(one.scores, sign_of(direction)) for one, _ in usable],
-            max_epochs,
-            direction,
-            metric,
+            params=usable,
+            curves=curves,
+            max_epochs=max_epochs,
+            direction=direction,
+            metric=metric,
         )
 
 
-def checked_score(score: str, names: Iterable[str], where: str) -> str:
-    """Return the name of a score, which has to be one of these."""
+class Reader(NamedTuple):
+    """Reads one form of earlier searches; ``sources.READERS`` lists them all."""
+
+    forms: str  # what it reads, for messages
+    is_own: Callable[[object], bool]
+    read: Callable[[Source], list[EarlierSearch]]  # only of its own
+
+
+def checked_score(
+    score: str,
+    names: Iterable[str],
+    where: str,
+) -> str:
+    """Return the name of a score, which has to be one of these.
+
+    Parameters
+    ----------
+    score : str
+        The name.
+    names : iterable of str
+        Those that are allowed.
+    where : str
+        The source, for the message.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is none of them.
+    """
     columns = list(names)
     if score not in columns:
         listed = ", ".join(map(repr, columns[:_SHOWN_NAMES]))
@@ -258,27 +418,37 @@ def checked_score(score: str, names: Iterable[str], where: str) -> str:
     return score
 
 
-def as_number(value: Any) -> float:
-    """Return a score as a float, NaN if it is not a number."""
+def as_number(value: object) -> float:
+    """Return a score as a float, NaN if it is not a number.
+
+    Examples
+    --------
+    >>> as_number(1), as_number("0.5")
+    (1.0, nan)
+    """
     number = checks.as_float(value)
     return math.nan if number is None else number
 
 
-def _curve(scores: Sequence[float], sign: float) -> NDArray[np.float64]:
+def _curve(scores: Sequence[float], sign: float) -> Floats:
     """Return scores so that higher is better; empty if not one is finite."""
     curve = sign * np.array(scores, dtype=float)
-    curve[~(np.abs(curve) <= checks.LARGEST_SCORE)] = math.nan
+    is_usable = np.abs(curve) <= checks.LARGEST_SCORE
+    curve[~is_usable] = math.nan
     return curve if np.isfinite(curve).any() else curve[:0]
 
 
-def _not_held(params: Mapping[str, Any]) -> str:
+def _not_held(params: Params) -> str:
     """Return the parameters of a run that JSON cannot hold, for a message."""
-    names = [repr(name) for name in params if _known({name: params[name]}) is None]
+    names = []
+    for name, value in params.items():
+        if _as_plain({name: value}) is None:
+            names.append(repr(name))
     listed = ", ".join(names[:_SHOWN_NAMES])
     return f" (not {listed}: leave such columns out)" if names else ""
 
 
-def _known(params: Mapping[str, Any]) -> dict[str, Any] | None:
+def _as_plain(params: Params) -> dict[str, object] | None:
     """Return parameters as plain Python values; None if JSON cannot hold them."""
     plain = {
         name: value.item() if isinstance(value, np.generic) else value

@@ -12,13 +12,17 @@ from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     EarlierRun,
     EarlierSearch,
+    Reader,
     Source,
     as_number,
     checked_score,
 )
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
-RUN, EPOCH, SECONDS, DIRECTION = "run", "epoch", "seconds", "direction"
+RUN = "run"
+EPOCH = "epoch"
+SECONDS = "seconds"
+DIRECTION = "direction"
 EXPORTED = {"arm", EPOCH, "score", "round", "job", DIRECTION}
 """Columns by which a table of ``risingsearch export`` is recognised."""
 PARAMETER = "param_"
@@ -26,14 +30,38 @@ _MISSING = ["", "nan", "NaN"]  # cells of text without a value; "None" is a cate
 
 
 def of_file(path: Path, asked: Source) -> EarlierSearch:
-    """Return the runs in a CSV or parquet file."""
+    """Return the runs in a CSV or parquet file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    asked : Source
+        The score and the direction, which a file does not say.
+
+    Returns
+    -------
+    EarlierSearch
+        A row is a run, or an epoch of one.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it cannot be read, or lacks what is asked for.
+    MissingDependencyError
+        If pandas or pyarrow is not installed.
+    """
     with needed("pandas", "sim"):
         import pandas as pd
     try:
         if path.name.lower().endswith(".parquet"):
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, na_values=_MISSING, keep_default_na=False)
+            frame = pd.read_csv(
+                path,
+                na_values=_MISSING,
+                keep_default_na=False,
+            )
     except ImportError as error:
         raise missing("pyarrow", extra="sim") from error
     except Exception as error:  # pyarrow and pandas raise many kinds
@@ -43,22 +71,61 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
     return of_frame(frame, asked, path.name)
 
 
-def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> EarlierSearch:
-    """Return the runs in a pandas DataFrame; one without a score has failed."""
-    direction, score = asked.direction, asked.score
+def _is_frame(source: object) -> bool:
+    return hasattr(source, "iloc") and hasattr(source, "columns")
+
+
+def of_frame(
+    frame: Any,
+    asked: Source,
+    name: str = "the data frame",
+) -> EarlierSearch:
+    """Return the runs in a pandas DataFrame; one without a score has failed.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A row per run, or with columns ``run`` and ``epoch`` per epoch.
+    asked : Source
+        The score and the direction, which a table does not say.
+    name : str
+        The table, for messages and as the name of the search.
+
+    Returns
+    -------
+    EarlierSearch
+        All columns but the score are parameters.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it lacks what is asked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"rate": [0.1, 0.2], "loss": [0.5, 0.4]})
+    >>> of_frame(frame, Source(frame, score="loss", direction="minimize")).scores
+    array([-0.5, -0.4])
+    """
+    direction = asked.direction
+    score = asked.score
     metric = score
     if set(frame.columns) >= EXPORTED:
         said = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
         direction = asked.checked_direction(name, said)
         metric = score or "score"
-        names = [one for one in frame.columns if one.startswith(PARAMETER)]
-        own = {
-            one: one.removeprefix(PARAMETER)
-            for one in names
-            if one != PARAMETER + AS_TEXT
+        params = {
+            column: column.removeprefix(PARAMETER)
+            for column in frame.columns
+            if column.startswith(PARAMETER) and column != PARAMETER + AS_TEXT
         }
-        others = {RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[metric]}
-        frame = frame[list(own)].rename(columns=own).assign(**others)
+        others = {
+            RUN: frame["arm"],
+            EPOCH: frame[EPOCH],
+            "score": frame[metric],
+        }
+        frame = frame[list(params)].rename(columns=params).assign(**others)
         score = "score"
     elif score is None or direction is None:
         absent = "score" if score is None else "direction"
@@ -66,10 +133,19 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
         raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
     frame = frame.set_axis(frame.columns.map(str), axis="columns")
     runs = _runs(frame, checked_score(score, frame.columns, name), name)
-    return asked.search(name, runs, direction, metric=metric)
+    return asked.search(
+        name,
+        runs,
+        direction,
+        metric=metric,
+    )
 
 
-def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
+def _runs(
+    frame: Any,
+    score: str,
+    name: str,
+) -> Iterator[EarlierRun]:
     """Yield the runs of a table, in the order of their first rows."""
     if RUN not in frame and EPOCH in frame:
         raise InvalidParameterError(
@@ -89,14 +165,14 @@ def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
     params = frame.drop(columns={score, RUN, EPOCH, SECONDS} & set(frame.columns))
     params = params.loc[:, params.map(repr).groupby(runs).nunique().max() <= 1]
     for _, rows in frame.groupby(runs, sort=False):
-        own = params.loc[rows.index[0]].items()
+        cells = params.loc[rows.index[0]].items()
         yield EarlierRun(
-            {column: cell for column, cell in own if not _is_missing(cell)},
-            [as_number(cell) for cell in rows[score]],
+            params={column: cell for column, cell in cells if not _is_missing(cell)},
+            scores=[as_number(cell) for cell in rows[score]],
         )
 
 
-def _value(cell: Any) -> Any:
+def _value(cell: object) -> object:
     """Return a cell, as a number if its text is one: some tools keep all as text."""
     if isinstance(cell, str):
         with suppress(ValueError, OverflowError):
@@ -105,8 +181,13 @@ def _value(cell: Any) -> Any:
     return cell
 
 
-def _is_missing(cell: Any) -> bool:
+def _is_missing(cell: object) -> bool:
     """Return whether a cell has no value: None, NaN, or their equals in pandas."""
     if isinstance(cell, float):
         return math.isnan(cell)
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+FRAMES = Reader(
+    "a pandas DataFrame", _is_frame, lambda asked: [of_frame(asked.source, asked)]
+)

@@ -1,44 +1,44 @@
 """The configurations of two searches as numbers: parameters matched by name."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from risingsearch.parameters import is_number
+from risingsearch.proposers.base import Floats
 from risingsearch.proposers.encoding import ABSENT
+from risingsearch.space import ROOT, is_number
 
 Params = Sequence[Mapping[str, Any]]
 
 WIDE = 100.0
 """Ratio of highest to lowest from which values outside are measured in logarithms."""
 
-Columns = Mapping[str, Sequence[NDArray[np.float64]]]  # by parameter, each (n_runs,)
+Columns = Mapping[str, Sequence[Floats]]
+"""By parameter, each of shape (n_runs,)."""
 
 
 class Parameter(NamedTuple):
     """How the values of one parameter become columns, the same in every search."""
 
     name: str
-    numbers: NDArray[np.float64] | None  # those of the candidates, sorted; or None
+    numbers: Floats | None  # those of the candidates, sorted; or None
     categories: tuple[str, ...]
     may_be_absent: bool
 
-    def columns(self, runs: Params) -> list[NDArray[np.float64]]:
+    def columns(self, runs: Params) -> list[Floats]:
         """Return the columns of some configurations, each of shape (n,)."""
         values = [params.get(self.name, ABSENT) for params in runs]
         columns = []
         if self.numbers is not None:
             columns.append(_places(values, self.numbers))
             if self.may_be_absent:
-                here = np.array([value is not ABSENT for value in values])
-                columns.append(math.sqrt(0.5) * here)
+                is_present = np.array([value is not ABSENT for value in values])
+                columns.append(ROOT * is_present)
         if self.categories:
-            keys = np.array([category(value) for value in values])
-            columns += [math.sqrt(0.5) * (keys == one) for one in self.categories]
+            names = np.array([category(value) for value in values])
+            columns += [ROOT * (names == name) for name in self.categories]
         return columns
 
 
@@ -50,12 +50,32 @@ class Matching:
     in logarithms where the candidates span a factor of 100 or more. Everything else is
     a category, with a column of 0 and the root of 1/2 for each. A parameter that
     some configurations do not have gets a column more for that.
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+        The configurations of the new search.
+    searches : iterable of sequence of dict, optional
+        Those of the runs of each earlier one.
+
+    Examples
+    --------
+    >>> matching = Matching([{"rate": 0.1}, {"rate": 0.2}, {"rate": 0.4}])
+    >>> matching.features([{"rate": 0.3}, {"rate": 0.5}], ["rate"])
+    array([[0.75      ],
+           [1.33333333]])
     """
 
-    def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
-        everybody = [*candidates, *(params for runs in searches for params in runs)]
-        names = dict.fromkeys(name for params in candidates for name in params)
-        self._parameters = {k: _parameter(k, candidates, everybody) for k in names}
+    def __init__(
+        self,
+        candidates: Params,
+        searches: Iterable[Params] = (),
+    ) -> None:
+        everybody = [*candidates, *chain.from_iterable(searches)]
+        names = dict.fromkeys(chain.from_iterable(candidates))
+        self._parameters = {
+            name: _parameter(name, candidates, everybody) for name in names
+        }
 
     @property
     def names(self) -> list[str]:
@@ -64,77 +84,118 @@ class Matching:
 
     def shared(self, runs: Params) -> list[str]:
         """Return the parameters that some of the runs have and that vary in them."""
-        return [
-            name
-            for name, one in self._parameters.items()
-            if any(name in params for params in runs)
-            and any(np.ptp(column) > 0 for column in one.columns(runs))
-        ]
+        shared = []
+        for name, parameter in self._parameters.items():
+            if any(name in params for params in runs):
+                columns = parameter.columns(runs)
+                if any(np.ptp(column) > 0 for column in columns):
+                    shared.append(name)
+        return shared
 
     def columns(self, runs: Params) -> Columns:
         """Return the columns of configurations, by parameter."""
-        return {name: one.columns(runs) for name, one in self._parameters.items()}
+        parameters = self._parameters.items()
+        return {name: parameter.columns(runs) for name, parameter in parameters}
 
-    def features(self, runs: Params, names: Sequence[str]) -> NDArray[np.float64]:
+    def features(
+        self,
+        runs: Params,
+        names: Sequence[str],
+    ) -> Floats:
         """Return a row per configuration, of these parameters."""
         return features(self.columns(runs), names)
 
 
-def features(columns: Columns, names: Sequence[str]) -> NDArray[np.float64]:
+def features(columns: Columns, names: Sequence[str]) -> Floats:
     """Return a row per configuration, of the columns of these parameters."""
     return np.column_stack([column for name in names for column in columns[name]])
 
 
-def category(value: Any) -> str:
+def category(value: object) -> str:
     """Return the same text for values that are equal in every file and library.
 
-    >>> [category(one) for one in ((64, 32), [64, 32], True, 3.0)]
+    Examples
+    --------
+    >>> [category(value) for value in ((64, 32), [64, 32], True, 3.0)]
     ['[64, 32]', '[64, 32]', 'True', '3']
     """
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(category(one) for one in value)}]"
+        return f"[{', '.join(map(category, value))}]"
     if is_number(value) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
-def placed(
-    values: NDArray[np.float64], among: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return where values lie among sorted different numbers, -1 to 2 at most."""
+def placed(values: Floats, among: Floats) -> Floats:
+    """Return where values lie among sorted different numbers.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Any numbers.
+    among : array of shape (m,)
+        Numbers in rising order, at places from 0 to 1.
+
+    Returns
+    -------
+    array of shape (n,)
+        From -1 to 2; below 0 and above 1 where a value is outside.
+
+    Examples
+    --------
+    >>> placed(np.array([15.0, 30.0]), np.array([10.0, 20.0]))
+    array([0.5, 2. ])
+    """
     if len(among) == 1:
         return np.full(len(values), 0.5)
+    low = among[0]
+    high = among[-1]
     with np.errstate(over="ignore"):  # what is infinite is as far outside as can be
-        if np.isinf(among[-1] - among[0]):
-            values, among = 0.25 * values, 0.25 * among
+        if np.isinf(high - low):
+            return placed(0.25 * values, 0.25 * among)
         places = np.interp(values, among, np.linspace(0.0, 1.0, len(among)))
-        if among[0] > 0.0 and among[-1] / among[0] >= WIDE:
-            values = np.log(np.maximum(values, np.nextafter(0.0, 1.0)))
-            among = np.log(among[[0, -1]])
-        outside = (values - among[0]) / (among[-1] - among[0])
+        if low > 0.0 and high / low >= WIDE:
+            positive = np.maximum(values, np.nextafter(0.0, 1.0))
+            values = np.log(positive)
+            low, high = np.log([low, high])
+        outside = (values - low) / (high - low)
     outside = np.clip(outside, -1.0, 2.0)
-    return np.where((outside < 0.0) | (outside > 1.0), outside, places)
+    is_outside = (outside < 0.0) | (outside > 1.0)
+    return np.where(is_outside, outside, places)
 
 
-def _places(values: Sequence[Any], among: NDArray[np.float64]) -> NDArray[np.float64]:
+def _places(values: Sequence[object], among: Floats) -> Floats:
     """Return the place of every number, and the middle for other values."""
-    numeric = np.array([is_number(value) for value in values], dtype=bool)
-    numbers = [float(value) for value in compress(values, numeric)]
     column = np.full(len(values), 0.5)
-    column[numeric] = placed(np.array(numbers), among)
+    numeric = np.array(list(map(is_number, values)), dtype=bool)
+    numbers = np.array(list(compress(values, numeric)), dtype=float)
+    column[numeric] = placed(numbers, among)
     return column
 
 
-def _parameter(name: str, candidates: Params, everybody: Params) -> Parameter:
-    own = [params[name] for params in candidates if name in params]
-    may_be_absent = len(own) < len(candidates)
-    present = [params[name] for params in everybody if name in params]
-    numbers = np.unique([float(value) for value in own if is_number(value)])
-    if len(numbers) > 1 or all(is_number(value) for value in present):
-        others = [category(value) for value in own if not is_number(value)]
-        kinds = () if 2 * len(set(others)) > len(own) else tuple(dict.fromkeys(others))
-        return Parameter(name, numbers, kinds, may_be_absent)
-    kinds = tuple(dict.fromkeys(category(value) for value in present))
-    if 2 * len({category(value) for value in own}) > len(own):
-        kinds = ()  # next to nothing is said twice
-    return Parameter(name, None, kinds, may_be_absent)
+def _parameter(
+    name: str,
+    candidates: Params,
+    everybody: Params,
+) -> Parameter:
+    """Return how the values of a parameter become columns."""
+    values = [params[name] for params in candidates if name in params]
+    all_values = [params[name] for params in everybody if name in params]
+    may_be_absent = len(values) < len(candidates)
+    numbers = np.unique([float(value) for value in values if is_number(value)])
+    is_numeric = len(numbers) > 1 or all(map(is_number, all_values))
+    if is_numeric:
+        texts = [category(value) for value in values if not is_number(value)]
+        categories = dict.fromkeys(texts)
+        n_different = len(categories)
+    else:
+        categories = dict.fromkeys(map(category, all_values))
+        n_different = len(set(map(category, values)))
+    if 2 * n_different > len(values):
+        categories = {}  # next to nothing is said twice
+    return Parameter(
+        name,
+        numbers if is_numeric else None,
+        tuple(categories),
+        may_be_absent,
+    )

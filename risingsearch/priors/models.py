@@ -6,16 +6,28 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.priors.earlier import EarlierSearch, told_apart
+from risingsearch.priors.earlier import EarlierSearch, uniquely_named
 from risingsearch.priors.matching import Columns, Matching, Params, features
-from risingsearch.proposers import gaussian_process
+from risingsearch.proposers.base import Floats, Ints
+from risingsearch.proposers.gaussian_process import (
+    FITTED_ON,
+    GaussianProcess,
+    Observations,
+    Posterior,
+    at_last_epoch,
+    matern,
+    normal_scores,
+    places_of_epochs,
+    typical_inverse_length,
+)
 
 ALONE = 0.6
 """Share of its agreement with itself that a single earlier search is believed to have
 with the new one."""
+AT_ONCE = 2_000
+"""Configurations whose scores are predicted at once."""
 COMPARED = 8
 """Other searches that each model is compared with, at most."""
 FEWEST = 4
@@ -25,37 +37,38 @@ FEWEST = 4
 class Predictions(NamedTuple):
     """Predictions of earlier searches for some configurations."""
 
-    scores: NDArray[np.float64]  # (n_searches, n); of candidates mean 0, deviation 1
-    places: NDArray[np.float64]  # (n, n_columns), by lengths of the models
+    scores: Floats  # (n_searches, n); of candidates mean 0, deviation 1
+    places: Floats  # (n, n_columns), by lengths of the models
 
-    def of(self, these: NDArray[np.int64]) -> Predictions:
+    def select(self, rows: Ints) -> Predictions:
         """Return those for some of the configurations."""
-        return Predictions(self.scores[:, these], self.places[these])
+        return Predictions(self.scores[:, rows], self.places[rows])
 
-    def alike(self, others: Predictions) -> NDArray[np.float64]:
+    def alike(self, others: Predictions) -> Floats:
         """Return how alike others are to the models: correlations, 0 to 1."""
-        return gaussian_process.correlations(self.places, others.places)
+        return matern(self.places, others.places)
 
 
 class _Model(NamedTuple):
     """A Gaussian process over the runs of one earlier search."""
 
     parameters: list[str]
-    known: gaussian_process.Known
+    posterior: Posterior
 
-    def inverse_lengths(self, columns: Columns) -> dict[str, NDArray[np.float64]]:
+    def inverse_lengths(self, columns: Columns) -> dict[str, Floats]:
         """Return the inverse length scales of each parameter's columns."""
         ends = np.cumsum([len(columns[name]) for name in self.parameters])
-        parts = np.split(self.known.process.inverse_lengths, ends[:-1])
+        parts = np.split(self.posterior.process.inverse_lengths, ends[:-1])
         return dict(zip(self.parameters, parts, strict=True))
 
-    def predict(self, columns: Columns) -> NDArray[np.float64]:
+    def predict(self, columns: Columns) -> Floats:
         """Return the mean for configurations, by their columns."""
         table = features(columns, self.parameters)
-        parts = np.array_split(table, max(1, len(table) // 2_000))
-        return np.concatenate(
-            [self.known.predict(gaussian_process.at_end(one))[0] for one in parts]
-        )
+        means = []
+        for part in np.array_split(table, max(1, len(table) // AT_ONCE)):
+            mean, _ = self.posterior.predict(at_last_epoch(part))
+            means.append(mean)
+        return np.concatenate(means)
 
 
 class Learnt:
@@ -64,10 +77,34 @@ class Learnt:
     A Gaussian process per search models the ranks of its runs over the parameters that
     it shares with the candidates. The ``agreement`` of a search, from 0 to 1, is the
     expected correlation of its predictions with the new scores.
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+        The configurations of the new search.
+    searches : sequence of EarlierSearch
+        The earlier searches, each with runs to learn from.
+
+    Raises
+    ------
+    InvalidParameterError
+        If nothing can be learnt from one of them.
+
+    Examples
+    --------
+    >>> runs = [{"rate": 0.1 * k} for k in range(10)]
+    >>> may = EarlierSearch("May", runs, [np.array([0.1 * k]) for k in range(10)])
+    >>> learnt = Learnt(runs, [may])
+    >>> int(learnt.predictions(runs).scores[0].argmax())
+    9
     """
 
-    def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
-        searches = told_apart(searches)
+    def __init__(
+        self,
+        candidates: Params,
+        searches: Sequence[EarlierSearch],
+    ) -> None:
+        searches = uniquely_named(searches)
         self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
         self._matching = Matching(candidates, [search.params for search in sampled])
@@ -76,8 +113,9 @@ class Learnt:
         means = self._means(self._matching.columns(candidates))
         self._middle = means.mean(axis=1, keepdims=True)
         self._spread = np.maximum(means.std(axis=1, keepdims=True), 1e-9)
-        every = range(len(self._models))
-        self.agreement = np.array([_agreement(k, self._models, columns) for k in every])
+        self.agreement = np.array(
+            [_agreement(k, self._models, columns) for k in range(len(searches))]
+        )
 
     def predictions(self, configurations: Params) -> Predictions:
         """Return the predictions for configurations."""
@@ -85,35 +123,48 @@ class Learnt:
         scores = (self._means(columns) - self._middle) / self._spread
         return Predictions(scores, self._places(columns))
 
-    def _means(self, columns: Columns) -> NDArray[np.float64]:
+    def _means(self, columns: Columns) -> Floats:
         return np.array([model.predict(columns) for model in self._models])
 
-    def _places(self, columns: Columns) -> NDArray[np.float64]:
+    def _places(self, columns: Columns) -> Floats:
         """Return rows whose distances are in mean lengths of the models."""
         lengths = [model.inverse_lengths(columns) for model in self._models]
-        typical = gaussian_process.typical_inverse_length(
-            sum(map(len, columns.values()))
-        )
+        typical = typical_inverse_length(sum(map(len, columns.values())))
         scaled = []
-        for name, own in columns.items():
-            known = [np.log(one[name]) for one in lengths if name in one]
-            scale = np.exp(np.mean(known, axis=0)) if known else [typical] * len(own)
-            scaled += [one * each for one, each in zip(own, scale, strict=True)]
+        for name, unscaled in columns.items():
+            logs = [np.log(by_name[name]) for by_name in lengths if name in by_name]
+            scale = [typical] * len(unscaled)
+            if logs:
+                scale = np.exp(np.mean(logs, axis=0)).tolist()
+            scaled += [a * b for a, b in zip(unscaled, scale, strict=True)]
         return np.column_stack(scaled)
 
 
-def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return the correlation of two arrays; 0 if one is constant or has one value."""
+def correlation(a: Floats, b: Floats) -> float:
+    """Return the correlation of two arrays; 0 if one is constant or has one value.
+
+    Examples
+    --------
+    >>> correlation(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0]))
+    -1.0
+    """
     if len(a) < 2:
         return 0.0
     deviations = float(a.std() * b.std())
     if deviations < 1e-12:
         return 0.0
-    return float(((a - a.mean()) * (b - b.mean())).mean() / deviations)
+    covariance = ((a - a.mean()) * (b - b.mean())).mean()
+    return float(covariance / deviations)
 
 
 def check_runs(search: EarlierSearch) -> None:
-    """Raise an error if a search has too few runs to learn from."""
+    """Raise an error if a search has too few runs to learn from.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than 4.
+    """
     if len(search.params) < FEWEST:
         raise InvalidParameterError(
             f"{search.name}: nothing of it can be used here: it needs {FEWEST} runs, "
@@ -121,12 +172,31 @@ def check_runs(search: EarlierSearch) -> None:
         )
 
 
-def check_usable(search: EarlierSearch, candidates: Params) -> None:
-    """Raise an error if nothing can be learnt from a search for these candidates."""
+def check_usable(
+    search: EarlierSearch,
+    candidates: Params,
+) -> None:
+    """Raise an error if nothing can be learnt from a search for these candidates.
+
+    Parameters
+    ----------
+    search : EarlierSearch
+        The earlier search.
+    candidates : sequence of dict
+        The configurations of the new one.
+
+    Raises
+    ------
+    InvalidParameterError
+        If they share no parameter that varies, or there are too few runs.
+    """
     _shared(Matching(candidates, [search.params]), search)
 
 
-def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
+def _shared(
+    matching: Matching,
+    search: EarlierSearch,
+) -> list[str]:
     """Return the parameters that something can be learnt of; none is an error."""
     check_runs(search)
     shared = matching.shared(search.params)
@@ -141,28 +211,40 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
     return shared
 
 
-def _model(matching: Matching, search: EarlierSearch) -> _Model:
+def _model(
+    matching: Matching,
+    search: EarlierSearch,
+) -> _Model:
     shared = _shared(matching, search)
     scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
-    places = gaussian_process.place_of(np.maximum(search.epochs, 1), search.max_epochs)
+    epochs = np.maximum(search.epochs, 1)
+    places = places_of_epochs(epochs, search.max_epochs)
     at = np.column_stack([matching.features(search.params, shared), places])
-    told = gaussian_process.Told(at, gaussian_process.normal_scores(scores))
-    some = told.sample(gaussian_process.FITTED_ON, np.random.default_rng(0))
-    return _Model(
-        shared, gaussian_process.Process.fitted(some, len(shared)).known(told)
-    )
+    runs = Observations(at, normal_scores(scores))
+    sample = runs.sample(FITTED_ON, np.random.default_rng(0))
+    process = GaussianProcess.fitted(sample, len(shared))
+    return _Model(shared, process.condition(runs))
 
 
-def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:
+def _agreement(
+    k: int,
+    models: Sequence[_Model],
+    columns: Sequence[Columns],
+) -> float:
     """Return the mean correlation of a model with the scores of other searches."""
-    others = [(k + step) % len(models) for step in range(1, len(models))][:COMPARED]
-    if not others:  # with the predictions of each run by the others of its search
-        whitening, scores = models[k].known.whitening, models[k].known.told.scores
+    model = models[k]
+    n_others = min(COMPARED, len(models) - 1)
+    if n_others == 0:  # with the predictions of each run by the others of its search
+        posterior = model.posterior
+        scores = posterior.observations.scores
+        whitening = posterior.whitening
         precision = whitening.T @ whitening
         without = scores - (precision @ scores) / np.diag(precision)
         return max(0.0, ALONE * correlation(without, scores))
-    found = [
-        correlation(models[k].predict(columns[other]), models[other].known.told.scores)
-        for other in others
-    ]
-    return max(0.0, float(np.mean(found)))
+    correlations = []
+    for step in range(1, n_others + 1):
+        other = (k + step) % len(models)
+        scores = models[other].posterior.observations.scores
+        predicted = model.predict(columns[other])
+        correlations.append(correlation(predicted, scores))
+    return max(0.0, float(np.mean(correlations)))

@@ -41,8 +41,27 @@ class Trust(NamedTuple):
 def is_due(n_opened: int, *, in_space: bool) -> bool:
     """Return whether the arm after so many is one that earlier searches may choose.
 
+    Parameters
+    ----------
+    n_opened : int
+        Arms that are open already.
+    in_space : bool
+        Whether configurations are proposed in a space, not of a list.
+
+    Returns
+    -------
+    bool
+        True for two of three arms among the first 24.
+
+    Notes
+    -----
     The first arm is not, and in a space neither are the next two: where few are opened,
     each counts, and fewer agree by chance too often with searches that mislead.
+
+    Examples
+    --------
+    >>> [is_due(n, in_space=False) for n in range(5)]
+    [False, True, True, False, True]
     """
     n_own = 3 if in_space else 1
     return n_own <= n_opened < FIRST and (n_opened + 1 - n_own) % EVERY_RANDOM != 0
@@ -93,7 +112,8 @@ class PriorProposer(Proposer):
         own: Proposer | None = None,
         space: Space | None = None,
     ) -> None:
-        self.learnt, self.candidates = learnt, candidates
+        self.learnt = learnt
+        self.candidates = candidates
         self.own = own
         self._listed = learnt.predictions(candidates) if space is None else None
         self._points = None if space is None else ArmPoints(space, candidates)
@@ -107,14 +127,30 @@ class PriorProposer(Proposer):
         own: Proposer | None = None,
         space: Space | None = None,
     ) -> PriorProposer:
-        """Return the proposer for a search of these candidates after those searches."""
+        """Return the proposer for a search of these candidates after those searches.
+
+        Parameters
+        ----------
+        candidates, own, space
+            As for the class.
+        searches : sequence of EarlierSearch
+            The earlier searches.
+
+        Returns
+        -------
+        PriorProposer
+            Its ``learnt`` is fitted.
+        """
         return cls(Learnt(candidates, searches), candidates, own, space)
 
     @property
-    def identity(self) -> Any:
+    def identity(self) -> dict[str, object]:
         """The earlier searches, and the identity of the other proposer."""
         own = self.own and self.own.identity
-        return {"earlier_searches": self.learnt.digests, "own": own}
+        return {
+            "earlier_searches": self.learnt.digests,
+            "own": own,
+        }
 
     def is_due(self, n_begun: int, wanted: bool) -> bool:
         """Return whether to propose the arm after so many."""
@@ -124,7 +160,10 @@ class PriorProposer(Proposer):
         return is_due(n_begun, in_space=self._points is not None)
 
     def propose(
-        self, opened: Opened, unopened: Ints, rng: Rng
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
     ) -> int | Proposal | None:
         """Return the proposal by earlier searches, or else by this one's scores."""
         if self._is_due(opened.n_begun):
@@ -136,7 +175,10 @@ class PriorProposer(Proposer):
         return None
 
     def most_promising(
-        self, opened: Opened, unopened: Ints, rng: Rng
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
     ) -> Proposal | None:
         """Return the proposal by earlier searches; None if trust is low."""
         trust = self.trust(opened)
@@ -147,10 +189,12 @@ class PriorProposer(Proposer):
 
         def best_first(offered: Predictions) -> NDArray[np.intp]:
             unlike = 1.0 - offered.alike(seen).max(axis=1, initial=0.0)
-            return np.argsort(-(trust.weights @ offered.scores) * unlike, kind="stable")
+            promise = (trust.weights @ offered.scores) * unlike
+            return np.argsort(-promise, kind="stable")
 
         if self._points is None:
-            arm = unopened[best_first(self._predictions(unopened))[0]]
+            best = best_first(self._predictions(unopened))[0]
+            arm = unopened[best]
             return Proposal(arm=int(arm), by_prior=True)
         space = self._points.space
         points = rng.random((DRAWN, len(space.coordinates)))
@@ -162,32 +206,52 @@ class PriorProposer(Proposer):
         return None
 
     def trusted(self, opened: Opened) -> dict[str, float]:
-        """Return how far each earlier search is trusted: its share of all trust."""
+        """Return how far each earlier search is trusted: its share of all trust.
+
+        Parameters
+        ----------
+        opened : Opened
+            The arms of this search so far.
+
+        Returns
+        -------
+        dict of str to float
+            By the name of the earlier search, from 0 to 1.
+        """
         trust = self.trust(opened)
         shares = trust.weights * max(0.0, trust.together)
         return dict(zip(self.learnt.digests, shares.tolist(), strict=True))
 
     def trust(self, opened: Opened) -> Trust:
         """Return how far each search is trusted, after these arms."""
-        ends, agreement = opened.ends, self.learnt.agreement
+        ends = opened.ends
+        agreement = self.learnt.agreement
         predicted = self._predictions(opened.arms).scores
         seen = normal_scores(ends) if len(ends) else ends
         n_more = max(0.0, len(ends) - 1.0)
 
-        def updated(expected: Any, found: Any, counts_for: float = EXPECTED) -> Any:
-            return (counts_for * expected + n_more * found) / (counts_for + n_more)
+        def updated(
+            expected: Floats,
+            agreed: Floats,
+            counts_for: float,
+        ) -> Floats:
+            """Return the mean of both, by how much each counts."""
+            total = counts_for * expected + n_more * agreed
+            return np.asarray(total / (counts_for + n_more))
 
-        found = np.array([correlation(one, seen) for one in predicted])
-        weights = np.maximum(updated(agreement, found), 0.0) ** SHARPNESS
+        agreed = np.array([correlation(scores, seen) for scores in predicted])
+        weights = updated(agreement, agreed, EXPECTED)
+        weights = np.maximum(weights, 0.0) ** SHARPNESS
         total = float(weights.sum())
         if total < 1e-12:
             return Trust(np.zeros_like(weights), 0.0)
         weights /= total
-        agreed, found_here = weights @ agreement, correlation(weights @ predicted, seen)
-        counts_for = EXPECTED_NO_MORE if found_here > agreed else EXPECTED
-        return Trust(weights, float(updated(agreed, found_here, counts_for)))
+        expected = weights @ agreement
+        together = np.asarray(correlation(weights @ predicted, seen))
+        counts_for = EXPECTED_NO_MORE if together > expected else EXPECTED
+        return Trust(weights, float(updated(expected, together, counts_for)))
 
     def _predictions(self, arms: Ints) -> Predictions:
         if self._listed is not None:
-            return self._listed.of(arms)
+            return self._listed.select(arms)
         return self.learnt.predictions([self.candidates[k] for k in arms.tolist()])

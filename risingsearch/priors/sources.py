@@ -3,39 +3,32 @@
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Job
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.json_values import AS_TEXT, SHOWN, from_json
+from risingsearch.json_values import SHOWN, from_json
 from risingsearch.priors.earlier import (
-    EarlierRun,
     EarlierSearch,
+    Reader,
     Source,
-    as_number,
-    checked_score,
-    told_apart,
+    uniquely_named,
 )
-from risingsearch.priors.frames import SUFFIXES, of_file, of_frame
+from risingsearch.priors.frames import FRAMES, SUFFIXES, of_file
+from risingsearch.priors.histories import SCORE, runs_of
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
-from risingsearch.priors.studies import of_study
+from risingsearch.priors.results import RESULTS, SEARCH_CVS
+from risingsearch.priors.studies import STUDIES
 from risingsearch.storage import run_directory
 from risingsearch.storage.journal import read
 
-SCORE = "score"
 MOST_SEARCHES = 32
 """Earlier searches that are learnt from: of more, those most like the new one."""
 _NAMED = 5  # skipped searches in a message
-_ALLOWED = (
-    "a SearchResult, a fitted RisingSearchCV, an Optuna study or its storage URL, a "
-    "pandas DataFrame, or the path of a run directory, a folder of them, or a CSV or "
-    "parquet file (several of them are a list for prior=)"
-)
 
 
 def earlier_searches(
@@ -99,53 +92,89 @@ def earlier_searches(
     return _searches(Source(source, score, direction, name))
 
 
-def read_prior(prior: Any, candidates: Params | None = None) -> list[EarlierSearch]:
+def read_prior(
+    prior: Any,
+    candidates: Params | None = None,
+) -> list[EarlierSearch]:
     """Return the earlier searches of a ``prior`` that the candidates can learn from.
 
-    Of several searches, those from which nothing can be learnt are skipped; a
-    RuntimeWarning names them and says why.
+    Parameters
+    ----------
+    prior : object
+        A source, as ``earlier_searches`` takes it, a list of some, or None.
+    candidates : sequence of dict, optional
+        The configurations of the new search; by default they are not known yet.
+
+    Returns
+    -------
+    list of EarlierSearch
+        With unique names, 32 at most. Of several searches, those from which nothing
+        can be learnt are skipped; a RuntimeWarning names them and says why.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a source cannot be read, or nothing can be learnt from any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> runs = [{"rate": 0.1 * k} for k in range(5)]
+    >>> may = EarlierSearch("May", runs, [np.array([0.1 * k]) for k in range(5)])
+    >>> read_prior([may, may])
+    [<EarlierSearch 'May': 5 runs of rate>]
     """
     if prior is None:
         return []
-    listed = prior if isinstance(prior, (list, tuple)) else [prior]
-    nested = [one if isinstance(one, (list, tuple)) else [one] for one in listed]
-    sources = [source for several in nested for source in several]
+    sources = [source for listed in _as_list(prior) for source in _as_list(listed)]
     if not sources:
         raise InvalidParameterError(
             "prior is an empty list: leave it out, or give at least one earlier search"
         )
     read = [search.sample() for source in sources for search in _searches(source)]
-    found, skipped = [], []
-    for search in {(one.name, one.digest()): one for one in read}.values():
+    usable = []
+    skipped = []
+    for search in {(each.name, each.digest()): each for each in read}.values():
         try:
             if candidates is None:
                 check_runs(search)
             else:
                 check_usable(search, candidates)
-            found.append(search)
+            usable.append(search)
         except InvalidParameterError as error:
             skipped.append(str(error))
-    _warn_of_skipped(skipped, len(found), "prior")
-    return told_apart(_most_alike(found, candidates or []))
+    _warn_of_skipped(skipped, len(usable), "prior")
+    return uniquely_named(_most_alike(usable, candidates or []))
 
 
-def _most_alike(found: list[EarlierSearch], here: Params) -> list[EarlierSearch]:
-    if len(found) <= MOST_SEARCHES:
-        return found
-    names = {name for params in here for name in params}
+def _as_list(value: object) -> Sequence[object]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _most_alike(
+    searches: list[EarlierSearch],
+    candidates: Params,
+) -> list[EarlierSearch]:
+    if len(searches) <= MOST_SEARCHES:
+        return searches
+    names = {name for params in candidates for name in params}
 
     def alike(search: EarlierSearch) -> tuple[int, int]:
         return len(names.intersection(search.parameter_names)), len(search.params)
 
     msg = (
-        f"{len(found)} earlier searches are more than the {MOST_SEARCHES} that are "
+        f"{len(searches)} earlier searches are more than the {MOST_SEARCHES} that are "
         "learnt from: those that share most parameters, and have most runs, are taken"
     )
     warnings.warn(msg, RuntimeWarning, stacklevel=3)
-    return sorted(found, key=alike, reverse=True)[:MOST_SEARCHES]
+    return sorted(searches, key=alike, reverse=True)[:MOST_SEARCHES]
 
 
-def _warn_of_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
+def _warn_of_skipped(
+    skipped: Sequence[str],
+    n_found: int,
+    where: str,
+) -> None:
     """Warn of searches that are skipped, or raise an error if none is left."""
     if not skipped:
         return
@@ -159,41 +188,24 @@ def _warn_of_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
     warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
 
-def _searches(source: Any) -> list[EarlierSearch]:
+def _searches(given: object) -> list[EarlierSearch]:
     """Return the earlier searches in a source; see ``earlier_searches``."""
-    asked = source if isinstance(source, Source) else Source(source)
-    source = asked.source
-    if isinstance(source, EarlierSearch):
-        if asked.score is not None:
-            msg = f"{source.name}: its scores are read already: leave score out"
-            raise InvalidParameterError(msg)
-        asked.checked_direction(source.name, source.direction or "maximize")
-        return [source if asked.name is None else replace(source, name=asked.name)]
-    if isinstance(source, str) and "://" in source:
-        from risingsearch.integrations.optuna.earlier_studies import read_studies
-
-        return told_apart(read_studies(source, lambda study: of_study(study, asked)))
-    if isinstance(source, (str, os.PathLike)) and source != "":
-        return _of_path(Path(source), asked)
-    if hasattr(source, "iloc") and hasattr(source, "columns"):
-        return [of_frame(source, asked)]
-    if hasattr(source, "get_trials") and hasattr(source, "directions"):
-        return [of_study(source, asked)]
-    if hasattr(source, "candidates") and hasattr(source, "history"):
-        return [_of_result(source, asked)]
-    if hasattr(source, "history_") and hasattr(source, "cv_results_"):
-        name, metric = type(source).__name__, asked.score or SCORE
-        direction = asked.checked_direction(name, "maximize")  # as all scorers have it
-        runs = _runs(source.cv_results_["params"], source.history_, metric, name)
-        most = source.scheduler_.max_epochs or 0
-        return [asked.search(name, runs, direction, most, asked.score)]
-    if type(source).__name__ == "RisingSearchCV":
-        msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
-        raise InvalidParameterError(msg)
-    raise InvalidParameterError(f"an earlier search is {_ALLOWED}; got {shown(source)}")
+    asked = given if isinstance(given, Source) else Source(given)
+    if isinstance(asked.source, EarlierSearch):
+        return [asked.renamed(asked.source)]
+    for reader in READERS:
+        if reader.is_own(asked.source):
+            return reader.read(asked)
+    msg = f"an earlier search is {_allowed()}; got {shown(asked.source)}"
+    raise InvalidParameterError(msg)
 
 
-def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
+def _is_path(source: object) -> bool:
+    return isinstance(source, (str, os.PathLike)) and source != ""
+
+
+def _of_path(asked: Source) -> list[EarlierSearch]:
+    path = Path(asked.source)
     try:
         path = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
@@ -202,21 +214,22 @@ def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
         raise InvalidParameterError(msg) from error
     if path.is_file() and path.name.lower().endswith(SUFFIXES):
         return [of_file(path, asked)]
-    found, skipped = [], []
-    if path.is_dir():
-        if run_directory.holds_search(path):
-            return [_of_run_directory(path, asked)]
-        for one in sorted(one for one in path.iterdir() if one.is_dir()):
-            try:
-                if run_directory.holds_search(one):
-                    found.append(_of_run_directory(one, asked))
-            except (InvalidParameterError, RunDirError) as error:
-                skipped.append(str(error))
-    if not found and not skipped:
-        msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
+    if path.is_dir() and run_directory.holds_search(path):
+        return [_of_run_directory(path, asked)]
+    searches = []
+    skipped = []
+    folders = filter(Path.is_dir, path.iterdir()) if path.is_dir() else ()
+    for folder in sorted(folders):
+        try:
+            if run_directory.holds_search(folder):
+                searches.append(_of_run_directory(folder, asked))
+        except (InvalidParameterError, RunDirError) as error:
+            skipped.append(str(error))
+    if not searches and not skipped:
+        msg = f"an earlier search is {_allowed()}; {path} is none of them"
         raise InvalidParameterError(msg)
-    _warn_of_skipped(skipped, len(found), str(path))
-    return told_apart(found)
+    _warn_of_skipped(skipped, len(searches), str(path))
+    return uniquely_named(searches)
 
 
 def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
@@ -238,7 +251,7 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
             own = settings["direction"] if metric == SCORE else None
             return asked.search(
                 path.resolve().name,
-                _runs(candidates, history, metric, str(path)),
+                runs_of(candidates, history, metric, str(path)),
                 asked.checked_direction(str(path), own),
                 settings["max_epochs"] or 0,
                 (header.get("metric") or SCORE) if metric == SCORE else metric,
@@ -250,49 +263,33 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
 
 def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the epochs of a job as rows of a history."""
-    job, scores = Job.from_json(event["job"]), from_json(event["scores"])
+    job = Job.from_json(event["job"])
+    scores = from_json(event["scores"])
     for k, score in enumerate(scores):
-        row = {"arm": job.arm, "epoch": job.from_epoch + k + 1, SCORE: score}
+        row = {
+            "arm": job.arm,
+            "epoch": job.from_epoch + k + 1,
+            SCORE: score,
+        }
         yield row | from_json(event["metrics"])[k]
     if "failure" in event and len(scores) < job.n_epochs:
         epoch = job.from_epoch + len(scores) + 1
-        lost = {SCORE: math.nan, "failure": event["failure"]}
+        lost = {
+            SCORE: math.nan,
+            "failure": event["failure"],
+        }
         yield {"arm": job.arm, "epoch": epoch, **lost}
 
 
-def _of_result(result: Any, asked: Source) -> EarlierSearch:
-    """Return the runs of a ``SearchResult``."""
-    candidates = result.candidates
-    if result.left_out is not None:  # text in place of parameters
-        candidates = [{} if p.keys() == {AS_TEXT} else p for p in candidates]
-    name, metric = "a SearchResult", asked.score or SCORE
-    own = result.direction if metric == SCORE else None
-    direction = asked.checked_direction(name, own)
-    runs = _runs(candidates, result.history, metric, name)
-    return asked.search(name, runs, direction, metric=metric)
+PATHS = Reader(
+    "the path of a run directory, a folder of them, or a CSV or parquet file",
+    _is_path,
+    _of_path,
+)
+READERS = [RESULTS, SEARCH_CVS, STUDIES, FRAMES, PATHS]
+"""The first whose own a source is reads it."""
 
 
-def _runs(
-    candidates: Sequence[Mapping[str, Any]],
-    history: Iterable[Mapping[str, Any]],
-    score: str,
-    name: str,
-) -> Iterator[EarlierRun]:
-    """Yield the arms of a history that have been opened."""
-    scores: dict[int, list[float]] = {}
-    for row in history:
-        arm, before = row["arm"], row["epoch"] - 1
-        scores.setdefault(arm, [])[before:] = [_score(row, score, name)]
-    for arm, curve in sorted(scores.items()):
-        yield EarlierRun(candidates[arm], curve)
-
-
-def _score(row: Mapping[str, Any], score: str, name: str) -> float:
-    """Return the score of an epoch, or another metric of it; NaN if it was lost."""
-    if score == SCORE or "failure" in row:
-        return as_number(row[SCORE])
-    splits = [as_number(row[key]) for key in row if key.endswith(f"_test_{score}")]
-    if splits:  # of cross-validation
-        return sum(splits) / len(splits)
-    numbers = [key for key in row if not math.isnan(as_number(row[key]))]
-    return as_number(row[checked_score(score, numbers, name)])
+def _allowed() -> str:
+    *most, last = (reader.forms for reader in READERS)
+    return f"{', '.join(most)}, or {last} (several of them are a list for prior=)"

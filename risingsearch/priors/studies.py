@@ -1,4 +1,4 @@
-"""Earlier searches in Optuna studies; Optuna itself is not imported.
+"""Earlier searches in Optuna studies; Optuna is imported for those in a database.
 
 A trial is a run. In a study that a ``RisingSampler`` searched, the trials of an arm are
 one run together.
@@ -12,9 +12,11 @@ from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     EarlierRun,
     EarlierSearch,
+    Reader,
     Source,
     as_number,
     checked_score,
+    uniquely_named,
 )
 
 # As integrations.optuna.trials has them.
@@ -23,8 +25,51 @@ N_EPOCHS = "rising:n_epochs"
 FINAL = "rising:final"
 
 
+def _is_study(source: object) -> bool:
+    if isinstance(source, str):
+        return "://" in source
+    return hasattr(source, "get_trials") and hasattr(source, "directions")
+
+
+def _of_studies(asked: Source) -> list[EarlierSearch]:
+    """Return the search of a study, or those of all studies in a database."""
+    if not isinstance(asked.source, str):
+        return [of_study(asked.source, asked)]
+    from risingsearch.integrations.optuna.earlier_studies import read_studies
+
+    searches = read_studies(asked.source, lambda study: of_study(study, asked))
+    return uniquely_named(searches)
+
+
 def of_study(study: Any, asked: Source) -> EarlierSearch:
-    """Return the runs of a study; of several objectives, ``score`` names one."""
+    """Return the runs of a study; of several objectives, ``score`` names one.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        The study.
+    asked : Source
+        The objective, if there are several.
+
+    Returns
+    -------
+    EarlierSearch
+        A trial is a run; of a ``RisingSampler``, an arm is.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the objective is not named, or nothing can be learnt from it.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(study_name="May", direction="maximize")
+    >>> study.optimize(lambda trial: trial.suggest_float("rate", 0, 1), n_trials=3)
+    >>> of_study(study, Source(study))
+    <EarlierSearch 'study May': 3 runs of rate>
+    """
     own_name = f"study {study.study_name}"
     directions = [direction.name.lower() for direction in study.directions]
     several = [f"values_{i}" for i in range(len(directions))]
@@ -46,14 +91,15 @@ def of_study(study: Any, asked: Source) -> EarlierSearch:
 
 def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
     """Yield the runs in the order in which they began."""
-    found: dict[int, list[Any]] = {}
+    arms: dict[int, list[Any]] = {}
     for trial in trials:
         attrs = trial.user_attrs
         if FINAL in attrs or (N_EPOCHS in attrs and not attrs[N_EPOCHS]):
             continue  # an arm once more; a trial that had nothing to train
         if trial.state.name != "WAITING":
-            found.setdefault(attrs.get(ARM, trial.number), []).append(trial)
-    for slices in found.values():
+            arm = attrs.get(ARM, trial.number)
+            arms.setdefault(arm, []).append(trial)
+    for slices in arms.values():
         last = slices[-1]
         if last.state.name == "FAIL":
             yield EarlierRun(last.params, [])
@@ -67,3 +113,6 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
             yield EarlierRun(last.params, [as_number(last.values[objective])])
         elif scores:
             yield EarlierRun(last.params, scores)
+
+
+STUDIES = Reader("an Optuna study or its storage URL", _is_study, _of_studies)

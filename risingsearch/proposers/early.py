@@ -8,74 +8,117 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
-from risingsearch.proposers.gaussian_process import OPTIMISM, normal_scores, squared
+from risingsearch.proposers.gaussian_process import (
+    EXPLORATION,
+    LEAST_VARIANCE,
+    normal_scores,
+    squared_distances,
+)
 from risingsearch.proposers.learning_rate import LearningRate
 from risingsearch.proposers.open_space import ArmPoints
 from risingsearch.space import Space
 
-MOST_SEEN, MOST_LIKE = 150, 3
+MOST_OBSERVATIONS = 150
+MOST_ALIKE = 3  # arms that a proposal resembles
 DRAWN = 80  # configurations to choose a proposal from: of more, they are too alike
 AT_FIRST = 30  # arms of which two in three are proposed; of later ones, one in three
 
-NEAR = 0.08  # how far a learning rate tells of others, as a share of its range
-SHARE = 0.4  # variance that the learning rate has alone, and again with all parameters
+LENGTH = 0.08  # how far a learning rate tells of others, as a share of its range
+AMPLITUDE = 0.4  # variance of the learning rate alone, and again with all parameters
 NOISE = 1.0  # variance of a score besides, where all scores together have one of 1
-# expected of the mean of all and of the hump about the centre; width of the hump
-HEIGHTS, WIDTH = np.array([0.0, 0.5]), 0.25
-DOUBT = 1.0  # deviation of these heights
+
+# Prior of the coefficients of the mean: that of all, and that of the hump.
+COEFFICIENTS = np.array([0.0, 0.5])
+COEFFICIENT_VARIANCE = 1.0
+HUMP_WIDTH = 0.25
 
 
-class Described(NamedTuple):
+class Inputs(NamedTuple):
     """Configurations as the model takes them."""
 
     rates: Floats  # (n, 1), places of the learning rate
     others: Floats  # (n, k), the other features
-    beliefs: Floats  # (n, 2), mean of all, and nearness to the centre
+    basis: Floats  # (n, 2), of the mean: constant, and a hump about the centre
 
     @classmethod
-    def of(cls, features: Floats, rate: LearningRate) -> Described:
-        """Return the parts of rows of features."""
-        rates = 0.5 + (features[:, rate.columns] - 0.5).sum(axis=1, keepdims=True)
-        hump = np.exp(-0.5 * ((rates - rate.centre) / WIDTH) ** 2) - 0.5
-        beliefs = np.hstack([np.ones_like(hump), hump])
-        return cls(rates, np.delete(features, rate.columns, axis=1), beliefs)
+    def from_features(
+        cls,
+        features: Floats,
+        rate: LearningRate,
+    ) -> Inputs:
+        """Return the parts of rows of features.
 
-    def between(self, other: Described) -> Floats:
-        """Return the covariances with others, without those of the beliefs."""
-        alike = np.exp(-0.5 * squared(self.others, other.others))
-        near = np.exp(-0.5 * squared(self.rates, other.rates) / NEAR**2)
-        return np.asarray(SHARE * near * (1.0 + alike), dtype=float)
+        Parameters
+        ----------
+        features : array of shape (n, n_features)
+            As ``Space.features`` returns them.
+        rate : LearningRate
+            Says which columns it has.
+
+        Returns
+        -------
+        Inputs
+            Of as many rows.
+        """
+        offsets = features[:, rate.columns] - 0.5
+        rates = 0.5 + offsets.sum(axis=1, keepdims=True)
+        away = (rates - rate.centre) / HUMP_WIDTH
+        hump = np.exp(-0.5 * away**2) - 0.5
+        others = np.delete(features, rate.columns, axis=1)
+        return cls(rates, others, np.hstack([np.ones_like(hump), hump]))
+
+    def kernel(self, other: Inputs) -> Floats:
+        """Return the covariances with others, without those of the mean."""
+        alike = np.exp(-0.5 * squared_distances(self.others, other.others))
+        squares = squared_distances(self.rates, other.rates)
+        near = np.exp(-0.5 * squares / LENGTH**2)
+        return np.asarray(AMPLITUDE * near * (1.0 + alike), dtype=float)
 
 
 class EarlyModel(NamedTuple):
     """The model of the opened arms: a Gaussian process whose constants are fixed."""
 
-    seen: Described
+    seen: Inputs
     lower: Floats  # Cholesky factor of the covariance of the scores
-    white: Floats  # what was not expected of the scores, whitened
+    whitened: Floats  # residuals of the scores, whitened
 
     @classmethod
-    def of(cls, seen: Described, ends: Floats) -> EarlyModel:
-        """Return the model of arms, of which the first have these ends."""
-        n, n_known = len(seen.others), len(ends)
-        said = seen.beliefs
-        covariance = seen.between(seen) + DOUBT**2 * said @ said.T + NOISE * np.eye(n)
-        lower = np.linalg.cholesky(covariance)
-        surprise = np.zeros(n)
-        if n_known:
-            surprise[:n_known] = normal_scores(ends) - said[:n_known] @ HEIGHTS
-        white = np.linalg.solve(lower, surprise)
-        return cls(seen, np.asarray(lower, dtype=float), white)
+    def condition(cls, seen: Inputs, ends: Floats) -> EarlyModel:
+        """Return the model of arms, given the ends of the first of them.
 
-    def promise(self, rows: Described, alike: Floats) -> Floats:
-        """Return the mean plus half a deviation; ``alike``: ``seen.between(rows)``."""
-        said = rows.beliefs
-        shared = alike + DOUBT**2 * self.seen.beliefs @ said.T
-        told = np.linalg.solve(self.lower, shared)
-        variance = 2.0 * SHARE + DOUBT**2 * (said * said).sum(axis=1)
-        variance = np.maximum(variance - (told * told).sum(axis=0), 1e-9)
-        mean = said @ HEIGHTS + told.T @ self.white
-        return np.asarray(mean + OPTIMISM * np.sqrt(variance), dtype=float)
+        Parameters
+        ----------
+        seen : Inputs
+            The arms; those in training last.
+        ends : array of shape (n,)
+            Where the first arms are expected to end.
+
+        Returns
+        -------
+        EarlyModel
+            For arms without an end, the mean is the observation.
+        """
+        n_arms = len(seen.others)
+        n_known = len(ends)
+        covariance = seen.kernel(seen)
+        covariance = covariance + COEFFICIENT_VARIANCE * seen.basis @ seen.basis.T
+        lower = np.linalg.cholesky(covariance + NOISE * np.eye(n_arms))
+        residuals = np.zeros(n_arms)
+        if n_known:
+            mean = seen.basis[:n_known] @ COEFFICIENTS
+            residuals[:n_known] = normal_scores(ends) - mean
+        whitened = np.linalg.solve(lower, residuals)
+        return cls(seen, np.asarray(lower, dtype=float), whitened)
+
+    def upper_confidence_bound(self, rows: Inputs) -> Floats:
+        """Return how high configurations may end: the mean and half a deviation."""
+        shared = COEFFICIENT_VARIANCE * self.seen.basis @ rows.basis.T
+        white = np.linalg.solve(self.lower, self.seen.kernel(rows) + shared)
+        variance = COEFFICIENT_VARIANCE * (rows.basis * rows.basis).sum(axis=1)
+        variance = 2.0 * AMPLITUDE + variance - (white * white).sum(axis=0)
+        deviation = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+        mean = rows.basis @ COEFFICIENTS + white.T @ self.whitened
+        return np.asarray(mean + EXPLORATION * deviation, dtype=float)
 
 
 class EarlyProposer(Proposer):
@@ -86,6 +129,25 @@ class EarlyProposer(Proposer):
 
     Provenance: own rule. That a belief gives way to the scores is in the spirit of
     PriorBand (Mallik et al. 2023).
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+        The configurations of all arms.
+    space : Space
+        What new configurations are drawn from.
+    rate : LearningRate
+        The learning rate of the space.
+    own : Proposer, optional
+        Proposes the arms that the policy asks for.
+
+    Examples
+    --------
+    >>> space = Space.of({"lr": [0.01, 0.02, 0.03, 0.04, 0.05], "depth": [1, 2]})
+    >>> candidates = list(space.every())
+    >>> proposer = EarlyProposer(candidates, space, LearningRate.of(space))
+    >>> [proposer.is_due(n, wanted=False) for n in range(4)]
+    [True, True, False, True]
     """
 
     def __init__(
@@ -96,13 +158,19 @@ class EarlyProposer(Proposer):
         own: Proposer | None = None,
     ) -> None:
         self.own = own
-        self.candidates, self._space, self._rate = candidates, space, rate
+        self.candidates = candidates
+        self._space = space
+        self._rate = rate
         self._points = ArmPoints(space, candidates)
 
     @property
-    def identity(self) -> Any:
+    def identity(self) -> list[object]:
         """All that tells it from others, as JSON."""
-        return [self._rate.name, self._rate.centre, self.own and self.own.identity]
+        return [
+            self._rate.name,
+            self._rate.centre,
+            self.own and self.own.identity,
+        ]
 
     def is_due(self, n_begun: int, wanted: bool) -> bool:
         """Return whether to propose the arm after so many."""
@@ -111,20 +179,29 @@ class EarlyProposer(Proposer):
         return n_begun % 3 != 2 if n_begun < AT_FIRST else n_begun % 3 == 0
 
     def propose(
-        self, opened: Opened, unopened: Ints, rng: Rng
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
     ) -> int | Proposal | None:
-        """Return the most promising of some random configurations, or the own one."""
+        """Return the most promising of some random configurations.
+
+        An arm that the policy wants is proposed by the other proposer.
+        """
         if opened.wanted:
             return super().propose(opened, unopened, rng)
-        rows = rng.permutation(len(opened.arms))[:MOST_SEEN]
+        rows = rng.permutation(len(opened.arms))[:MOST_OBSERVATIONS]
         arms = np.concatenate([opened.arms[rows], opened.without_score])
-        seen = Described.of(self._points.features(arms), self._rate)
-        known = EarlyModel.of(seen, opened.ends[rows])
+        seen = self._inputs(self._points.features(arms))
+        model = EarlyModel.condition(seen, opened.ends[rows])
         points = rng.random((DRAWN, len(self._space.names)))
-        new = Described.of(self._space.features(points), self._rate)
-        best = np.argsort(-known.promise(new, known.seen.between(new)), kind="stable")
-        for found, proposal in self._points.untried(points[best], opened, unopened):
-            near = seen.between(Described.of(found, self._rate))[:, 0]
-            nearest = np.argsort(-near, kind="stable")[:MOST_LIKE]
-            return proposal._replace(like=tuple(arms[nearest].tolist()))
+        bound = model.upper_confidence_bound(self._inputs(self._space.features(points)))
+        best_first = points[np.argsort(-bound, kind="stable")]
+        for features, proposal in self._points.untried(best_first, opened, unopened):
+            near = seen.kernel(self._inputs(features))[:, 0]
+            nearest = arms[np.argsort(-near, kind="stable")[:MOST_ALIKE]]
+            return proposal._replace(like=tuple(nearest.tolist()))
         return None
+
+    def _inputs(self, features: Floats) -> Inputs:
+        return Inputs.from_features(features, self._rate)

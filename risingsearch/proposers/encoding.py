@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.parameters import ROOT, is_number, key_of
+from risingsearch.space import ROOT, is_number, key_of
 
 ABSENT = object()
 MOST_CATEGORIES = 100

@@ -4,85 +4,213 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from risingsearch.proposers.base import Floats, Rng
 
-FITTED_ON, STEPS = 100, 15
-OPTIMISM = 0.5
-UNLIKELY = 1e3  # what outweighs all differences of standardised scores
-TYPICAL_LENGTH = 0.35  # times the root of the number of parameters
-TREND = 0.1  # variance of the level at the end, and of its difference from the start
+FITTED_ON = 100
+"""Observations that the hyperparameters are fitted to, at most."""
+EXPLORATION = 0.5
+"""Standard deviations of the upper confidence bound above the mean."""
+UNLIKELY = 1e3
+"""What outweighs all differences of standardised scores."""
+TYPICAL_LENGTH = 0.35
+"""Length scale to start from, times the root of the number of parameters."""
+TREND = 0.1
+"""Variance of the level at the last epoch, and of its difference from the first."""
+LEAST_VARIANCE = 1e-9
+
+STEPS = 15
+FIRST_STEP = 0.3
+STEP_RANGE = (0.01, 1.0)
+GROWTH = 1.4
+SHRINKAGE = 0.5
+"""Rprop: a step grows while its slope keeps its sign, and shrinks where it turns."""
+
+N_SCALARS = 3  # hyperparameters after the length scales: decay, noise, amplitude
+LENGTH_RANGE = (math.exp(-4.0), math.exp(4.0))
 NOISE_RANGE = (2e-3, 2.0)
+AMPLITUDE_RANGE = (math.exp(-2.0), math.exp(2.0))
 
 
-def at_end(features: Floats) -> Floats:
-    """Return the features of configurations after all epochs."""
+def at_last_epoch(features: Floats) -> Floats:
+    """Return the rows of configurations after all epochs.
+
+    Parameters
+    ----------
+    features : array of shape (n, n_features)
+        The configurations.
+
+    Returns
+    -------
+    array of shape (n, n_features + 1)
+        The last column is the place of the epoch.
+
+    Examples
+    --------
+    >>> at_last_epoch(np.array([[0.2, 0.7]]))
+    array([[0.2, 0.7, 1. ]])
+    """
     return np.column_stack([features, np.ones(len(features))])
 
 
-def place_of(epochs: Any, max_epochs: int) -> Any:
-    """Return the places of epochs from 0 for the first to 1, by the logarithm."""
-    return np.minimum(1.0, np.log(epochs) / math.log(max(2, max_epochs)))
+def places_of_epochs(epochs: ArrayLike, max_epochs: int) -> Floats:
+    """Return the places of epochs, from 0 for the first to 1, by the logarithm.
+
+    Parameters
+    ----------
+    epochs : int or array of int
+        Epochs that a configuration has trained, from 1 on.
+    max_epochs : int
+        The last epoch.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+
+    Examples
+    --------
+    >>> places_of_epochs([1, 10, 100], max_epochs=100)
+    array([0. , 0.5, 1. ])
+    """
+    places = np.log(epochs) / math.log(max(2, max_epochs))
+    return np.asarray(np.minimum(1.0, places), dtype=float)
 
 
 def standardised(scores: Floats) -> Floats:
-    """Return scores of mean 0 and deviation 1, without diverged ones."""
+    """Return scores of mean 0 and deviation 1, without diverged ones.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Higher is better.
+
+    Returns
+    -------
+    array of shape (n,)
+        Those far below the median count as far as the best is above it.
+
+    Examples
+    --------
+    >>> standardised(np.array([1.0, 2.0, 3.0, -1e9])).round(2)
+    array([-0.45,  0.45,  1.34, -1.34])
+    """
     middle = float(np.median(scores))
-    kept = np.maximum(scores, 2.0 * middle - float(scores.max())) - middle
+    lowest = 2.0 * middle - float(scores.max())
+    kept = np.maximum(scores, lowest) - middle
     kept /= float(np.abs(kept).max()) or 1.0
-    found: Floats = (kept - kept.mean()) / max(float(kept.std()), 1e-9)
-    return found
+    deviation = max(float(kept.std()), 1e-9)
+    return np.asarray((kept - kept.mean()) / deviation, dtype=float)
 
 
 def normal_scores(values: Floats) -> Floats:
-    """Return the normal quantiles of the ranks of the values, standardised."""
+    """Return the normal quantiles of the ranks of the values, standardised.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Equal values share their mean rank.
+
+    Returns
+    -------
+    array of shape (n,)
+        Of mean 0 and deviation 1.
+
+    Examples
+    --------
+    >>> normal_scores(np.array([5.0, -1e9, 7.0])).round(2)
+    array([ 0.  , -1.22,  1.22])
+    """
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[inverse]
     quantile = NormalDist().inv_cdf
     z = np.array([quantile((rank + 0.5) / len(values)) for rank in ranks])
-    scores: Floats = (z - z.mean()) / max(float(z.std()), 1e-6)
-    return scores
+    deviation = max(float(z.std()), 1e-6)
+    return np.asarray((z - z.mean()) / deviation, dtype=float)
 
 
-class Told(NamedTuple):
-    """Scores that a process is fitted to."""
+def squared_distances(a: Floats, b: Floats) -> Floats:
+    """Return the squared Euclidean distances between the rows of two arrays.
+
+    Examples
+    --------
+    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [1.0, 0.0]]))
+    array([[25.,  1.]])
+    """
+    lengths_a = (a * a).sum(axis=1)[:, None]
+    lengths_b = (b * b).sum(axis=1)
+    distances = lengths_a + lengths_b - 2.0 * a @ b.T
+    return np.asarray(np.maximum(distances, 0.0), dtype=float)
+
+
+def _matern_factor(r: Floats) -> Floats:
+    """Return the polynomial of the Matern 5/2 kernel, without its exponential."""
+    return np.asarray(1.0 + r + r * r / 3.0, dtype=float)
+
+
+def matern(a: Floats, b: Floats) -> Floats:
+    """Return the correlations of rows by the Matern 5/2 kernel of length scale 1.
+
+    Examples
+    --------
+    >>> matern(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.524]])
+    """
+    r = np.sqrt(5.0 * squared_distances(a, b))
+    return np.asarray(_matern_factor(r) * np.exp(-r), dtype=float)
+
+
+def typical_inverse_length(n_parameters: int) -> float:
+    """Return the inverse length scale that a fit starts from, and is pulled to."""
+    return 1.0 / (TYPICAL_LENGTH * math.sqrt(max(1, n_parameters)))
+
+
+class Observations(NamedTuple):
+    """Scores that a process is conditioned on."""
 
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
 
-    def sample(self, most: int, rng: Rng) -> Told:
-        """Return so many at most: the best half of them, and others."""
+    def sample(self, most: int, rng: Rng) -> Observations:
+        """Return so many at most: the best half of them, and others.
+
+        Parameters
+        ----------
+        most : int
+            How many to keep.
+        rng : numpy.random.Generator
+            Draws the others.
+
+        Returns
+        -------
+        Observations
+            All of them, where there are no more.
+        """
         if len(self.scores) <= most:
             return self
-        order, half = np.argsort(-self.scores, kind="stable"), most // 2
+        half = most // 2
+        order = np.argsort(-self.scores, kind="stable")
         others = rng.choice(order[half:], most - half, replace=False)
         rows = np.concatenate([order[:half], others])
-        return Told(self.at[rows], self.scores[rows])
+        return Observations(self.at[rows], self.scores[rows])
 
 
-def squared(a: Floats, b: Floats) -> Floats:
-    """Return the squared distances between rows."""
-    apart = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
-    return np.asarray(np.maximum(apart, 0.0), dtype=float)
+class GaussianProcess(NamedTuple):
+    """Gaussian process over configurations and epochs, with a level and a trend.
 
-
-def correlations(these: Floats, those: Floats) -> Floats:
-    """Return how alike rows of features are, in lengths: Matern 5/2."""
-    r = np.sqrt(5.0 * squared(these, those))
-    found: Floats = (1.0 + r + r * r / 3.0) * np.exp(-r)
-    return found
-
-
-def typical_inverse_length(n_parameters: int) -> float:
-    """Return where the lengths start, and are pulled to."""
-    return 1.0 / (TYPICAL_LENGTH * math.sqrt(max(1, n_parameters)))
-
-
-class Process(NamedTuple):
-    """Gaussian process over configurations and epochs, with a level and a trend."""
+    Examples
+    --------
+    >>> at = np.array([[0.0, 1.0], [0.4, 1.0], [0.8, 1.0], [1.0, 1.0]])
+    >>> seen = Observations(at, np.array([-1.0, 0.2, 1.4, -0.6]))
+    >>> posterior = GaussianProcess.fitted(seen, n_parameters=1).condition(seen)
+    >>> mean, deviation = posterior.predict(np.array([[0.75, 1.0]]))
+    >>> bool(mean[0] > 1.0)
+    True
+    """
 
     inverse_lengths: Floats  # (n_features,)
     decay: float
@@ -90,115 +218,172 @@ class Process(NamedTuple):
     amplitude: float
 
     @classmethod
-    def of(cls, logs: Floats) -> Process:
-        """Return the one with these logarithms of its parameters."""
+    def from_logs(cls, logs: Floats) -> GaussianProcess:
+        """Build the process from the logarithms of its hyperparameters."""
         values = np.exp(logs)
-        return cls(values[:-3], *map(float, values[-3:]))
+        decay, noise, amplitude = values[-N_SCALARS:].tolist()
+        return cls(values[:-N_SCALARS], decay, noise, amplitude)
 
     @classmethod
-    def fitted(cls, told: Told, n_parameters: int) -> Process:
-        """Return the most likely one that some steps by the gradient's signs find."""
-        fit = _Fit(told, n_parameters)
-        logs, best, highest = fit.typical, fit.typical, -math.inf
-        step, before = np.full(len(logs), 0.3), np.zeros(len(logs))
+    def fitted(
+        cls,
+        observations: Observations,
+        n_parameters: int,
+    ) -> GaussianProcess:
+        """Fit by maximum likelihood (15 steps of Rprop).
+
+        Parameters
+        ----------
+        observations : Observations
+            Standardised scores.
+        n_parameters : int
+            How many parameters the features describe.
+
+        Returns
+        -------
+        GaussianProcess
+            That of the most likely step, with a prior on its hyperparameters.
+        """
+        objective = _Likelihood(observations, n_parameters)
+        logs = objective.typical
+        best = logs
+        highest = -math.inf
+        step = np.full(len(logs), FIRST_STEP)
+        slope = np.zeros(len(logs))
         for _ in range(STEPS):
-            likelihood, gradient = fit.likelihood(logs)
+            likelihood, gradient = objective.evaluate(logs)
             if likelihood > highest:
-                best, highest = logs, likelihood
-            turned = gradient * before
-            step = step * np.where(turned > 0, 1.4, np.where(turned < 0, 0.5, 1.0))
-            step = np.clip(step, 0.01, 1.0)
-            before = np.where(turned < 0, 0.0, gradient)
-            logs = np.clip(logs + np.sign(before) * step, fit.low, fit.high)
-        return cls.of(best)
+                best = logs
+                highest = likelihood
+            sign_kept = gradient * slope
+            factor = np.where(sign_kept < 0, SHRINKAGE, 1.0)
+            factor = np.where(sign_kept > 0, GROWTH, factor)
+            step = np.clip(step * factor, *STEP_RANGE)
+            slope = np.where(sign_kept < 0, 0.0, gradient)
+            logs = logs + np.sign(slope) * step
+            logs = np.clip(logs, objective.low, objective.high)
+        return cls.from_logs(best)
 
-    def between(self, these: Floats, those: Floats) -> Floats:
-        """Return the covariances between two sets of rows."""
-        lengths = self.inverse_lengths
-        alike = correlations(these[:, :-1] * lengths, those[:, :-1] * lengths)
-        own = alike * np.exp(-self.decay * np.abs(these[:, -1:] - those[:, -1]))
-        shared = 1.0 + np.outer(1.0 - these[:, -1], 1.0 - those[:, -1])
-        found: Floats = self.amplitude * own + TREND * shared
-        return found
+    def kernel(self, a: Floats, b: Floats) -> Floats:
+        """Return the covariances between two sets of rows.
 
-    def known(self, told: Told) -> Known:
-        """Return it with the scores so far."""
-        covariance = self.between(told.at, told.at)
+        Parameters
+        ----------
+        a, b : arrays of shape (n, n_features + 1) and (m, n_features + 1)
+            Configurations after some epochs.
+
+        Returns
+        -------
+        array of shape (n, m)
+            Without the noise.
+        """
+        epochs_a = a[:, -1]
+        epochs_b = b[:, -1]
+        scaled_a = a[:, :-1] * self.inverse_lengths
+        scaled_b = b[:, :-1] * self.inverse_lengths
+        decayed = np.exp(-self.decay * np.abs(epochs_a[:, None] - epochs_b))
+        own = matern(scaled_a, scaled_b) * decayed
+        shared = 1.0 + np.outer(1.0 - epochs_a, 1.0 - epochs_b)
+        return np.asarray(self.amplitude * own + TREND * shared, dtype=float)
+
+    def condition(self, observations: Observations) -> Posterior:
+        """Return the posterior, given the scores so far."""
+        covariance = self.kernel(observations.at, observations.at)
         covariance.flat[:: len(covariance) + 1] += self.noise
         whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        return Known(self, told, whitening, whitening.T @ (whitening @ told.scores))
+        weights = whitening.T @ (whitening @ observations.scores)
+        return Posterior(self, observations, whitening, weights)
 
 
-class Known(NamedTuple):
-    """A process that was told scores."""
+class Posterior(NamedTuple):
+    """A Gaussian process conditioned on scores."""
 
-    process: Process
-    told: Told
+    process: GaussianProcess
+    observations: Observations
     whitening: Floats  # (n, n), inverse of the Cholesky factor
     weights: Floats  # (n,)
-    chance: Known | None = None  # to have a score, above 0 where it is likely
+    feasibility: Posterior | None = None  # above 0 where a score is likely
 
     def predict(self, at: Floats) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of rows at the last epoch."""
-        covariance = self.process.between(self.told.at, at)
+        """Return mean and standard deviation of rows at the last epoch.
+
+        Parameters
+        ----------
+        at : array of shape (n, n_features + 1)
+            Configurations, as ``at_last_epoch`` returns them.
+
+        Returns
+        -------
+        mean, deviation : arrays of shape (n,)
+            What will likely fail has a mean below that of all others.
+        """
+        covariance = self.process.kernel(self.observations.at, at)
         white = self.whitening @ covariance
-        variance = self.process.amplitude + TREND - (white * white).sum(axis=0)
+        explained = (white * white).sum(axis=0)
+        variance = self.process.amplitude + TREND - explained
         mean = covariance.T @ self.weights
-        if self.chance is not None:  # what will likely fail comes last
-            mean += UNLIKELY * np.minimum(0.0, self.chance.predict(at)[0])
-        return mean, np.sqrt(np.maximum(variance, 1e-9))
+        if self.feasibility is not None:
+            feasible, _ = self.feasibility.predict(at)
+            mean += UNLIKELY * np.minimum(0.0, feasible)
+        return mean, np.sqrt(np.maximum(variance, LEAST_VARIANCE))
 
-    def promise(self, features: Floats) -> Floats:
+    def upper_confidence_bound(self, features: Floats) -> Floats:
         """Return how high configurations may end: the mean and half a deviation."""
-        mean, deviation = self.predict(at_end(features))
-        return mean + OPTIMISM * deviation
+        mean, deviation = self.predict(at_last_epoch(features))
+        return mean + EXPLORATION * deviation
 
 
-class _Fit:
-    """Likelihood of the logarithms of a process's parameters, and its gradient."""
+class _Likelihood:
+    """Logarithm of the likelihood of log-hyperparameters, with their prior."""
 
-    def __init__(self, told: Told, n_parameters: int) -> None:
-        at, self.scores = told.at, told.scores
-        n_features = at.shape[1] - 1
-        columns = at[:, :-1].T
-        apart = columns[:, :, None] - columns[:, None, :]
-        self.squared = (apart * apart).reshape(n_features, len(at) ** 2)
-        self.apart = np.abs(at[:, -1:] - at[:, -1]).ravel()
-        self.shared = TREND * (1.0 + np.outer(1.0 - at[:, -1], 1.0 - at[:, -1]))
+    def __init__(
+        self,
+        observations: Observations,
+        n_parameters: int,
+    ) -> None:
+        self.scores = observations.scores
+        epochs = observations.at[:, -1]
+        columns = observations.at[:, :-1].T
+        n_features, n = columns.shape
+        differences = columns[:, :, None] - columns[:, None, :]
+        self.squared = (differences * differences).reshape(n_features, n**2)
+        self.epochs_apart = np.abs(epochs[:, None] - epochs).ravel()
+        self.shared = TREND * (1.0 + np.outer(1.0 - epochs, 1.0 - epochs))
         length = typical_inverse_length(n_parameters)
-        typical = np.full(n_features + 3, math.log(length))
-        typical[-3:] = np.log([0.5, 0.1, 1.0])
-        self.typical = typical
-        self.spread = np.ones(n_features + 3)
-        self.spread[-3:-1] = 1.5
-        self.low, self.high = np.full((2, n_features + 3), [[-4.0], [4.0]])
-        self.low[-2:] = math.log(NOISE_RANGE[0]), -2.0
-        self.high[-2:] = math.log(NOISE_RANGE[1]), 2.0
+        n_logs = n_features + N_SCALARS
+        self.typical = np.full(n_logs, math.log(length))
+        self.typical[-N_SCALARS:] = np.log([0.5, 0.1, 1.0])
+        self.spread = np.ones(n_logs)
+        self.spread[-N_SCALARS:-1] = 1.5
+        ranges = np.tile(LENGTH_RANGE, (n_logs, 1))  # the decay's is the same
+        ranges[-2] = NOISE_RANGE
+        ranges[-1] = AMPLITUDE_RANGE
+        self.low, self.high = np.log(ranges).T
 
-    def likelihood(self, logs: Floats) -> tuple[float, Floats]:
-        """Return the logarithm of that of scores and parameters, and its gradient."""
-        process, n = Process.of(logs), len(self.scores)
+    def evaluate(self, logs: Floats) -> tuple[float, Floats]:
+        """Return the logarithm of the likelihood, and its gradient."""
+        n = len(self.scores)
+        process = GaussianProcess.from_logs(logs)
         squares = process.inverse_lengths**2
         r = np.sqrt(5.0 * np.maximum(squares @ self.squared, 0.0))
-        decayed = process.amplitude * np.exp(-r - process.decay * self.apart)
-        own = (1.0 + r + r * r / 3.0) * decayed
+        decay = process.decay * self.epochs_apart
+        decayed = process.amplitude * np.exp(-r - decay)
+        own = _matern_factor(r) * decayed
         covariance = own.reshape(n, n) + self.shared
         covariance.flat[:: n + 1] += process.noise
         lower = np.linalg.cholesky(covariance)
         inverse = np.linalg.inv(covariance)
         weights = inverse @ self.scores
-        away = (logs - self.typical) / self.spread
-        likelihood = (
-            -0.5 * (self.scores @ weights)
-            - np.log(np.diag(lower)).sum()
-            - 0.5 * (away @ away)
-        )
+        deviations = (logs - self.typical) / self.spread
+        fit = -0.5 * (self.scores @ weights)
+        complexity = np.log(np.diag(lower)).sum()
+        prior = 0.5 * (deviations @ deviations)
         by_covariance = 0.5 * (np.outer(weights, weights) - inverse)
-        each = by_covariance.ravel()
-        gradient = -away / self.spread
-        of_squares = each * (-5.0 / 6.0) * (1.0 + r) * decayed
-        gradient[:-3] += 2.0 * squares * (self.squared @ of_squares)
-        gradient[-3] -= process.decay * float((each * own) @ self.apart)
+        by_pair = by_covariance.ravel()
+        by_square = by_pair * (-5.0 / 6.0) * (1.0 + r) * decayed
+        gradient = -deviations / self.spread
+        gradient[:-N_SCALARS] += 2.0 * squares * (self.squared @ by_square)
+        gradient[-3] -= process.decay * float((by_pair * own) @ self.epochs_apart)
         gradient[-2] += process.noise * float(np.trace(by_covariance))
-        gradient[-1] += float(each @ own)
-        return float(likelihood), gradient
+        gradient[-1] += float(by_pair @ own)
+        return float(fit - complexity - prior), gradient

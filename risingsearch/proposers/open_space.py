@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.parameters import key_of_all
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import (
     FITTED_ON,
-    Known,
-    Process,
-    Told,
-    at_end,
-    place_of,
+    GaussianProcess,
+    Observations,
+    Posterior,
+    at_last_epoch,
+    places_of_epochs,
     standardised,
 )
-from risingsearch.space import Space
+from risingsearch.space import Space, key_of_all
 
 FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
 FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
@@ -37,7 +36,7 @@ class ArmPoints:
         self.space, self.candidates = space, candidates
         self._known: dict[int, Floats] = {}
 
-    def of(self, arms: Ints) -> Floats:
+    def points(self, arms: Ints) -> Floats:
         """Return the points of these arms' configurations."""
         for arm in arms.tolist():
             if arm not in self._known:
@@ -47,7 +46,7 @@ class ArmPoints:
 
     def features(self, arms: Ints) -> Floats:
         """Return the features of these arms' configurations."""
-        return self.space.features(self.of(arms))
+        return self.space.features(self.points(arms))
 
     def untried(
         self, points: Floats, opened: Opened, unopened: Ints
@@ -116,26 +115,28 @@ class OpenSpaceProposer(Proposer):
         known = modelled(opened, features, waiting, len(self.space.coordinates), rng)
         points = self._promising(known, opened, rng)
         for found, proposal in self._points.untried(points, opened, unopened):
-            alike = known.process.between(at_end(features), at_end(found))[:, 0]
+            alike = known.process.kernel(at_last_epoch(features), at_last_epoch(found))[
+                :, 0
+            ]
             nearest = np.argsort(-alike, kind="stable")[:MOST_ALIKE]
             return proposal._replace(like=tuple(opened.arms[nearest].tolist()))
         return None
 
-    def _promising(self, model: Known, opened: Opened, rng: Rng) -> Floats:
+    def _promising(self, model: Posterior, opened: Opened, rng: Rng) -> Floats:
         """Return points, from the most promising on."""
-        known = self._points.of(opened.arms)
-        expected = model.predict(at_end(self.space.features(known)))[0]
+        known = self._points.points(opened.arms)
+        expected = model.predict(at_last_epoch(self.space.features(known)))[0]
         best = known[np.argsort(-expected, kind="stable")[:CLIMBERS]]
         near = best[rng.integers(0, len(best), NEAR)]
         fresh = rng.random((FRESH, len(self.space.coordinates)))
         points = np.concatenate([fresh, self.space.perturbed(near, rng)])
-        promise = model.promise(self.space.features(points))
+        promise = model.upper_confidence_bound(self.space.features(points))
         for _ in range(ROUNDS):
             top = np.argsort(-promise, kind="stable")[:CLIMBERS]
             around = np.repeat(points[top], CLIMBERS, axis=0)
             around = self.space.perturbed(around, rng)
             points = np.concatenate([points, around])
-            found = model.promise(self.space.features(around))
+            found = model.upper_confidence_bound(self.space.features(around))
             promise = np.concatenate([promise, found])
         return points[np.argsort(-promise, kind="stable")]
 
@@ -157,26 +158,28 @@ class ListProposer(Proposer):
         waiting = self.features[opened.without_score]
         model = modelled(opened, features, waiting, features.shape[1], rng)
         drawn = rng.choice(unopened, min(DRAWN, len(unopened)), replace=False)
-        return int(drawn[np.argmax(model.promise(self.features[drawn]))])
+        return int(drawn[np.argmax(model.upper_confidence_bound(self.features[drawn]))])
 
 
 def modelled(
     opened: Opened, features: Floats, waiting: Floats, n_parameters: int, rng: Rng
-) -> Known:
+) -> Posterior:
     """Return a model of the scores of arms, and of others in training, by features."""
     numbers, places, averages = rows_of(opened, rng)
     at = np.concatenate([features[numbers], waiting])
     epochs = np.concatenate([places, np.ones(len(waiting))])
     scores = np.concatenate([standardised(averages), np.zeros(len(waiting))])
-    told = Told(np.column_stack([at, epochs]), scores)
-    known = Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
+    seen = Observations(np.column_stack([at, epochs]), scores)
+    sample = seen.sample(FITTED_ON, rng)
+    posterior = GaussianProcess.fitted(sample, n_parameters).condition(seen)
     if not len(opened.failed):
-        return known
+        return posterior
     chances = np.ones(len(features))  # the worst scores would hide how others differ
     chances[opened.failed] = -1.0
-    told = Told(at_end(features), chances)
-    chance = Process.fitted(told.sample(FITTED_ON, rng), n_parameters).known(told)
-    return known._replace(chance=chance)
+    ended = Observations(at_last_epoch(features), chances)
+    sample = ended.sample(FITTED_ON, rng)
+    feasibility = GaussianProcess.fitted(sample, n_parameters).condition(ended)
+    return posterior._replace(feasibility=feasibility)
 
 
 def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
@@ -198,7 +201,9 @@ def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
         last = len(curve)
         for epoch in sorted({last, *(1 << i for i in range(last.bit_length()))}):
             recent = curve[epoch - max(1, epoch // 4) : epoch]
-            found.append((k, float(place_of(epoch, limit)), float(recent.mean())))
+            found.append(
+                (k, float(places_of_epochs(epoch, limit)), float(recent.mean()))
+            )
     numbers, places, scores = (np.array(column) for column in zip(*found, strict=True))
     last_first = np.argsort(-places, kind="stable")[:MOST]
     return numbers[last_first], places[last_first], scores[last_first]

@@ -12,8 +12,15 @@ from statistics import NormalDist
 from typing import Annotated, Any, Literal, get_args
 
 from risingsearch.errors import InvalidParameterError, needed
-from risingsearch.parameters import Choices, Interval, Kind, Quantiles, exact
-from risingsearch.space import Coordinate, Space
+from risingsearch.space import (
+    Choices,
+    Coordinate,
+    Interval,
+    Kind,
+    Quantiles,
+    Space,
+    exact,
+)
 
 with needed("pydantic", "cli"):
     from pydantic import AfterValidator, Field, model_validator

@@ -14,7 +14,6 @@ from risingsearch.checks import shown
 from risingsearch.contents import PARTS, TEXT, described, named, without_addresses
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import SHOWN, as_json
-from risingsearch.parameters import key_of_all
 from risingsearch.priors import PriorProposer
 from risingsearch.proposers.base import Proposer, checked_proposer
 from risingsearch.proposers.early import EarlyProposer
@@ -27,7 +26,7 @@ from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
 from risingsearch.search.trainable import Seeds
-from risingsearch.space import PART, Configurations, Space
+from risingsearch.space import PART, Configurations, Space, key_of_all
 
 
 def proposer_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import inspect
-import pickle
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -33,6 +32,7 @@ from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Space, is_space
+from risingsearch.space.pickled import unpickled
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
     JOURNAL,
@@ -154,12 +154,12 @@ class Run(NamedTuple):
             elif name != "candidates":
                 arguments[name] = from_json(value)
         if unpickle and "space" in arguments:
-            arguments["space"] = pickle.loads(base64.b64decode(self.header["space"]))
+            arguments["space"] = unpickled(base64.b64decode(self.header["space"]))
         if not unpickle and arguments["policy"] is None:  # it explains no index
             arguments |= {"policy": "round-robin", "policy_params": None}
         if unpickle and self.header["candidates"] is not None:
             pickled = base64.b64decode(self.header["candidates"])
-            return arguments | {"candidates": pickle.loads(pickled)}  # runs any code
+            return arguments | {"candidates": unpickled(pickled)}  # runs any code
         arguments["candidates"] = [
             {AS_TEXT: str(params[SHOWN])} if SHOWN in params else from_json(params)
             for params in settings["candidates"]

@@ -75,7 +75,7 @@ def test_a_parameter_that_is_new_here_changes_nothing():
 def test_candidates_are_as_alike_as_earlier_scores_tell_them_apart():
     flat = earlier("flat", lambda x, y: x)
     said = predictions(CANDIDATES, [flat])
-    first = said.alike(said.of(np.array([0])))[:, 0]
+    first = said.alike(said.select(np.array([0])))[:, 0]
     assert first[0] == 1.0
     x = np.array([one["x"] for one in CANDIDATES])
     assert first[x == 0.0].min() > first[x >= 0.5].max()

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -55,3 +56,9 @@ def test_no_framework_is_imported_before_a_source_needs_it():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_the_names_of_columns_make_no_other_source_of_a_table():
+    frame = pd.DataFrame({"candidates": [1, 2], "history": [1, 2], "loss": [0.1, 0.2]})
+    [search] = earlier_searches(frame, score="loss", direction="minimize")
+    assert search.parameter_names == ["candidates", "history"]

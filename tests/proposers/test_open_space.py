@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
-from risingsearch.parameters import Choices, Interval
 from risingsearch.proposers.base import Opened
-from risingsearch.proposers.gaussian_process import Process, Told, _Fit, standardised
+from risingsearch.proposers.gaussian_process import (
+    GaussianProcess,
+    Observations,
+    _Likelihood,
+    standardised,
+)
 from risingsearch.proposers.open_space import FEWEST, ListProposer, OpenSpaceProposer
-from risingsearch.space import Coordinate, Space
+from risingsearch.space import Choices, Coordinate, Interval, Space
 
 SPACE = Space.of({"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)})
 UNOPENED = np.empty(0, dtype=int)
@@ -145,17 +149,17 @@ def test_scores_below_the_median_count_as_far_as_the_best_is_above_it():
 def test_the_fit_climbs_the_likelihood_along_its_gradient():
     rng = np.random.default_rng(3)
     at = rng.random((25, 4))
-    told = Told(at, np.sin(6 * at[:, 0]) + 0.1 * rng.standard_normal(25))
-    fit = _Fit(told, 3)
+    seen = Observations(at, np.sin(6 * at[:, 0]) + 0.1 * rng.standard_normal(25))
+    fit = _Likelihood(seen, 3)
     logs = fit.typical + 0.2 * rng.standard_normal(6)
     slopes = [
-        (fit.likelihood(logs + step)[0] - fit.likelihood(logs - step)[0]) / 2e-5
+        (fit.evaluate(logs + step)[0] - fit.evaluate(logs - step)[0]) / 2e-5
         for step in 1e-5 * np.eye(6)
     ]
-    np.testing.assert_allclose(fit.likelihood(logs)[1], slopes, rtol=1e-4, atol=1e-6)
-    process = Process.fitted(told, 3)
+    np.testing.assert_allclose(fit.evaluate(logs)[1], slopes, rtol=1e-4, atol=1e-6)
+    process = GaussianProcess.fitted(seen, 3)
     reached = np.log([*process.inverse_lengths, *process[1:]])
-    assert fit.likelihood(reached)[0] > fit.likelihood(fit.typical)[0]
+    assert fit.evaluate(reached)[0] > fit.evaluate(fit.typical)[0]
     assert process.inverse_lengths[0] > 2 * process.inverse_lengths[1:].max()
 
 

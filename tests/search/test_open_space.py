@@ -7,9 +7,9 @@ from kept_search import CrashError, Rising, crashing, facts
 
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError
-from risingsearch.parameters import Interval
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
+from risingsearch.space import Interval
 
 SPACE = {"top": Interval(0.3, 0.9), "speed": [1, 2, 3], "arm": Interval(0.0, 1.0)}
 

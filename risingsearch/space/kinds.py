@@ -1,0 +1,437 @@
+"""Kinds of parameters: the values of each, along a coordinate from 0 to 1."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.contents import described
+from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import plain
+from risingsearch.space.values import exact, is_between, is_number, key_of, rounding_of
+
+Places = NDArray[np.float64]
+
+ROOT = math.sqrt(0.5)
+"""A category's own feature, so that two categories are 1 apart."""
+NARROW = 1e-6
+"""Width of a range, by its lower end, where a logarithm bends no more."""
+INSIDE = 1e-12
+"""Least distance from 0 and 1 of a place whose quantile is asked for."""
+
+
+class Kind(ABC):
+    """The values of a parameter, along its coordinate from 0 to 1.
+
+    A kind defines ``place`` and ``described``, and either ``value`` or ``values_at``.
+    """
+
+    is_category = False  # whether values near each other have nothing in common
+    is_finite = False  # whether the values are a list
+
+    @property
+    def listed(self) -> Sequence[Any] | None:
+        """All values; None if there is no end of them."""
+        return None
+
+    def value(self, place: float) -> Any:
+        """Return the value at a place."""
+        return self.values_at(np.array([place]))[0]
+
+    def values_at(self, places: Places) -> Sequence[Any]:
+        """Return the values at some places."""
+        return [self.value(place) for place in places.tolist()]
+
+    @abstractmethod
+    def place(self, value: Any) -> float:
+        """Return the place of a value, the middle of its part of the coordinate."""
+
+    def has(self, value: object) -> bool:
+        """Return whether this is one of the values, as far as that is known."""
+        return True
+
+    def snapped(self, places: Places) -> Places:
+        """Return the places of the values at these places."""
+        return places
+
+    def columns(self, places: Places) -> list[Places]:
+        """Return the features of the values at these places, each of shape (n,)."""
+        return [self.snapped(places)]
+
+    @abstractmethod
+    def described(self) -> object:
+        """Return all that tells it from others, as JSON."""
+
+
+@dataclass(frozen=True)
+class Interval(Kind):
+    """Numbers between two ends, even or in the logarithm; perhaps at equal steps.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends, which are values too.
+    log : bool, default False
+        Whether the logarithm is even along the coordinate.
+    step : float, optional
+        Distance of the values, counted from the lower end; whole numbers have 1.
+    whole : bool, default False
+        Whether the values are integers.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a float cannot hold the width, or the number of steps.
+
+    Examples
+    --------
+    >>> rate = Interval(0.001, 1.0, log=True)
+    >>> round(rate.value(0.5), 4), rate.place(0.1), rate.has(2.0)
+    (0.0316, 0.6666666666666667, False)
+    >>> Interval(1, 9, step=4, whole=True).listed
+    range(1, 10, 4)
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        width = self.high - self.low
+        if not (is_number(width) and is_number(width / (self.step or 1))):
+            steps = f" in steps of {self.step:g}" if self.step else ""
+            raise InvalidParameterError(
+                f"the numbers from {self.low:g} to {self.high:g}{steps} are more than "
+                "a float can hold: bring the ends nearer together"
+            )
+        if self.log and self.whole and 0 < width < NARROW * self.low:
+            # There the logarithm is even, and of large numbers too coarse.
+            object.__setattr__(self, "log", False)
+
+    def _ends(self) -> tuple[float, float]:
+        """Return the ends of the coordinate, before it is scaled to 0 and 1."""
+        if not self.log:
+            return self.low, self.high
+        half = 0.5 if self.whole else 0.0
+        return float(np.log(self.low - half)), float(np.log(self.high + half))
+
+    @property
+    def _n_steps(self) -> int | None:
+        """How many values there are at equal distances; None without these."""
+        if self.log:
+            return None
+        if self.whole:
+            return int(self.high - self.low) // int(self.step or 1) + 1
+        if not self.step:
+            return None
+        return int((exact(self.high) - exact(self.low)) / exact(self.step)) + 1
+
+    def _at(self, k: int) -> float:
+        if self.whole:
+            return int(self.low) + k * int(self.step or 1)
+        return float(exact(self.low) + k * exact(self.step or 1))
+
+    @property
+    def listed(self) -> Sequence[float] | None:
+        if self.whole:
+            return range(int(self.low), int(self.high) + 1, int(self.step or 1))
+        n_steps = self._n_steps
+        return None if n_steps is None else [self._at(k) for k in range(n_steps)]
+
+    def value(self, place: float) -> float:
+        n_steps = self._n_steps
+        if n_steps:
+            return self._at(min(int(place * n_steps), n_steps - 1))
+        low, high = self._ends()
+        number = low + place * (high - low)
+        if self.log:
+            number = float(np.exp(number))
+        number = min(max(number, self.low), self.high)
+        return round(number) if self.whole else float(number)
+
+    def place(self, value: float) -> float:
+        number = min(max(value, self.low), self.high)
+        n_steps = self._n_steps
+        if n_steps:
+            k = round((number - self.low) / (self.step or 1))
+            return float((min(k, n_steps - 1) + 0.5) / n_steps)
+        low, high = self._ends()
+        if low == high:
+            return 0.5
+        if self.log:
+            number = float(np.log(number))
+        return float((number - low) / (high - low))
+
+    def has(self, value: object) -> bool:
+        if not is_between(value, self.low, self.high):
+            return False
+        if self.whole:
+            return isinstance(value, Integral) and value in (self.listed or ())
+        if self._n_steps is None:
+            return True
+        step = self.step or 1
+        tolerance = max(1e-6 * step, min(rounding_of(value), step / 4))
+        return abs(self.value(self.place(value)) - float(value)) <= tolerance
+
+    def snapped(self, places: Places) -> Places:
+        if self.low == self.high:
+            return np.full_like(places, 0.5)
+        n_steps = self._n_steps
+        if n_steps:
+            steps = np.minimum(np.floor(places * n_steps), n_steps - 1)
+            return (steps + 0.5) / n_steps
+        if not self.whole:
+            return places
+        low, high = self._ends()
+        whole = np.rint(np.exp(low + places * (high - low)))
+        logs: Places = np.log(np.clip(whole, self.low, self.high))
+        return (logs - low) / (high - low)
+
+    def described(self) -> object:
+        return {name: value for name, value in vars(self).items() if value}
+
+
+@dataclass(frozen=True)
+class Uneven(Interval):
+    """Numbers between two ends with a distribution: ConfigSpace's normal or beta."""
+
+    within: Any = None  # of scipy, from 0 to 1
+    text: str = ""
+
+    def _ends(self) -> tuple[float, float]:
+        if self.log:
+            return float(np.log(self.low)), float(np.log(self.high))
+        return float(self.low), float(self.high)
+
+    def value(self, place: float) -> float:
+        return self.values_at(np.array([place]))[0]
+
+    def values_at(self, places: Places) -> list[float]:
+        even = self.within.ppf(places)
+        return [super(Uneven, self).value(place) for place in even]
+
+    def place(self, value: float) -> float:
+        return float(self.within.cdf(super().place(value)))
+
+    def snapped(self, places: Places) -> Places:
+        if not self.whole:
+            return places
+        even = super().snapped(self.within.ppf(places))
+        return np.asarray(self.within.cdf(even), dtype=float)
+
+    def described(self) -> object:
+        return {"distribution": self.text}
+
+
+@dataclass(frozen=True)
+class Quantiles(Kind):
+    """Numbers of a distribution, at the places of its quantiles.
+
+    Parameters
+    ----------
+    distribution : object
+        One with ``cdf`` and ``ppf``, as scipy's, or with ``cdf`` and ``inv_cdf``, as
+        ``statistics.NormalDist``.
+
+    Examples
+    --------
+    >>> from statistics import NormalDist
+    >>> normal = Quantiles(NormalDist(mu=3.0))
+    >>> normal.value(0.5), normal.place(3.0)
+    (3.0, 0.5)
+    """
+
+    distribution: Any
+
+    @property
+    def _is_discrete(self) -> bool:
+        return hasattr(self.distribution, "pmf")
+
+    def values_at(self, places: Places) -> list[float]:
+        inside = np.clip(places, INSIDE, 1.0 - INSIDE)
+        if not hasattr(self.distribution, "ppf"):
+            return [self.distribution.inv_cdf(place) for place in inside.tolist()]
+        values: Places = np.asarray(self.distribution.ppf(inside), dtype=float)
+        return list(map(int, values)) if self._is_discrete else values.tolist()
+
+    def place(self, value: float) -> float:
+        return float(self._places(value))
+
+    def _places(self, values: Any) -> Any:
+        below = self.distribution.cdf(values)
+        if self._is_discrete:
+            return below - 0.5 * self.distribution.pmf(values)
+        return below
+
+    def has(self, value: object) -> bool:
+        if self._is_discrete and not isinstance(value, Integral):
+            return False
+        low = -math.inf
+        high = math.inf
+        if hasattr(self.distribution, "support"):
+            low, high = self.distribution.support()
+        return is_between(value, low, high)
+
+    def snapped(self, places: Places) -> Places:
+        if not self._is_discrete:
+            return places
+        inside = np.clip(places, INSIDE, 1.0 - INSIDE)
+        return np.asarray(self._places(self.distribution.ppf(inside)), dtype=float)
+
+    def described(self) -> object:
+        frozen = self.distribution
+        name = getattr(getattr(frozen, "dist", None), "name", None)  # of scipy
+        if name is None:
+            return described(frozen)
+        return {
+            "distribution": name,
+            "of": described((frozen.args, frozen.kwds)),
+        }
+
+
+class Choices(Kind):
+    """Some values, each as likely as its weight; numbers among themselves in order.
+
+    Parameters
+    ----------
+    values : iterable of object
+        The values; those that come up again add to the weight.
+    weights : iterable of float, optional
+        The weight of each value; by default they are the same.
+    ordered : bool, default False
+        Whether neighbours are alike, as of numbers.
+
+    Examples
+    --------
+    >>> sizes = Choices([64, 16, 32])
+    >>> sizes.listed, sizes.place(32), sizes.is_category
+    ([16, 32, 64], 0.5, False)
+    >>> Choices(["adam", "sgd"], weights=[3, 1]).value(0.7)
+    'adam'
+    """
+
+    is_finite = True
+
+    def __init__(
+        self,
+        values: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        *,
+        ordered: bool = False,
+    ) -> None:
+        listed = [plain(value) for value in values]
+        shares = [1.0] * len(listed) if weights is None else list(map(float, weights))
+        first: dict[Hashable, Any] = {}
+        total: dict[Hashable, float] = {}
+        for value, share in zip(listed, shares, strict=True):
+            key = key_of(value)
+            first.setdefault(key, value)
+            total[key] = total.get(key, 0.0) + share
+        self._is_numeric = all(map(is_number, first.values()))
+        keys = sorted(first, key=first.__getitem__) if self._is_numeric else list(first)
+        self.values = [first[key] for key in keys]
+        self.is_category = not (ordered or self._is_numeric)
+        self._codes = {key: code for code, key in enumerate(keys)}
+        parts = np.array([total[key] for key in keys])
+        self._ends = np.cumsum(parts) / parts.sum()
+        self._middles = self._ends - 0.5 * parts / parts.sum()
+
+    def _code_of(self, value: object) -> int | None:
+        code = self._codes.get(key_of(value))
+        if code is not None:
+            return code
+        # Of some objects the digest differs from time to time.
+        same = (code for code, known in enumerate(self.values) if known is value)
+        return next(same, None)
+
+    @property
+    def listed(self) -> Sequence[Any]:
+        return self.values
+
+    def has(self, value: object) -> bool:
+        # Of numbers, 1 is 1.0.
+        is_near = self._is_numeric and any(is_between(value, v, v) for v in self.values)
+        return is_near or self._code_of(value) is not None
+
+    def codes(self, places: Places) -> NDArray[np.int64]:
+        """Return the numbers of the values at these places; -1 for none of them."""
+        codes = np.searchsorted(self._ends, places, side="right")
+        return np.where(np.isnan(places), -1, np.minimum(codes, len(self.values) - 1))
+
+    def values_at(self, places: Places) -> list[Any]:
+        return [self.values[code] for code in self.codes(places).tolist()]
+
+    def place(self, value: Any) -> float:
+        code = self._code_of(value)
+        if code is None and self._is_numeric and is_number(value):
+            numbers = np.array(self.values, dtype=float)
+            code = int(np.argmin(np.abs(numbers - float(value))))
+        if code is None:
+            return math.nan if self.is_category else 0.5
+        return float(self._middles[code])
+
+    def snapped(self, places: Places) -> Places:
+        return np.where(np.isnan(places), math.nan, self._middles[self.codes(places)])
+
+    def columns(self, places: Places) -> list[Places]:
+        n_values = len(self.values)
+        if n_values == 1:
+            return []
+        codes = self.codes(places)
+        if self.is_category:
+            return [ROOT * (codes == code) for code in range(n_values)]
+        return [np.where(codes < 0, 0.5, codes / (n_values - 1))]
+
+    def described(self) -> object:
+        return {
+            "values": [described(value) for value in self.values],
+            "ends": self._ends.tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class Drawn(Kind):
+    """Values that can be drawn, and have no places: a distribution with ``rvs``."""
+
+    distribution: Any
+
+    def value(self, place: float) -> Any:
+        random = np.random.RandomState(int(place * 2**32))
+        return plain(self.distribution.rvs(random_state=random))
+
+    def place(self, value: object) -> float:
+        return 0.5
+
+    def described(self) -> object:
+        return described(self.distribution)
+
+
+def place_of(value: object, kind: Kind) -> float:
+    """Return the place of any value, also of one that the kind does not have.
+
+    Parameters
+    ----------
+    value : object
+        What a configuration has for the parameter.
+    kind : Kind
+        The values of the parameter.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0.5 if the parameter is numeric and the value is not, NaN for an
+        unknown category.
+
+    Examples
+    --------
+    >>> place_of("auto", Interval(0.0, 4.0)), place_of(1.0, Interval(0.0, 4.0))
+    (0.5, 0.25)
+    """
+    return kind.place(value) if kind.is_finite or is_number(value) else 0.5
