@@ -46,7 +46,15 @@ class RunDirError(RisingSearchError):
 
 
 class ScriptError(RisingSearchError):
-    """A training script died, hung, or did not report epoch after epoch."""
+    """A training script died, hung, or did not report epoch after epoch.
+
+    Attributes
+    ----------
+    n_reported : int or None
+        Epochs that it had reported in this job before; None if that is not known.
+    """
+
+    n_reported: int | None = None
 
 
 class WorkerError(RisingSearchError):

@@ -237,7 +237,7 @@ class Decider:
         """Return the opened arms as a proposer sees them."""
         arms = self.arms
         opened = np.flatnonzero(arms.has_told)
-        failed = np.isnan(arms.best[opened])
+        failed = arms.has_failed(opened)
         return Opened(
             opened,
             arms.charged[opened],
@@ -254,7 +254,7 @@ class Decider:
         """Return where arms are expected to end, as rewards."""
         arms = self.arms
         best = arms.sign * arms.best[opened]
-        best[np.isnan(best)] = arms.worst_reward
+        best[arms.has_failed(opened)] = arms.worst_reward
         projected = np.array([self.policy.projection(int(arm)) for arm in opened])
         return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
 
@@ -344,11 +344,9 @@ class Decider:
         job, scores, failed = result.job, result.scores, result.failure is not None
         charged, n_scores = result.charged, len(scores)
         self._forget()
-        self.ledger.charge(
-            job, charged, min(n_scores, charged), result.cost, failed=failed
-        )
+        self.ledger.charge(job, charged, n_scores, result.cost, failed=failed)
         n_lost = sum(not math.isfinite(score) for score in scores)
-        ended = charged < job.n_epochs and result.ended
+        ended = result.has_ended and result.ended
         arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
         facts: dict[str, Any] = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),

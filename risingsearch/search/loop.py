@@ -160,10 +160,11 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
     if unit != COST:
         per_second = (gpus if unit == "gpu_hours" else 1.0) / SECONDS.get(unit, 1.0)
         return outcome._replace(cost=outcome.elapsed * per_second)
-    report = outcome.report
-    if report.failure is not None:
-        return outcome._replace(cost=None)
-    return outcome._replace(cost=math.fsum(one[COST] for one in report.metrics))
+    costs = [one[COST] for one in outcome.report.metrics]
+    cost: float | None = math.fsum(costs)
+    if outcome.charged is not None:  # an epoch without a score costs as the others
+        cost = math.fsum(costs) * outcome.charged / len(costs) if costs else None
+    return outcome._replace(cost=cost)
 
 
 class Loop:
@@ -330,7 +331,8 @@ class Loop:
             did += ", or was ended as it began or trained long after the time was over,"
         failure = WorkerError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
         report = Report(job, failure=failure)
-        outcome = Outcome(report, attempts=deaths)
+        # What was trained is not known: the whole job is charged.
+        outcome = Outcome(report, attempts=deaths, charged=job.n_epochs)
         with sigint_deferred():
             stamped = self.clock.with_timestamp(job, outcome)
             self._log.record(job, stamped, keep_live=False)

@@ -240,6 +240,7 @@ class RunLog:
                 cost,
                 now=now,
                 attempts=outcome.attempts,
+                charged=outcome.charged,
             )
 
     def _note(self, job: Job, outcome: Outcome) -> None:
