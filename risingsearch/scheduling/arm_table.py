@@ -87,7 +87,7 @@ class Result(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the arm has ended by itself; a last score that is lost is a failure."""
+        """Whether the arm has ended by itself; a last lost score is a failure."""
         is_short = len(self.scores) < self.job.n_epochs
         is_lost = not all(map(math.isfinite, self.scores[-1:]))
         return bool(self.ended) and is_short and not is_lost

@@ -72,7 +72,7 @@ def counted(results: Reports, n_before: int = 0) -> Iterator[None]:
 
 
 def has_lost(results: Reports) -> bool:
-    """Whether the last score is not finite: the script is ended, its epoch has failed."""
+    """Whether the last score is not finite, after which a script is ended."""
     return bool(results) and not math.isfinite(results[-1]["score"])
 
 
