@@ -86,6 +86,7 @@ class Decider:
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
+        self.waits_for_starts = False  # while recorded events are applied
         self.problem_of: Callable[[Any], str | None] = no_problem
         self._forget()
 
@@ -321,6 +322,8 @@ class Decider:
     def follow_up(self) -> None:
         """Decide anew after an event; apply the results that are due by it."""
         self._forget()
+        if self.waits_for_starts:
+            return
         with suppress(PolicyError):  # the next decision raises it
             self.apply_due()
 

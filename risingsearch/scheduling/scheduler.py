@@ -163,6 +163,15 @@ class Scheduler:
             self._decider.repeat(decision)
             self._decider.follow_up()
 
+    def wait_for_starts(self, waits: bool) -> None:
+        """Keep results until a repeated start has seen them, or until False is given.
+
+        Only where results are applied in the order of the decisions.
+        """
+        self._decider.waits_for_starts = waits
+        if not waits:
+            self._decider.follow_up()
+
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Reserve epochs for an arm as another scheduler of the same search decided.
 

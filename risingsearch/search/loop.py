@@ -8,6 +8,7 @@ import pickle
 import queue
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
@@ -189,7 +190,7 @@ class Loop:
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
-        self._shown: set[str] = set()  # failures
+        self._shown: Counter[str] = Counter()  # failures of this run
         self._log, self._scheduler = log, log.scheduler
         self._callbacks = callbacks
         self._raises_failures = raises_failures
@@ -232,6 +233,7 @@ class Loop:
             finally:
                 for workers in filter(None, (self._workers, self.apart)):
                     workers.rest()
+                self._count_failures()
         if self._log.why_late and self.clock.ends_search and not self._scheduler.done:
             self._log.use_up(min(self.clock.now or 0.0, self._scheduler.budget))
         self._log.remark = self.clock.remark
@@ -290,9 +292,16 @@ class Loop:
         what = f"its score is {lost[0]}" if lost else ""
         if report.failure is not None:
             what = named_failure(report.failure)
-        if what not in self._shown:
-            self._shown.add(what)
+        self._shown[what] += 1
+        if self._shown[what] == 1:
             logger.warning("arm %d has failed: %s", report.job.arm, what)
+
+    def _count_failures(self) -> None:
+        """Log how often failures have happened of which only the first was logged."""
+        for what, n_times in self._shown.items():
+            if n_times > 1:
+                logger.warning("%d jobs have failed alike: %s", n_times, what)
+        self._shown.clear()
 
     def _next_job(self) -> Job | None:
         """Return the job to train next; None if none can start now."""

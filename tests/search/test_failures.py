@@ -314,8 +314,9 @@ def test_a_failure_is_logged_when_it_happens_and_once(caplog):
 
     bad = [[0.1, ValueError("no room")], [0.2, ValueError("no room")], [math.nan]]
     a_search(RISING, *bad, callbacks=[see]).run()
-    texts = {record.getMessage().split(": ", 1)[1] for record in caplog.records}
+    *first, count = (record.getMessage() for record in caplog.records)
+    texts = {message.split(": ", 1)[1] for message in first}
     assert texts == {"ValueError: no room", "its score is nan"}
-    assert len(caplog.records) == 2
-    assert logged[-1] == 2
+    assert len(first) == logged[-1] == 2
     assert 1 in logged
+    assert count == "2 jobs have failed alike: ValueError: no room"
