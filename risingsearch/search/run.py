@@ -103,18 +103,23 @@ def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
 
     Nothing is imported for it, and no code of the type runs but its ``__str__``.
     """
-    modules = [sys.modules.get(name) for name in (module, "builtins", errors.__name__)]
+    names = (module or "builtins", "builtins", errors.__name__)
+    modules = [sys.modules.get(name) for name in names]
     found = (vars(one).get(type_name) for one in modules if one is not None)
-    own = next((one for one in found if isinstance(one, type)), Exception)
-    kind = own if issubclass(own, Exception) else Exception
+    kind: type[Exception] = next(
+        (one for one in found if isinstance(one, type) and issubclass(one, Exception)),
+        Exception,
+    )
     with suppress(Exception):
-        failure = kind.__new__(kind, text)
+        failure: Exception = kind.__new__(kind, text)
         if kind.__name__ == type_name and str(failure) == text:
             return failure
     own_names = {"__module__": module or "builtins"}
     with suppress(Exception):
-        return type(type_name, (EarlierError, kind), own_names)(text)
-    return type(type_name, (EarlierError,), own_names)(text)
+        both: Exception = type(type_name, (EarlierError, kind), own_names)(text)
+        return both
+    named_alike: Exception = type(type_name, (EarlierError,), own_names)(text)
+    return named_alike
 
 
 def check_known(settings: Mapping[str, Any], names: Collection[str]) -> None:
