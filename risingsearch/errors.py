@@ -100,6 +100,11 @@ class RunDirError(RisingSearchError):
 class ScriptError(RisingSearchError):
     """A training script died, hung, or did not report epoch after epoch.
 
+    Attributes
+    ----------
+    n_reported : int or None
+        Epochs that it had reported in this job before; None if that is not known.
+
     Examples
     --------
     A trainable around a program may raise it; its arm has failed then.
@@ -116,6 +121,8 @@ class ScriptError(RisingSearchError):
     >>> [arm.status for arm in search.run().arms]
     ['paused', 'failed']
     """
+
+    n_reported: int | None = None
 
 
 class WorkerError(RisingSearchError):

@@ -16,6 +16,7 @@ from risingsearch.integrations.optuna.trials import (
     GIVEN_UP,
     N_EPOCHS,
     curve,
+    n_charged,
     sign_of,
 )
 from risingsearch.search.results import History
@@ -34,7 +35,7 @@ class ArmResult:
     epochs : int
         Reports made.
     charged : int
-        Epochs of the budget that it was charged: those, and the slices that failed.
+        Epochs of the budget that it was charged: those, and those of failed slices.
     best_score : float
         The best of them, NaN if none was finite.
     best_epoch : int
@@ -215,4 +216,4 @@ def _n_lost(trial: FrozenTrial) -> int:
     )
     if GIVEN_UP in attrs or not has_failed:
         return 0
-    return int(attrs[N_EPOCHS] if ARM in attrs else min(attrs[N_EPOCHS], n_scores + 1))
+    return n_charged(n_scores, attrs[N_EPOCHS])

@@ -25,6 +25,7 @@ from risingsearch.integrations.optuna.trials import (
     TrialSlice,
     arm_trial,
     curve,
+    n_charged,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -282,10 +283,9 @@ class StudyReplica:
         if complete and values and not scores and not slice_.from_epoch:
             scores = list(values[:1])  # without reports, what it returns is an epoch
         if not complete and (state == TrialState.FAIL or not scores):
-            if not slice_.asked and len(scores) + 1 < job.n_epochs:
-                self.scheduler.tell(job, [], ended=False)
-                job = self.scheduler.start(job.arm, len(scores) + 1)
-            self.scheduler.fail(job, f"the trial ended as {state.name}")
+            charged = n_charged(len(scores), job.n_epochs)
+            reason = f"the trial ended as {state.name}"
+            self.scheduler.fail(job, reason, charged=charged)
             return
         paused = slice_.asked and state == TrialState.PRUNED
         paused = paused and len(scores) >= job.n_epochs

@@ -63,6 +63,11 @@ class TrialSlice(NamedTuple):
         )
 
 
+def n_charged(n_scores: int, n_epochs: int) -> int:
+    """Return the epochs that a failed slice has trained, the last without a score."""
+    return min(n_scores + 1, n_epochs)
+
+
 def curve(trial: FrozenTrial) -> dict[int, float]:
     """Return the reports of the trial and of the slices before it, by step."""
     # Those after the last checkpoint of one that was given up are trained again.

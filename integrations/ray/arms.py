@@ -120,9 +120,12 @@ class Arms:
         stamps = [stamp_of(from_json(one)) for one in slice_.results]
         n_kept = stamps.index(checkpoint) + 1 if checkpoint in stamps else 0
         kept = slice_.scores[:n_kept]
-        event = result(slice_.job, kept, reason) | {"results": slice_.results[:n_kept]}
+        # The last epoch has failed, unless all were reported.
+        charged = min(len(slice_.scores) + 1, slice_.job.n_epochs)
+        event = result(slice_.job, kept, reason, charged)
+        event |= {"results": slice_.results[:n_kept]}
         self._know(event)
-        self.scheduler.fail(slice_.job, reason, kept)
+        self.scheduler.fail(slice_.job, reason, kept, charged=charged)
         self._note(event, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:

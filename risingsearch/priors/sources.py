@@ -248,12 +248,12 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
                     candidates[event["job"][0]] = from_json(event["params"])
             results = (one for one in events if one["event"] in ("result", "failed"))
             history = [row for event in results for row in _rows(event)]
-            own = settings["direction"] if metric == SCORE else None
+            own = settings.get("direction", "maximize") if metric == SCORE else None
             return asked.search(
                 path.resolve().name,
                 runs_of(candidates, history, metric, str(path)),
                 asked.checked_direction(str(path), own),
-                settings["max_epochs"] or 0,
+                settings.get("max_epochs") or 0,
                 (header.get("metric") or SCORE) if metric == SCORE else metric,
             )
     except RunDirError as error:

@@ -82,12 +82,15 @@ class Result(NamedTuple):
     cost: float | None
     failure: str | None
     ended: bool | str  # what fewer scores than epochs mean; text: why
-    attempts: int = 1  # that a failure stands for
+    attempts: int  # that a failure stands for
+    charged: int  # epochs that were trained, with and without a score
 
     @property
-    def charged(self) -> int:
-        """Epochs that are paid for: a failure costs all that were reserved."""
-        return len(self.scores) if self.failure is None else self.job.n_epochs
+    def has_ended(self) -> bool:
+        """Whether the arm has ended by itself; a last lost score is a failure."""
+        is_short = len(self.scores) < self.job.n_epochs
+        is_lost = not all(map(math.isfinite, self.scores[-1:]))
+        return bool(self.ended) and is_short and not is_lost
 
     def to_json(self) -> list[Any]:
         """Return the result as JSON values."""
@@ -96,8 +99,11 @@ class Result(NamedTuple):
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
         """Read the values of ``to_json``."""
-        job, scores, *rest = values
-        return cls(Job.from_json(job), tuple(from_json(scores)), *rest)
+        job, scores = Job.from_json(values[0]), tuple(from_json(values[1]))
+        cost, failure, ended, attempts, *charged = values[2:]
+        if not charged:  # an earlier release charged a failure the whole job
+            charged = [len(scores) if failure is None else job.n_epochs]
+        return cls(job, scores, cost, failure, ended, attempts, *charged)
 
 
 class ArmTable:
@@ -263,12 +269,21 @@ class ArmTable:
         return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
 
     def curve(self, arm: int) -> NDArray[np.float64]:
-        """Return the rewards of an arm, by the worst score of today; never none."""
+        """Return the rewards of an arm until its last score; a lost epoch repeats one.
+
+        Without a score it is the reward of a failure, alone.
+        """
         rewards = self.sign * np.array(self._curves.get(arm, [math.nan]))
-        lost = ~np.isfinite(rewards)
-        if lost.any():
-            rewards[lost] = self._reward(math.nan)
-        return rewards
+        scored = np.flatnonzero(np.isfinite(rewards))
+        if not len(scored):
+            return np.array([self._reward(math.nan)])
+        epochs = np.arange(scored[-1] + 1)
+        before = np.searchsorted(scored, epochs, side="right") - 1
+        return np.asarray(rewards[scored[np.maximum(before, 0)]])
+
+    def has_failed(self, opened: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which opened arms were retired by a failure, or have no score."""
+        return np.asarray(self.failed[opened] | np.isnan(self.best[opened]))
 
     @property
     def best_reward(self) -> float:

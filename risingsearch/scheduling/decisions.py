@@ -86,6 +86,7 @@ class Decider:
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
+        self.waits_for_starts = False  # while recorded events are applied
         self.problem_of: Callable[[Any], str | None] = no_problem
         self._forget()
 
@@ -237,7 +238,7 @@ class Decider:
         """Return the opened arms as a proposer sees them."""
         arms = self.arms
         opened = np.flatnonzero(arms.has_told)
-        failed = np.isnan(arms.best[opened])
+        failed = arms.has_failed(opened)
         return Opened(
             opened,
             arms.charged[opened],
@@ -254,7 +255,7 @@ class Decider:
         """Return where arms are expected to end, as rewards."""
         arms = self.arms
         best = arms.sign * arms.best[opened]
-        best[np.isnan(best)] = arms.worst_reward
+        best[arms.has_failed(opened)] = arms.worst_reward
         projected = np.array([self.policy.projection(int(arm)) for arm in opened])
         return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
 
@@ -321,6 +322,8 @@ class Decider:
     def follow_up(self) -> None:
         """Decide anew after an event; apply the results that are due by it."""
         self._forget()
+        if self.waits_for_starts:
+            return
         with suppress(PolicyError):  # the next decision raises it
             self.apply_due()
 
@@ -344,11 +347,9 @@ class Decider:
         job, scores, failed = result.job, result.scores, result.failure is not None
         charged, n_scores = result.charged, len(scores)
         self._forget()
-        self.ledger.charge(
-            job, charged, min(n_scores, charged), result.cost, failed=failed
-        )
+        self.ledger.charge(job, charged, n_scores, result.cost, failed=failed)
         n_lost = sum(not math.isfinite(score) for score in scores)
-        ended = charged < job.n_epochs and result.ended
+        ended = result.has_ended and result.ended
         arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
         facts: dict[str, Any] = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),

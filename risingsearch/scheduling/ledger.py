@@ -148,7 +148,7 @@ class Ledger:
         if self.unit == "epochs":
             cost = weight
         elif cost is None:
-            cost = float(self._rate()[at] * self.promised[at])
+            cost = float(self._rate()[at] * weight)
         self.promised[at] -= self._weight(job.from_epoch, job.n_epochs)
         self.trained[at] += trained
         if (failed or not charged) and self.unit != "epochs":

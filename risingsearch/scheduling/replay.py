@@ -11,7 +11,8 @@ A search is a list of events, each named by its ``event``:
 ``result``, ``failed``
     A ``job`` came back with its ``scores``; its ``cost``, in the unit of the
     budget, or else the seconds that it took (``elapsed``), if known; that the arm has
-    ``ended``, or the text of its ``failure``, and for how many ``attempts`` it stands.
+    ``ended``, or the text of its ``failure``, for how many ``attempts`` it stands, and
+    how many epochs are ``charged``: all of the job if that is missing.
 ``ended``
     These ``arms`` train no more, though no job said so.
 ``extended``
@@ -46,6 +47,8 @@ from risingsearch.scheduling.scheduler import Scheduler
 Event = dict[str, Any]
 
 RESULTS = ("result", "failed")  # events of a job that came back
+DECISIVE = ("started", *RESULTS, "ended", "extended", "advanced", "resized")
+OTHERS = ("died", "released", "stopped")
 
 
 def started(scheduler: Scheduler, job: Job) -> Event:
@@ -53,18 +56,36 @@ def started(scheduler: Scheduler, job: Job) -> Event:
     return {"event": "started"} | scheduler.why(job).to_json()
 
 
-def result(job: Job, scores: Sequence[float], failure: str | None = None) -> Event:
+def result(
+    job: Job,
+    scores: Sequence[float],
+    failure: str | None = None,
+    charged: int | None = None,
+) -> Event:
     """Return the event of a job that came back."""
     event: Event = {"event": "result", "job": job.to_json()}
     if failure is not None:
-        event |= {"event": "failed", "failure": failure}
+        event |= {"event": "failed", "failure": failure, "charged": charged}
     return event | {"scores": as_json(list(scores))}
 
 
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     """Bring a new scheduler to where another one was after the last of these events."""
     for event in events:
+        # A start says which results it had seen: no decision is needed to know.
+        scheduler.wait_for_starts(event["event"] in ("started", *RESULTS))
         apply(scheduler, event)
+    scheduler.wait_for_starts(False)
+
+
+def check_events(events: Iterable[Mapping[str, Any]]) -> None:
+    """Raise an error that names the first event that this release does not know."""
+    for event in events:
+        if event["event"] not in (*DECISIVE, *OTHERS):
+            raise RunDirError(
+                f"the journal has an event {event['event']!r}, which is unknown here: "
+                "use the release that wrote it"
+            )
 
 
 def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
@@ -83,6 +104,8 @@ def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
             scheduler.advance(event["now"], keeps_rest="keeps_rest" in event)
         case "resized":
             scheduler.resize(event["n_jobs"])
+        case _:
+            check_events([event])
 
 
 def _apply_result(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
@@ -91,7 +114,14 @@ def _apply_result(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
         raise RunDirError(f"{job} has a result in the journal, and no start before it")
     cost, now = event.get("cost", event.get("elapsed")), event.get("now")
     if "failure" in event:
-        attempts = event.get("attempts", 1)
-        scheduler.fail(job, event["failure"], scores, cost, now=now, attempts=attempts)
+        scheduler.fail(
+            job,
+            event["failure"],
+            scores,
+            cost,
+            now=now,
+            attempts=event.get("attempts", 1),
+            charged=event.get("charged", job.n_epochs),  # as earlier releases did
+        )
         return
     scheduler.tell(job, scores, cost, ended=event.get("ended", False), now=now)

@@ -163,6 +163,15 @@ class Scheduler:
             self._decider.repeat(decision)
             self._decider.follow_up()
 
+    def wait_for_starts(self, waits: bool) -> None:
+        """Keep results until a repeated start has seen them, or until False is given.
+
+        Only where results are applied in the order of the decisions.
+        """
+        self._decider.waits_for_starts = waits
+        if not waits:
+            self._decider.follow_up()
+
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Reserve epochs for an arm as another scheduler of the same search decided.
 
@@ -199,8 +208,9 @@ class Scheduler:
         job : Job
             From ``ask``, told once.
         scores : float or sequence of float
-            One score per epoch. Fewer than asked for: the arm ended by itself, and the
-            rest of its reservation returns to the budget.
+            One score per epoch. Fewer than asked for: the arm ended by itself, unless
+            the last one is not finite, which is a failure; either way the rest of its
+            reservation returns to the budget.
         cost : float, optional
             Cost of the job, in the unit of the budget; needed under one that is
             not in epochs. In wall-clock time, that of its training; by default
@@ -217,6 +227,9 @@ class Scheduler:
         InvalidParameterError
             If the job is unknown, was told before or gets too many scores, a score is
             not a number, or the cost or the time is missing. Nothing changes.
+        PolicyError
+            If the policy raised an error. The result is recorded all the same, and
+            charged; ``ask`` raises the error again.
         """
         is_wall_clock = self._ledger.is_wall_clock
         missing = None
@@ -227,7 +240,8 @@ class Scheduler:
         if missing:
             msg = f"the budget is in {in_words(self.unit)}: tell needs {missing}"
             raise InvalidParameterError(msg)
-        self._tell(job, scores, cost, now, failure=None, ended=ended)
+        told = checked_scores(self._arms.checked(job), scores)
+        self._tell(job, told, cost, now, ended=ended, charged=len(told))
 
     def fail(
         self,
@@ -238,8 +252,9 @@ class Scheduler:
         *,
         now: float | None = None,
         attempts: int = 1,
+        charged: int | None = None,
     ) -> None:
-        """Hand over a failed job; all its epochs are charged.
+        """Hand over a failed job; the epochs that it has trained are charged.
 
         Parameters
         ----------
@@ -250,21 +265,33 @@ class Scheduler:
         scores : sequence of float
             Scores of the epochs before the failure.
         cost : float, optional
-            Cost of the job; by default the expected cost.
+            Cost of the job; by default the expected cost of the epochs charged.
         now : float, optional
             As in ``tell``; without it, the clock stays where it is.
         attempts : int, default 1
             Failed attempts that this stands for, which count towards ``max_failures``.
+        charged : int, optional
+            Epochs that were trained, from those with a score to all of the job. By
+            default those with a score and the one that failed. The rest of the
+            reservation returns to the budget.
 
         Raises
         ------
-        InvalidParameterError
+        InvalidParameterError, PolicyError
             As ``tell``.
         """
-        failure = str(reason) or type(reason).__name__
-        attempts = checked_int("attempts", attempts, 1)
+        told = checked_scores(self._arms.checked(job), scores)
+        if charged is None:
+            charged = min(len(told) + 1, job.n_epochs)
+        charged = checked_int("charged", charged, max(1, len(told)), job.n_epochs)
         self._tell(
-            job, scores, cost, now, failure=failure, ended=False, attempts=attempts
+            job,
+            told,
+            cost,
+            now,
+            failure=str(reason) or type(reason).__name__,
+            attempts=checked_int("attempts", attempts, 1),
+            charged=charged,
         )
 
     def end(self, arm: int) -> None:
@@ -276,16 +303,26 @@ class Scheduler:
         self._arms.ended[arm] = True
         self._decider.follow_up()
 
-    def _tell(self, job: Job, scores: Any, cost: Any, now: Any, **outcome: Any) -> None:
-        self._arms.checked(job)
-        checked = checked_scores(job, scores)
+    def _tell(
+        self,
+        job: Job,
+        scores: tuple[float, ...],
+        cost: float | None,
+        now: float | None,
+        *,
+        charged: int,
+        failure: str | None = None,
+        ended: bool | str = False,
+        attempts: int = 1,
+    ) -> None:
         at = None if now is None else self._checked_now(now)
         if cost is not None:
             cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
         if at is not None:
             self._ledger.pass_until(at)
             cost = self._ledger.away(job, at) if cost is None else cost
-        self._decider.tell(Result(job, checked, cost, **outcome))
+        result = Result(job, scores, cost, failure, ended, attempts, charged)
+        self._decider.tell(result)
 
     def _checked_now(self, now: float) -> float:
         if not self._ledger.is_wall_clock:

@@ -17,7 +17,13 @@ from typing import Any
 from risingsearch.arms import sign_of
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of
-from risingsearch.scripts.trainable import CommandTrainable, Reports, ScriptRun
+from risingsearch.scripts.trainable import (
+    CommandTrainable,
+    Reports,
+    ScriptRun,
+    counted,
+    has_lost,
+)
 from risingsearch.search.training import StartedEpochs
 
 FILES = "files"  # in an arm's folder: the checkpoint directory of its process
@@ -55,7 +61,11 @@ class LivingTrainable(CommandTrainable):
         try:
             results = self._continued(living, run, n_epochs, home)
             run.epoch += len(results)
-            is_over = len(results) < n_epochs or run.epoch == self._max_epochs
+            is_over = (
+                len(results) < n_epochs
+                or run.epoch == self._max_epochs
+                or has_lost(results)
+            )
             scores = [self._sign * one["score"] for one in results]
             living.best = max(living.best, *(s for s in scores if s == s), -math.inf)
             return results
@@ -100,7 +110,7 @@ class LivingTrainable(CommandTrainable):
     ) -> Reports:
         """Return the reports of the next epochs, and pause the process."""
         results: Reports = []
-        with self._slots.taken(living.slot) as slot:
+        with self._slots.taken(living.slot) as slot, counted(results):
             if living.slot is None:
                 self._make_home(home)
                 end_left_over(home)
@@ -119,6 +129,8 @@ class LivingTrainable(CommandTrainable):
                     epoch = run.epoch + len(results) + 1
                     last = self._max_epochs
                     results.append(self._checked(record, living.reader, 0, epoch, last))
+                    if has_lost(results):
+                        return results
                 if run.epoch + len(results) == self._max_epochs:
                     next(living.records, None)  # it may save its model at the end
             finally:

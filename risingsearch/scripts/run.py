@@ -33,6 +33,7 @@ from risingsearch.scripts.trainable import (
 from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
+from risingsearch.search.run import FIRST_DEFAULTS
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.training import COST
 from risingsearch.storage.files import check_owner
@@ -212,7 +213,7 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
             "back to continue, or begin another search with --run-dir"
         )
     with damage_as_error(run_dir):
-        return int(header["settings"]["n_jobs"])
+        return int((FIRST_DEFAULTS | header["settings"])["n_jobs"])
 
 
 def resume_sweep(

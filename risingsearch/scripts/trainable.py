@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -58,6 +59,21 @@ class ScriptRun:
 
 class NothingReportedError(ScriptError):
     """A script has succeeded, and nothing in its output is the score of an epoch."""
+
+
+@contextmanager
+def counted(results: Reports, n_before: int = 0) -> Iterator[None]:
+    """Let a ``ScriptError`` say how many epochs of the job were reported before it."""
+    try:
+        yield
+    except ScriptError as error:
+        error.n_reported = max(0, len(results) - n_before)
+        raise
+
+
+def has_lost(results: Reports) -> bool:
+    """Whether the last score is not finite, after which a script is ended."""
+    return bool(results) and not math.isfinite(results[-1]["score"])
 
 
 class CommandTrainable:
@@ -123,7 +139,7 @@ class CommandTrainable:
         self._drop_work(home)
         with self._slots.taken() as slot:
             attempt = self.attempt(run, begin, to_epoch, slot)
-        return self._kept(run, begin, attempt)
+        return self._kept(run, begin, to_epoch, attempt)
 
     def attempt(
         self, run: ScriptRun, begin: int, to_epoch: int, slot: int = 0
@@ -137,16 +153,19 @@ class CommandTrainable:
                 before = home / checkpoint_name(begin)
                 shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
             results: Reports = []
+            n_before = run.epoch - begin  # epochs that are trained again
             reader = reader_of(self._metric, self._percents)
             pace = Pace()
             launched = self._launched(run, begin, to_epoch, work, slot, reader)
-            with launched as (_, records):
+            with counted(results, n_before), launched as (_, records):
                 for record in records:
                     pace.reported()
                     epoch = begin + len(results) + 1
                     results.append(
                         self._checked(record, reader, begin, epoch, to_epoch)
                     )
+                    if len(results) > n_before and has_lost(results):
+                        break  # which ends the script
             if not results and begin == 0:
                 raise self._nothing_reported(reader)
             startup = pace.startup()
@@ -163,10 +182,14 @@ class CommandTrainable:
                 files.sync_tree(work)
             return Attempt(results, work, startup)
 
-    def _kept(self, run: ScriptRun, begin: int, attempt: Attempt) -> StartedEpochs:
+    def _kept(
+        self, run: ScriptRun, begin: int, to_epoch: int, attempt: Attempt
+    ) -> StartedEpochs:
         """Keep the folder of an attempt as the arm's checkpoint; return its epochs."""
         results = attempt.results[run.epoch - begin :]  # else they are known already
-        if results:
+        if has_lost(results) and begin + len(attempt.results) < to_epoch:
+            run.epoch += len(results)  # the script was ended while it wrote, perhaps
+        elif results:
             home = self.home(run.arm)
             after = home / checkpoint_name(run.epoch + len(results))
             if attempt.work.exists() or not after.exists():  # else it was kept before
@@ -426,7 +449,8 @@ class ArchivedTrainable(CommandTrainable):
         try:
             with tarfile.open(path, "w") as archive:
                 _add_progress(archive, run)
-                archive.add(folder, FILES, filter=checked)
+                if folder.is_dir():  # there is none of an epoch that has failed
+                    archive.add(folder, FILES, filter=checked)
         except tarfile.FilterError as error:
             msg = f"a checkpoint cannot be taken to other machines: {error}"
             raise ScriptError(msg) from error

@@ -8,6 +8,7 @@ import pickle
 import queue
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
@@ -160,10 +161,11 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
     if unit != COST:
         per_second = (gpus if unit == "gpu_hours" else 1.0) / SECONDS.get(unit, 1.0)
         return outcome._replace(cost=outcome.elapsed * per_second)
-    report = outcome.report
-    if report.failure is not None:
-        return outcome._replace(cost=None)
-    return outcome._replace(cost=math.fsum(one[COST] for one in report.metrics))
+    costs = [one[COST] for one in outcome.report.metrics]
+    cost: float | None = math.fsum(costs)
+    if outcome.charged is not None:  # an epoch without a score costs as the others
+        cost = math.fsum(costs) * outcome.charged / len(costs) if costs else None
+    return outcome._replace(cost=cost)
 
 
 class Loop:
@@ -188,7 +190,7 @@ class Loop:
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
-        self._shown: set[str] = set()  # failures
+        self._shown: Counter[str] = Counter()  # failures of this run
         self._log, self._scheduler = log, log.scheduler
         self._callbacks = callbacks
         self._raises_failures = raises_failures
@@ -231,6 +233,7 @@ class Loop:
             finally:
                 for workers in filter(None, (self._workers, self.apart)):
                     workers.rest()
+                self._count_failures()
         if self._log.why_late and self.clock.ends_search and not self._scheduler.done:
             self._log.use_up(min(self.clock.now or 0.0, self._scheduler.budget))
         self._log.remark = self.clock.remark
@@ -289,9 +292,16 @@ class Loop:
         what = f"its score is {lost[0]}" if lost else ""
         if report.failure is not None:
             what = named_failure(report.failure)
-        if what not in self._shown:
-            self._shown.add(what)
+        self._shown[what] += 1
+        if self._shown[what] == 1:
             logger.warning("arm %d has failed: %s", report.job.arm, what)
+
+    def _count_failures(self) -> None:
+        """Log how often failures have happened of which only the first was logged."""
+        for what, n_times in self._shown.items():
+            if n_times > 1:
+                logger.warning("%d jobs have failed alike: %s", n_times, what)
+        self._shown.clear()
 
     def _next_job(self) -> Job | None:
         """Return the job to train next; None if none can start now."""
@@ -330,7 +340,8 @@ class Loop:
             did += ", or was ended as it began or trained long after the time was over,"
         failure = WorkerError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
         report = Report(job, failure=failure)
-        outcome = Outcome(report, attempts=deaths)
+        # What was trained is not known: the whole job is charged.
+        outcome = Outcome(report, attempts=deaths, charged=job.n_epochs)
         with sigint_deferred():
             stamped = self.clock.with_timestamp(job, outcome)
             self._log.record(job, stamped, keep_live=False)

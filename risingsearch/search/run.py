@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import inspect
+import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from risingsearch import errors
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_flag, checked_int
 from risingsearch.contents import OBJECT, named
@@ -54,15 +57,78 @@ PER_PROCESS = (
 _SCHEDULED = inspect.signature(Scheduler).parameters.keys() & DEFAULTS.keys()
 
 
-class EarlierError(RisingSearchError):
-    """Failure before the search was resumed: its text, and the name of its type."""
+# Arguments that a header lacks had these values before the release that introduced
+# them, as JSON. A default that changes later stays here as it was.
+FIRST_DEFAULTS: dict[str, Any] = {
+    "policy": "auto",
+    "proposer": "auto",
+    "max_epochs": None,
+    "n_jobs": 1,
+    "deterministic": False,
+    "policy_params": None,
+    "epochs_per_job": None,
+    "direction": "maximize",
+    "error_score": None,
+    "max_failures": 0,
+    "seed": None,
+    "n_candidates": None,
+    "shuffle": True,
+    "fingerprint": {},
+    "learning_rate": None,
+    "epoch_costs": None,
+    "min_epochs": 1,
+    "enqueue": [],
+}
 
-    def __init__(self, message: str, type_name: str) -> None:
-        super().__init__(message)
-        self.type_name = type_name
+
+class EarlierError(RisingSearchError):
+    """A failure of which the text alone is known, and the name of its type."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
 
     def __repr__(self) -> str:
-        return f"{self.type_name}({str(self)!r})"
+        return f"{type(self).__name__}({self.text!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = type(self)
+        return earlier_failure, (self.text, kind.__name__, kind.__module__)
+
+
+def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
+    """Return a failure that was recorded: of its own type, if that is loaded.
+
+    Nothing is imported for it, and no code of the type runs but its ``__str__``.
+    """
+    names = (module or "builtins", "builtins", errors.__name__)
+    modules = [sys.modules.get(name) for name in names]
+    found = (vars(one).get(type_name) for one in modules if one is not None)
+    kind: type[Exception] = next(
+        (one for one in found if isinstance(one, type) and issubclass(one, Exception)),
+        Exception,
+    )
+    with suppress(Exception):
+        failure: Exception = kind.__new__(kind, text)
+        if kind.__name__ == type_name and str(failure) == text:
+            return failure
+    own_names = {"__module__": module or "builtins"}
+    with suppress(Exception):
+        both: Exception = type(type_name, (EarlierError, kind), own_names)(text)
+        return both
+    named_alike: Exception = type(type_name, (EarlierError,), own_names)(text)
+    return named_alike
+
+
+def check_known(settings: Mapping[str, Any], names: Collection[str]) -> None:
+    """Raise an error that names an argument of a saved search that is not known."""
+    if unknown := sorted(settings.keys() - {*names, "space"}):
+        raise RunDirError(
+            f"{unknown[0]!r} among the arguments of the search is unknown: "
+            "use the release that wrote it"
+        )
 
 
 class Run(NamedTuple):
@@ -81,6 +147,7 @@ class Run(NamedTuple):
         """Read the search in a directory; a RunDirError if there is none."""
         with gc_paused(), damage_as_error(path):
             run = cls(path, saved_search(path))
+            run.header["settings"] = FIRST_DEFAULTS | run.header["settings"]
             for name in ("metric", "begun"):
                 if not isinstance(run.header.get(name), str | None):
                     raise TypeError(f"{name} is no text")
@@ -132,11 +199,7 @@ class Run(NamedTuple):
     ) -> dict[str, Any]:
         """Return the ``known`` arguments, with the objects among them as ``given``."""
         settings = self.header["settings"]
-        if unknown := sorted(settings.keys() - {*names, "space"}):
-            raise RunDirError(
-                f"{unknown[0]!r} among the arguments of the search is unknown: "
-                "use the release that wrote it"
-            )
+        check_known(settings, names)
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
             if isinstance(value, dict) and OBJECT in value:
@@ -157,8 +220,8 @@ class Run(NamedTuple):
             arguments["space"] = unpickled(base64.b64decode(self.header["space"]))
         if not unpickle and arguments["policy"] is None:  # it explains no index
             arguments |= {"policy": "round-robin", "policy_params": None}
-        if unpickle and self.header["candidates"] is not None:
-            pickled = base64.b64decode(self.header["candidates"])
+        if unpickle and (saved := self.header.get("candidates")) is not None:
+            pickled = base64.b64decode(saved)
             return arguments | {"candidates": unpickled(pickled)}  # runs any code
         arguments["candidates"] = [
             {AS_TEXT: str(params[SHOWN])} if SHOWN in params else from_json(params)

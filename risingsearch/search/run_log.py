@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from risingsearch import errors
 from risingsearch.arms import Arm, Job, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_COST, checked_int, is_number
@@ -23,12 +24,19 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json, from_json, plain
-from risingsearch.scheduling.replay import RESULTS, apply, replay, result, started
+from risingsearch.scheduling.replay import (
+    RESULTS,
+    apply,
+    check_events,
+    replay,
+    result,
+    started,
+)
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.run import EarlierError, Run
+from risingsearch.search.run import Run, check_known, earlier_failure
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
 from risingsearch.storage import run_directory
@@ -112,6 +120,7 @@ class RunLog:
         self, events: Sequence[Event], n_in_state: int, state: dict[str, Any] | None
     ) -> None:
         """Take over all events of earlier processes; a state knows the first ones."""
+        check_events(events)
         if state is not None:
             try:
                 self.scheduler.load_state_dict(state)
@@ -240,6 +249,7 @@ class RunLog:
                 cost,
                 now=now,
                 attempts=outcome.attempts,
+                charged=outcome.charged,
             )
 
     def _note(self, job: Job, outcome: Outcome) -> None:
@@ -405,14 +415,14 @@ class RunLog:
 
 def named_failure(failure: BaseException) -> str:
     """Return the name of the type of a failure, and its text."""
-    return f"{getattr(failure, 'type_name', type(failure).__name__)}: {failure}"
+    return f"{type(failure).__name__}: {failure}"
 
 
 def as_event(job: Job, outcome: Outcome) -> Event:
     """Return the outcome of a job as JSON values, without its states."""
     report, failure = outcome.report, outcome.report.failure
     text = None if failure is None else str(failure) or type(failure).__name__
-    event = result(job, report.scores, text) | {
+    event = result(job, report.scores, text, outcome.charged) | {
         "seconds": list(report.seconds),
         "metrics": as_json(list(report.metrics)),
         "elapsed": outcome.elapsed,
@@ -432,13 +442,15 @@ def as_event(job: Job, outcome: Outcome) -> Event:
         event["best"] = outcome.snapshot[0]
     if failure is not None:
         event["failure_type"] = type(failure).__name__
+        if type(failure).__module__ not in ("builtins", errors.__name__):
+            event["failure_module"] = type(failure).__module__
         if outcome.attempts > 1:
             event["attempts"] = outcome.attempts
     return event
 
 
 def outcome_of(event: Event) -> Outcome:
-    """Return the outcome in an event; a failure is an ``EarlierError``."""
+    """Return the outcome in an event, with a failure of its own type."""
     failure = event.get("failure")
     scores, seconds, metrics = (
         tuple(from_json(event[name])) for name in ("scores", "seconds", "metrics")
@@ -449,13 +461,11 @@ def outcome_of(event: Event) -> Outcome:
     are_valid &= {dict} >= set(map(type, metrics))
     if not are_valid or not len(scores) == len(seconds) == len(metrics):
         raise ValueError(f"the result of job {event['job']} is none")
-    report = Report(
-        Job(*event["job"]),
-        scores,
-        seconds,
-        metrics,
-        failure and EarlierError(str(failure), str(event["failure_type"])),
-    )
+    job, earlier = Job(*event["job"]), None
+    if failure is not None:
+        facts = str(failure), str(event["failure_type"]), event.get("failure_module")
+        earlier = earlier_failure(*facts)
+    report = Report(job, scores, seconds, metrics, earlier)
     return Outcome(
         report,
         ended=event.get("ended", False),
@@ -464,6 +474,7 @@ def outcome_of(event: Event) -> Outcome:
         elapsed=event["elapsed"],
         cost=event.get("cost", event["elapsed"]),
         attempts=event.get("attempts", 1),
+        charged=None if failure is None else event.get("charged", job.n_epochs),
         startup=from_json(event.get("startup")),
         now=event.get("now"),
         clock=clock,
@@ -494,6 +505,7 @@ def _check_same(
     path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> None:
     check_kind(path, saved, settings)
+    check_known(saved, settings)
     differs = first_difference(saved, settings)
     if differs is not None:
         name, was, now, also = differs

@@ -31,6 +31,7 @@ from risingsearch.checks import (
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    ScriptError,
     SearchFailedError,
     SetupError,
 )
@@ -84,6 +85,7 @@ class Outcome(NamedTuple):
     clock: float | None = None  # the same in seconds, under any budget
     cost: float | None = None  # in the unit of the budget; None: not known
     attempts: int = 1  # that a failure stands for
+    charged: int | None = None  # epochs that a failed job has trained; None: not known
     startup: float | None = None  # of that, before the first epoch; NaN: not known
     leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
 
@@ -185,13 +187,14 @@ class _JobRun:
         self._trainable, self._task = trainable, task
         self._best_reward = task.best_reward
         self._snapshot: tuple[int, bytes] | None = None
+        self._n_begun = 1  # epochs, of which the last may have failed
         self._scores: list[float] = []
         self._seconds: list[float] = []
         self._metrics: list[dict[str, Any]] = []
         self._n_calls = 0
 
     def train(self, state: Any) -> None:
-        """Train until the job is done, the arm ends, or the search is interrupted."""
+        """Train until the job is done, an epoch fails, or the arm or search ends."""
         job = self._task.job
         last = job.from_epoch + job.n_epochs
         train, at_once = partial(self._trainable.train, state), False
@@ -199,14 +202,17 @@ class _JobRun:
         share = 0.0  # of the time that the epochs took together
         results: Any = None
         if has_method(self._trainable, "train_epochs"):
+            self._n_begun = job.n_epochs
             with self.clock, self.limited(job.n_epochs):
                 results = self._trainable.train_epochs(state, job.n_epochs)
             train, at_once = partial(next, iter(results)), True
             dumped = cache(dumped)  # they have all changed it
             share = self.clock.lap() / max(1, len(results))
+            self._n_begun = max(1, len(results))
             self.startup += getattr(results, "startup", 0.0)
         for epoch in range(job.from_epoch + 1, last + 1):
             self._n_calls += 1
+            self._n_begun = max(self._n_begun, epoch - job.from_epoch)
             try:
                 with self.clock, self.limited(1):
                     result = train()
@@ -215,9 +221,14 @@ class _JobRun:
                 why = getattr(results, "why_ended", end.value)
                 self.ended = why if why and isinstance(why, str) else True
                 break
-            is_late = self._task.interrupted() or time.time() >= self._task.deadline
-            is_last = epoch == last or (is_late and not at_once)
-            self._record(epoch, result, dumped, is_last=is_last)
+            score, metrics = self._checked(result)
+            ends_early = (
+                not math.isfinite(score)
+                or self._task.interrupted()
+                or time.time() >= self._task.deadline
+            )
+            is_last = epoch == last or (ends_early and not at_once)
+            self._record(epoch, score, metrics, dumped, is_last=is_last)
             self._seconds.append(share or self.clock.lap())
             if is_last:
                 break
@@ -238,10 +249,8 @@ class _JobRun:
         finally:
             faulthandler.cancel_dump_traceback_later()
 
-    def _record(
-        self, epoch: int, result: Any, dumped: Callable[[], bytes], *, is_last: bool
-    ) -> None:
-        """Count an epoch, once all that is kept of its state is safe."""
+    def _checked(self, result: Any) -> tuple[float, dict[str, Any]]:
+        """Return the score and the metrics of an epoch, or raise an error."""
         task = self._task
         by = getattr(self._trainable, "scored_by", "train")
         score, metrics = checked_score(result, task.metric, by)
@@ -252,6 +261,19 @@ class _JobRun:
                 "the budget is a cost, so train must return a mapping with 'score' and "
                 f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
             )
+        return score, metrics
+
+    def _record(
+        self,
+        epoch: int,
+        score: float,
+        metrics: dict[str, Any],
+        dumped: Callable[[], bytes],
+        *,
+        is_last: bool,
+    ) -> None:
+        """Count an epoch, once all that is kept of its state is safe."""
+        task = self._task
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
         if is_best or task.may_retry or needed:
@@ -280,9 +302,16 @@ class _JobRun:
             self._n_calls,
             self.clock.total,
             checkpoint=self.kept if task.wants_checkpoint and resumes else None,
+            charged=None if failure is None else self._n_charged(failure),
             startup=min(self.startup, self.clock.total),
             leaves_gpu_unusable=self._has_lost_gpu(failure),
         )
+
+    def _n_charged(self, failure: Exception) -> int:
+        """Return how many epochs were trained, the one that has failed included."""
+        if isinstance(failure, ScriptError) and failure.n_reported is not None:
+            return min(failure.n_reported + 1, self._task.job.n_epochs)
+        return self._n_begun
 
     def _has_lost_gpu(self, failure: Exception | None) -> bool:
         """Whether no later job of this process can use its GPU: ask torch."""

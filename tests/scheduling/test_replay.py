@@ -7,6 +7,7 @@ import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.replay import apply, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -156,3 +157,35 @@ def test_events_that_do_not_follow_each_other_are_damage(damage):
     damage(events)
     with pytest.raises(RunDirError, match="journal"):
         replay(Scheduler(**ARGUMENTS), events)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_replay_in_order_asks_the_policy_nothing(n_jobs):
+    class Asked(RoundRobin):
+        n_selected = 0
+
+        def select(self, t, rng):
+            Asked.n_selected += 1
+            return super().select(t, rng)
+
+    arguments = {
+        "n_arms": 9,
+        "budget": 40,
+        "seed": 0,
+        "deterministic": True,
+        "n_jobs": n_jobs,
+    }
+    scheduler, again = (Scheduler(Asked.create, **arguments) for _ in range(2))
+    events, jobs = [], []
+    while (job := scheduler.ask()) is not None or jobs:
+        if job is not None:
+            jobs.append(job)
+            events.append(started(scheduler, job))
+            continue
+        job = jobs.pop()
+        events.append(result(job, [0.1 * job.arm] * job.n_epochs))
+        scheduler.tell(job, [0.1 * job.arm] * job.n_epochs)
+    Asked.n_selected = 0
+    replay(again, events)
+    assert Asked.n_selected == 0
+    assert again.state_dict() == scheduler.state_dict()

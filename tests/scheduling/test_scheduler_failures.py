@@ -189,12 +189,15 @@ def test_an_arm_that_failed_first_stops_no_other() -> None:
     assert [arm.epochs for arm in scheduler.explain()] == [0, 3, 3, 2]
 
 
-def test_the_policy_is_told_every_epoch_that_a_failure_costs() -> None:
+@pytest.mark.parametrize(("charged", "n_lost"), [(None, 1), (2, 1), (4, 3)])
+def test_the_policy_is_told_every_epoch_that_a_failure_costs(
+    charged: int | None, n_lost: int
+) -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(scripted(calls), 2, 9, epochs_per_job=4, error_score=-1.0)
-    scheduler.fail(ask(scheduler), "crash", [0.5])
+    scheduler.fail(ask(scheduler), "crash", [0.5], charged=charged)
     rewards = [call[3] for call in calls if call[0] == "update"]
-    assert rewards == [0.5, -1.0, -1.0, -1.0]
+    assert rewards == [0.5, *[-1.0] * n_lost]
 
 
 def test_an_arm_is_retried_up_to_max_failures() -> None:
@@ -221,16 +224,66 @@ def test_scores_that_are_not_finite_count_as_failures_one_by_one() -> None:
     assert scheduler.status(0) == "failed"
 
 
-def test_a_failure_charges_what_was_reserved() -> None:
+def test_a_failure_charges_what_was_trained() -> None:
     scheduler = Scheduler("round-robin", n_arms=3, budget=12, epochs_per_job=5)
-    scheduler.fail(ask(scheduler), MemoryError("no room"), scores=[0.4, 0.6])
+    failed, _ = ask(scheduler), ask(scheduler)
+    scheduler.fail(failed, MemoryError("no room"), scores=[0.4, 0.6])
     arm = scheduler.explain()[0]
-    assert (scheduler.spent, arm.charged, arm.epochs) == (5, 5, 2)
+    assert (scheduler.spent, arm.charged, arm.epochs) == (3, 3, 2)
     assert (arm.status, arm.reason) == ("failed", "retired: no room")
     assert (arm.best_score, arm.best_epoch, arm.failures) == (0.6, 2, 1)
     rows = scheduler.history
-    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5]
-    assert ["failure" in row for row in rows] == [False, False, True, True, True]
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert ["failure" in row for row in rows] == [False, False, True]
+    assert ask(scheduler).n_epochs == 4  # of 12, beside 3 charged and 5 in flight
+
+
+@pytest.mark.parametrize("charged", [0, 1, 6, 2.5])
+def test_a_failure_charges_from_its_scores_to_its_job(charged: Any) -> None:
+    scheduler = Scheduler("round-robin", n_arms=3, budget=12, epochs_per_job=5)
+    job = ask(scheduler)
+    before = saved(scheduler)
+    with pytest.raises(InvalidParameterError, match="charged must be a whole number"):
+        scheduler.fail(job, "crash", [0.4, 0.6], charged=charged)
+    assert saved(scheduler) == before
+
+
+def test_a_last_score_that_is_not_finite_is_a_failure_and_no_end() -> None:
+    scheduler = Scheduler(scripted(), 1, 9, epochs_per_job=3, max_failures=1)
+    scheduler.tell(ask(scheduler), [0.5, math.nan])
+    arm = scheduler.explain()[0]
+    assert (arm.status, arm.charged, arm.failures) == ("paused", 2, 1)
+    scheduler.tell(ask(scheduler), [0.6, 0.7])
+    assert scheduler.explain()[0].status == "finished"
+
+
+def test_an_arm_that_fails_after_a_score_has_failed_for_a_model() -> None:
+    scheduler = Scheduler(scripted(), 3, 12, epochs_per_job=3, max_failures=1)
+    scheduler.fail(ask(scheduler), "crash", [0.9, 0.95])  # is tried again
+    scheduler.tell(ask(scheduler), [0.2, math.nan, 0.3])  # goes on
+    scheduler.fail(ask(scheduler), "crash", [0.8], attempts=2)
+    opened = scheduler.opened()
+    assert opened.failed.tolist() == [2]
+    assert [curve.tolist() for curve in opened.curves] == [
+        [0.9, 0.95],
+        [0.2, 0.2, 0.3],
+        [0.8],
+    ]
+    assert opened.ends.tolist() == [0.95, 0.3, 0.2]
+
+
+def test_a_state_of_a_release_that_charged_whole_jobs_is_loaded() -> None:
+    arguments: dict[str, Any] = {"deterministic": True, "n_jobs": 2}
+    scheduler = Scheduler("round-robin", 3, 12, epochs_per_job=4, **arguments)
+    _, second = ask(scheduler), ask(scheduler)
+    scheduler.fail(second, "crash", [0.5])
+    state = saved(scheduler)
+    [held] = state["arms"]["held"]
+    assert held.pop() == 2
+    again = Scheduler("round-robin", 3, 12, epochs_per_job=4, **arguments)
+    again.load_state_dict(state)
+    again.tell(again.in_flight[0], [0.1] * 4)
+    assert again.with_all_results().spent == 8
 
 
 def test_a_failure_after_the_last_epoch_keeps_its_reason() -> None:

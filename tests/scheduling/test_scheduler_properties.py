@@ -161,9 +161,9 @@ class Drive:
             deliver(search, job, event, cost=None)
         given, failed = event.scores_of(job), event.kind == "fail"
         self.trained[job.arm] += len(given)
-        self.charged[job.arm] += job.n_epochs if failed else len(given)
+        self.charged[job.arm] += min(len(given) + failed, job.n_epochs)
         self.failures[job.arm] += failed + sum(not math.isfinite(x) for x in given)
-        if event.kind == "end":
+        if event.kind == "end" and all(map(math.isfinite, given[-1:])):
             self.ended.add(job.arm)
 
     def reload(self) -> None:

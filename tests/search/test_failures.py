@@ -1,5 +1,6 @@
 """Arms, epochs and executors that fail cost what they should, and no more."""
 
+import contextlib
 import itertools
 import math
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -44,16 +45,35 @@ class TestFailures:
         assert math.isnan(row["score"])
         assert math.isnan(row["seconds"])
 
-    def test_the_rest_of_the_job_is_charged_and_not_trained(self):
-        result = a_search(
-            [0.5, ValueError("x")], FLAT, epochs_per_job=4, budget=8
-        ).run()
-        assert result.n_epochs == 8
-        assert result.n_calls == 2 + 4
-        assert result.arms[0].epochs == 1
-        assert result.arms[0].charged == 4
-        lost = [row for row in result.history if "failure" in row]
-        assert [row["epoch"] for row in lost] == [2, 3, 4]
+    @pytest.mark.parametrize("lost", [ValueError("x"), math.nan, -math.inf])
+    def test_the_rest_of_the_job_is_neither_trained_nor_charged(self, executor, lost):
+        search = a_search(
+            [0.5, lost, 0.6, 0.7], FLAT, executor=executor, epochs_per_job=4, budget=6
+        )
+        result = search.run()
+        assert result.n_epochs == result.n_calls == 2 + 4
+        assert result.arms[0].charged == 2
+        assert result.arms[0].status == "failed"
+        rows = [row for row in result.history if row["arm"] == 0]
+        assert [math.isfinite(row["score"]) for row in rows] == [True, False]
+
+    @pytest.mark.parametrize(
+        ("result", "n_charged"), [(ValueError("x"), 3), ([0.5, math.nan, 0.6], 3)]
+    )
+    def test_epochs_that_were_trained_at_once_are_charged(self, result, n_charged):
+        class InOneCall(Hooks):
+            def train_epochs(self, state, n_epochs):
+                if isinstance(result, Exception):
+                    raise result
+                return result
+
+        search = a_search(
+            FLAT, trainable=InOneCall(), epochs_per_job=3, max_epochs=6, budget=6
+        )
+        with contextlib.suppress(SearchFailedError):
+            search.run()
+        assert search.result().n_epochs == n_charged
+        assert search.result().arms[0].status == "failed"
 
     def test_start_may_fail(self):
         def start(params, seed):
@@ -175,8 +195,8 @@ class TestRetries:
         ).run()
         good = [row for row in result.history if "failure" not in row]
         assert [row["own_epoch"] for row in good] == [row["epoch"] for row in good]
-        assert result.n_calls == 5
-        assert result.arms[0].epochs == 4
+        assert result.n_calls == result.n_epochs == 6
+        assert result.arms[0].epochs == 5
 
     def test_after_nan_the_arm_goes_on(self):
         result = a_search(
@@ -294,8 +314,9 @@ def test_a_failure_is_logged_when_it_happens_and_once(caplog):
 
     bad = [[0.1, ValueError("no room")], [0.2, ValueError("no room")], [math.nan]]
     a_search(RISING, *bad, callbacks=[see]).run()
-    texts = {record.getMessage().split(": ", 1)[1] for record in caplog.records}
+    *first, count = (record.getMessage() for record in caplog.records)
+    texts = {message.split(": ", 1)[1] for message in first}
     assert texts == {"ValueError: no room", "its score is nan"}
-    assert len(caplog.records) == 2
-    assert logged[-1] == 2
+    assert len(first) == logged[-1] == 2
     assert 1 in logged
+    assert count == "2 jobs have failed alike: ValueError: no room"

@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import pickle
+import subprocess
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -25,12 +27,29 @@ from kept_search import (
     whole,
 )
 
-from risingsearch.errors import InvalidParameterError, RunDirError, SetupError
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    SetupError,
+    WorkerError,
+)
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search import run_log
-from risingsearch.search.run import EarlierError
-from risingsearch.search.search import RisingSearch
+from risingsearch.search.run import FIRST_DEFAULTS, earlier_failure
+from risingsearch.search.search import RisingSearch, _saved_names
+from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import Journal, create, read
+from risingsearch.storage.run_directory import JOURNAL, STATE
+
+
+class OwnError(Exception):
+    def __init__(self, n, what):
+        super().__init__(n, what)
+        self.n, self.what = n, what
+
+    def __str__(self):
+        return f"{self.n} {self.what}"
 
 
 class TestGoingOn:
@@ -282,12 +301,36 @@ class TestArmsThatFailOrEnd:
         assert len(result.curves[1]) > 3
         assert all(map(math.isfinite, result.curves[1]))
 
-    def test_a_failure_of_before_is_left_as_text(self, folder):
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            ValueError("too hot"),
+            WorkerError("gone"),
+            OSError("no room"),
+            subprocess.SubprocessError("ended"),
+            KeyError("lr"),
+            OwnError(3, "steps"),
+        ],
+    )
+    def test_a_failure_of_before_keeps_its_type(self, folder, failure):
         options = {"max_failures": 0, "shuffle": False, "policy": "round-robin"}
-        crashed(folder, Rising(arm_1_epoch_1=ValueError("too hot")), 4, **options)
-        [report] = RisingSearch.resume(folder, Rising()).result().failures
-        assert isinstance(report.failure, EarlierError)
-        assert repr(report.failure) == "ValueError('too hot')"
+        crashed(folder, Rising(arm_1_epoch_1=failure), 4, **options)
+        for result in (
+            RisingSearch.resume(folder, Rising()).result(),
+            RisingSearch.saved_result(folder),
+        ):
+            [report] = result.failures
+            assert isinstance(report.failure, type(failure))
+            assert type(report.failure).__name__ == type(failure).__name__
+            assert str(report.failure) == str(failure)
+
+    def test_a_failure_of_an_unknown_type_keeps_its_name(self):
+        failure = earlier_failure("too hot", "Overheated", "not.loaded")
+        assert repr(failure) == "Overheated('too hot')"
+        assert repr(pickle.loads(pickle.dumps(failure))) == "Overheated('too hot')"
+        assert (
+            repr(earlier_failure("x", "sys", "risingsearch.search.run")) == "sys('x')"
+        )
 
     def test_raise_stops_at_the_failure_and_the_next_run_goes_on(self, folder):
         options = {"error_score": "raise", "shuffle": False, "policy": "round-robin"}
@@ -442,3 +485,73 @@ def test_threads_cannot_share_a_search(folder, kept):
     search = a_search(folder if kept else None, callbacks=[share])
     assert search.run().n_epochs == 24
     assert len(refusals) == 3
+
+
+class TestJournalsOfOtherReleases:
+    @pytest.mark.parametrize("name", FIRST_DEFAULTS.keys() - {"max_epochs", "seed"})
+    def test_an_argument_that_is_missing_has_its_first_default(self, folder, name):
+        options = {"budget": 10, "max_epochs": 4, "seed": 0, "run_dir": folder}
+        candidates = [{"top": top / 5} for top in range(5)]
+        trainable = Functions(lambda params, seed: params, lambda params: params["top"])
+
+        def made():
+            return RisingSearch(trainable, candidates, **options)
+
+        expected = made().run()
+        rewritten(folder, lambda settings: settings.pop(name))
+        again = made().result()
+        assert facts(again) == facts(RisingSearch.saved_result(folder))
+        assert again.history["score"] == expected.history["score"]
+        assert RisingSearch.resume(folder, trainable).run().n_epochs == 10
+
+    def test_every_argument_has_a_first_default(self):
+        assert set(FIRST_DEFAULTS) == {*_saved_names()} - {"candidates", "budget"}
+
+    def test_an_unknown_argument_is_named(self, folder):
+        a_search(folder).run()
+        rewritten(folder, lambda settings: settings.update(warmth=None))
+        for opened in (
+            lambda: a_search(folder),
+            lambda: RisingSearch.resume(folder, Rising()),
+            lambda: RisingSearch.saved_result(folder),
+        ):
+            with pytest.raises(RunDirError, match=r"'warmth' .* use the release"):
+                opened()
+
+    @pytest.mark.parametrize("has_state", [True, False])
+    def test_an_unknown_event_is_named(self, folder, has_state):
+        a_search(folder).run()
+        if not has_state:
+            (folder / STATE).unlink()
+        path = folder / JOURNAL
+        Journal(path, read(path)).append({"event": "warmed", "jobs": []})
+        for opened in (
+            lambda: a_search(folder),
+            lambda: RisingSearch.saved_result(folder),
+        ):
+            with pytest.raises(RunDirError, match=r"'warmed', .* use the release"):
+                opened()
+
+    def test_a_failed_job_without_its_charge_has_cost_all_its_epochs(self, folder):
+        options = {"policy": "round-robin", "shuffle": False, "max_failures": 0}
+        options |= {"epochs_per_job": 3}
+        a_search(folder, Rising(arm_1_epoch_2=ValueError("x")), **options).run()
+        events = read(folder / JOURNAL).events
+        [failed] = [event for event in events if event["event"] == "failed"]
+        assert failed.pop("charged") == 2
+        before = RisingSearch.saved_result(folder).arms[1].charged
+        rewritten(folder, events=events[: events.index(failed) + 1])
+        result = RisingSearch.saved_result(folder)
+        assert (before, result.arms[1].charged, result.arms[1].epochs) == (2, 3, 1)
+
+
+def rewritten(folder, change=lambda settings: None, events=None):
+    """Write a journal anew, with other settings or events, without a state."""
+    path = folder / JOURNAL
+    header, recorded, _ = read(path)
+    change(header["settings"])
+    create(path, header)
+    journal = Journal(path, read(path))
+    for event in recorded if events is None else events:
+        journal.append(event)
+    (folder / STATE).unlink(missing_ok=True)

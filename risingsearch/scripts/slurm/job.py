@@ -50,7 +50,13 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
         if isinstance(error, ScriptError):
             kind = type(error)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
-        return SliceOutcome(_since(began), [], error=kind.__name__, message=text)
+        return SliceOutcome(
+            _since(began),
+            [],
+            error=kind.__name__,
+            message=text,
+            n_reported=getattr(error, "n_reported", None),
+        )
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
     results, work = attempt.results, attempt.work.name
     return SliceOutcome(_since(began), results, work, startup=startup)

@@ -54,6 +54,7 @@ class SliceOutcome(NamedTuple):
     error: str | None = None  # name of its type: a ScriptError or a SetupError
     message: str = ""
     startup: float | None = None  # of the seconds, before the first epoch, if known
+    n_reported: int | None = None  # epochs before the error, if known
 
 
 class SubmittedSlice(NamedTuple):

@@ -87,13 +87,15 @@ class AfterSlurm(CommandTrainable):
         """Return the epochs that a job has brought back, or raise its error."""
         count_seconds(outcome.seconds)
         if outcome.error is not None:
-            kind = FAILURES.get(outcome.error, SetupError)
-            self._fail(run.arm, submitted, kind(outcome.message))
+            failure = FAILURES.get(outcome.error, SetupError)(outcome.message)
+            if isinstance(failure, ScriptError):
+                failure.n_reported = outcome.n_reported
+            self._fail(run.arm, submitted, failure)
         work = self.home(run.arm) / Path(outcome.work).name
         startup = math.nan if outcome.startup is None else outcome.startup
-        return self._kept(
-            run, submitted.spec[1].begin, Attempt(outcome.results, work, startup)
-        )
+        _, part = submitted.spec
+        attempt = Attempt(outcome.results, work, startup)
+        return self._kept(run, part.begin, part.to_epoch, attempt)
 
     def _fail(
         self, arm: int, submitted: SubmittedSlice, failure: ScriptError | SetupError
