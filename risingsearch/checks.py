@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, SupportsFloat, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.errors import InvalidParameterError
 
@@ -56,8 +57,10 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
     'MayM…yMay'
     """
     shown = "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode()
-        for one in text
+        character
+        if character.isprintable()
+        else character.encode("unicode_escape").decode()
+        for character in text
     )
     if len(shown) <= longest:
         return shown
@@ -65,7 +68,7 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
     return f"{shown[:half]}…{shown[-half:]}"
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Return whether this is a real number; True and False are none."""
     if type(value) in (float, int):  # most are, and abstract classes are slow to ask
         return True
@@ -79,7 +82,7 @@ def unwrapped(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def as_float(value: Any) -> float | None:
+def as_float(value: object) -> float | None:
     """Return a number as a float; None if it is no number or exceeds all floats.
 
     Examples
@@ -93,7 +96,7 @@ def as_float(value: Any) -> float | None:
         return None
 
 
-def is_cost(value: Any) -> bool:
+def is_cost(value: object) -> bool:
     """Return whether this is a finite number of at least 0, as costs are.
 
     Examples
@@ -237,7 +240,9 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
+def checked_finite_range(
+    name: str, value: Iterable[SupportsFloat]
+) -> tuple[float, float]:
     """Return ``value`` as (lowest, highest), both finite, or raise an error.
 
     Examples
@@ -255,9 +260,7 @@ def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
     raise InvalidParameterError(msg)
 
 
-def checked_order(
-    name: str, value: Any, n_arms: int
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def checked_order(name: str, value: object, n_arms: int) -> NDArray[np.int64]:
     """Return ``value`` as an array that names each arm once, or raise."""
     arms = list(value) if isinstance(value, Iterable) else []
     whole = all(isinstance(arm, Integral) for arm in arms)
@@ -267,7 +270,7 @@ def checked_order(
     return np.array(arms, dtype=np.int64)
 
 
-def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
+def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
     """Return ``value`` as a list of some of the arms, or raise an error.
 
     Examples
@@ -275,7 +278,7 @@ def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
     >>> checked_arms("arms", 2, n_arms=3), checked_arms("arms", [0, 2], n_arms=3)
     ([2], [0, 2])
     """
-    arms = list(value) if isinstance(value, Iterable) else [value]
+    arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
     are_arms = [isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms]
     if not all(are_arms) or len(set(arms)) < len(arms):
         msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
@@ -284,8 +287,8 @@ def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
 
 
 def checked_array(
-    name: str, value: Any, dtype: type | None = float, ndmin: int = 0
-) -> np.ndarray[Any, np.dtype[Any]]:
+    name: str, value: ArrayLike, dtype: type | None = float, ndmin: int = 0
+) -> NDArray[Any]:
     """Return a new array of numbers, or raise an error."""
     try:
         return np.array(value, dtype=dtype, ndmin=ndmin, order="C")
@@ -294,14 +297,16 @@ def checked_array(
         raise InvalidParameterError(msg) from error
 
 
-def checked_generator(seed: Any) -> np.random.Generator:
+def checked_generator(seed: object) -> np.random.Generator:
     """Return a generator: itself, a seeded one, or for None an unseeded one."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(checked_seed(seed))
 
 
-def call_problem(call: Callable[..., Any], takes: str, /, **given: Any) -> str | None:
+def call_problem(
+    call: Callable[..., object], takes: str, /, **given: object
+) -> str | None:
     """Return why a function does not take these arguments; None if it does.
 
     Parameters
@@ -334,7 +339,7 @@ def call_problem(call: Callable[..., Any], takes: str, /, **given: Any) -> str |
 
 
 @cache
-def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+def keyword_defaults(function: Callable[..., object]) -> dict[str, Any]:
     """Return the keyword-only parameters of a function; ``...`` where one is needed.
 
     Examples

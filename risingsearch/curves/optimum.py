@@ -7,7 +7,7 @@ is for restless ones.
 
 import numpy as np
 
-from risingsearch.policies.arrays import Floats, Ints
+from risingsearch.policies.arrays import Floats, Ints, int_zeros
 
 
 def best_arm(means: Floats, rounds: Ints) -> Floats:
@@ -87,7 +87,7 @@ def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
     array([21.])
     """
     sums = np.zeros(len(lengths))
-    done = np.zeros(len(lengths), dtype=np.int64)
+    done = int_zeros(len(lengths))
     rows = np.flatnonzero(np.isfinite(starts).any(axis=1))
     while len(rows):
         slope = slopes[rows]

@@ -12,7 +12,7 @@ from risingsearch.checks import checked_array, checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.noise import Noise, NoiseLike, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.arrays import Floats, Ints, Rng
+from risingsearch.policies.arrays import Floats, Ints, Rng, int_zeros
 
 BETWEEN = ("held", "linear", "mixture")
 REFERENCES = ("dynamic", "static")
@@ -124,7 +124,7 @@ class DriftingMeans(NamedTuple):
             mixing=between == "mixture",
             noise=checked_noise(noise, float(table.min()), float(table.max())),
             reference=checked_choice("reference", reference, REFERENCES),
-            knot=np.zeros(1, dtype=np.int64),
+            knot=int_zeros(1),
         )
 
     @property

@@ -101,7 +101,7 @@ class PolicyInfo(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    policy: Any
+    policy: type
     provenance: str
     paper: str
     traits: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ def resolve_policy(name: str) -> str:
     return name
 
 
-def registered_name(policy: Any) -> str | None:
+def registered_name(policy: object) -> str | None:
     """Return the name of a policy or of its factory; None if it is not registered.
 
     Examples
@@ -297,7 +297,7 @@ def make_policy(
     n_arms: int,
     horizon: int,
     max_pulls: int | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Policy:
     """Build a policy by its registered name.
 
@@ -334,17 +334,17 @@ def make_policy(
     ...
     risingsearch.errors.InvalidParameterError: unknown policy 'cure'; did you mean ...
     """
-    asked, name = name, resolve_policy(name)
-    defaults = keyword_defaults(POLICIES[name])
+    factory = POLICIES[resolve_policy(name)]
+    defaults = keyword_defaults(factory)
     for parameter in parameters:
         if parameter not in defaults:
-            of = f"auto ({name})" if asked == "auto" else name
-            raise unknown_name(f"parameter of {of}:", parameter, defaults)
+            owner = f"auto ({AUTO})" if name == "auto" else name
+            raise unknown_name(f"parameter of {owner}:", parameter, defaults)
     n_arms = checked_int("n_arms", n_arms, 1)
     horizon = checked_int("horizon", horizon, 1)
     if max_pulls is not None:
         max_pulls = checked_int("max_pulls", max_pulls, 1)
-    return POLICIES[name](n_arms, horizon, max_pulls, **parameters)
+    return factory(n_arms, horizon, max_pulls, **parameters)
 
 
 def list_policies() -> list[PolicyInfo]:
@@ -395,7 +395,9 @@ def policy_info(name: str) -> PolicyInfo:
     )
 
 
-def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any) -> int:
+def recommended_arms(
+    name: str, horizon: int, max_pulls: int, **parameters: object
+) -> int:
     """Return how many arms a budget is best spread over, by the policy's own rule.
 
     Parameters

@@ -8,4 +8,15 @@ from numpy.typing import NDArray
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = Bools | Ints | Floats
 Rng: TypeAlias = np.random.Generator
+
+
+def int_zeros(shape: int | tuple[int, ...]) -> Ints:
+    """Return an array of integers, all 0."""
+    return np.zeros(shape, dtype=np.int64)
+
+
+def all_true(n: int) -> Bools:
+    """Return ``n`` flags that are set."""
+    return np.ones(n, dtype=np.bool_)

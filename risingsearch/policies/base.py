@@ -95,7 +95,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import numpy as np
 
@@ -105,9 +105,15 @@ from risingsearch.errors import PolicyError, RunDirError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import (
+    Array,
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 
 WAIT = -1
 NO_LIMIT = np.iinfo(np.int64).max
@@ -150,7 +156,15 @@ class Policy(Protocol):  # numpydoc ignore=PR01
         """Record the reward of a pull decided at round ``t``."""
 
 
-def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
+class SavedArray(TypedDict):
+    """An array as JSON has it."""
+
+    shape: list[int]
+    indices: list[int] | None  # of the values that are not 0, or None for all
+    values: list[float | str]  # infinities and NaN are words
+
+
+def check_contract(policy: object, n_arms: int, *methods: str) -> None:
     """Raise a PolicyError if a method or an array of the caller is missing or unfit.
 
     Parameters
@@ -180,16 +194,18 @@ def check_contract(policy: Any, n_arms: int, *methods: str) -> None:
         if method is not None and (why := call_problem(method, takes)):
             raise PolicyError(f"{kind}.{name} must take ({takes}): {why}")
     for name, entry in zip(CALLER_ARRAYS, _TYPES, strict=True):
-        array: Any = getattr(policy, name, None)
+        array = getattr(policy, name, None)
         if array is None and name == "horizon":
             continue
-        is_array = isinstance(array, np.ndarray)
-        fits = is_array and np.issubdtype(array.dtype, entry)
-        if not fits or array.shape != (n_arms,):
-            found = f"{array.dtype} of shape {array.shape}" if is_array else "none"
+        given = "none"
+        fits = False
+        if isinstance(array, np.ndarray):
+            given = f"{array.dtype} of shape {array.shape}"
+            fits = np.issubdtype(array.dtype, entry) and array.shape == (n_arms,)
+        if not fits:
             raise PolicyError(
                 f"{kind} needs an array {name} of type {entry.__name__} and length "
-                f"n_arms={n_arms}, which its caller keeps up to date; it has {found}"
+                f"n_arms={n_arms}, which its caller keeps up to date; it has {given}"
             )
 
 
@@ -321,18 +337,18 @@ def arm_arrays(
     """
     limit = horizon if max_pulls is None else max_pulls
     return (
-        np.ones(n_arms, dtype=np.bool_),
+        all_true(n_arms),
         np.full(n_arms, limit, dtype=np.int64),
         np.full(n_arms, float(horizon)),
-        np.zeros(n_arms, dtype=np.int64),
+        int_zeros(n_arms),
     )
 
 
 def started(policy: Policy, t: int, arm: int) -> None:
     """Let the policy record that ``arm`` is pulled next, as was decided at ``t``."""
-    own = getattr(policy, "started", None)
-    if own is not None:
-        own(t, arm)
+    method = getattr(policy, "started", None)
+    if method is not None:
+        method(t, arm)
 
 
 def play_alone(
@@ -404,8 +420,8 @@ def slice_length(policy: Policy, arm: int) -> int:
     >>> slice_length(policy, 0)
     10
     """
-    own = getattr(policy, "slice_length", None)
-    return 1 if own is None else int(own(arm))
+    method = getattr(policy, "slice_length", None)
+    return 1 if method is None else int(method(arm))
 
 
 def projection(policy: Policy, arm: int) -> float:
@@ -417,14 +433,14 @@ def projection(policy: Policy, arm: int) -> float:
     >>> projection(make_policy("round-robin", n_arms=2, horizon=3), 0)
     nan
     """
-    own = getattr(policy, "projection", None)
-    return math.nan if own is None else float(own(arm))
+    method = getattr(policy, "projection", None)
+    return math.nan if method is None else float(method(arm))
 
 
 def proposing(policy: Policy) -> bool:
     """Return whether an arm that is opened now may be proposed."""
-    own = getattr(policy, "proposing", None)
-    return True if own is None else bool(own())
+    method = getattr(policy, "proposing", None)
+    return True if method is None else bool(method())
 
 
 def explain(policy: Policy, arm: int) -> dict[str, float]:
@@ -450,11 +466,12 @@ def explain(policy: Policy, arm: int) -> dict[str, float]:
     >>> explain(policy, 1)
     {'mean': 0.6, 'bonus': 1.2686362411795196}
     """
-    own = getattr(policy, "explain", None)
-    return {} if own is None else {name: float(part) for name, part in own(arm).items()}
+    method = getattr(policy, "explain", None)
+    parts = {} if method is None else method(arm)
+    return {name: float(part) for name, part in parts.items()}
 
 
-def state_dict(policy: Policy) -> dict[str, Any]:
+def state_dict(policy: Policy) -> dict[str, SavedArray]:
     """Return a policy's arrays as JSON values; a PolicyError if more of it changes.
 
     Returns
@@ -476,7 +493,7 @@ def state_dict(policy: Policy) -> dict[str, Any]:
     return {name: _encoded(array) for name, array in _changing(policy).items()}
 
 
-def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
+def load_state_dict(policy: Policy, state: dict[str, SavedArray]) -> None:
     """Put saved arrays back in place, if they are of a policy of this kind and size.
 
     Raises
@@ -494,8 +511,8 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     >>> again.pulls
     array([2, 1])
     """
-    own = _changing(policy)
-    shapes = {name: list(array.shape) for name, array in own.items()}
+    changing = _changing(policy)
+    shapes = {name: list(array.shape) for name, array in changing.items()}
     saved = {name: array["shape"] for name, array in state.items()}
     if saved != shapes:
         raise RunDirError(
@@ -503,14 +520,14 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             f"{type(policy).__name__} has {shapes}: load it into a policy of the same "
             "kind and size"
         )
-    for name, array in own.items():
+    for name, array in changing.items():
         values = np.array(state[name]["values"], dtype=array.dtype)
         indices = state[name]["indices"]
         array.fill(0)
         np.put(array, np.arange(array.size) if indices is None else indices, values)
 
 
-def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
+def arrays(policy: Policy) -> dict[str, Array]:
     """Return the arrays of a policy by their names."""
     values = policy._asdict()  # type: ignore[attr-defined]
     return {
@@ -520,37 +537,39 @@ def arrays(policy: Policy) -> dict[str, NDArray[Any]]:
     }
 
 
-def _changing(policy: Policy) -> dict[str, NDArray[Any]]:
+def _changing(policy: Policy) -> dict[str, Array]:
     """Return the arrays of a policy, or raise if it holds more that changes."""
     attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
-    own = arrays(policy)
-    held = policy._asdict() | attributes  # type: ignore[attr-defined]
-    for name in held.keys() - own.keys():
-        if name in attributes or not _is_constant(held[name]):
+    saved = arrays(policy)
+    values = policy._asdict() | attributes  # type: ignore[attr-defined]
+    for name in values.keys() - saved.keys():
+        if name in attributes or not _is_constant(values[name]):
             raise PolicyError(
                 f"the policy {type(policy).__name__} holds {name}, a "
-                f"{type(held[name]).__name__}, which no saved state has: keep what "
+                f"{type(values[name]).__name__}, which no saved state has: keep what "
                 "changes in arrays of numbers"
             )
-    return own
+    return saved
 
 
-def _is_constant(value: Any) -> bool:
+def _is_constant(value: object) -> bool:
     if isinstance(value, tuple | frozenset):
         return all(map(_is_constant, value))
     return value is None or isinstance(value, _CONSTANTS)
 
 
-def _encoded(array: NDArray[Any]) -> dict[str, Any]:
+def _encoded(array: Array) -> SavedArray:
     # Sparse: the history arrays of a young search are nearly all zero; an array without
     # zeros has no indices. Infinities are written as words, because JSON has none.
     flat = array.reshape(-1)
-    negative = np.signbit(flat) if array.dtype.kind == "f" else False  # -0.0 too
-    (indices,) = np.nonzero((flat != 0) | negative)
+    is_set = flat != 0
+    if array.dtype.kind == "f":
+        is_set |= np.signbit(flat)  # -0.0 too
+    indices = np.flatnonzero(is_set)
     is_sparse = 2 * len(indices) <= array.size
-    kept = flat[indices] if is_sparse else flat
-    values = kept.tolist()
-    if not np.isfinite(kept).all():
-        values = [value if math.isfinite(value) else repr(value) for value in values]
-    places = indices.tolist() if is_sparse else None
-    return {"shape": list(array.shape), "indices": places, "values": values}
+    values = flat[indices] if is_sparse else flat
+    return {
+        "shape": list(array.shape),
+        "indices": indices.tolist() if is_sparse else None,
+        "values": [x if math.isfinite(x) else repr(x) for x in values.tolist()],
+    }

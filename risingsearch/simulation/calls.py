@@ -3,10 +3,13 @@
 import ast
 import contextlib
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from risingsearch.errors import InvalidParameterError
+
+Calls: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Names and parameters, by the calls as they are written."""
 
 CALL = re.compile(r"([^\s()=]+)\s*(?:\((.*)\))?", re.DOTALL)
 PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.+)", re.DOTALL)
@@ -14,7 +17,7 @@ WORD = re.compile(r"""[A-Za-z./~][^\s,=()\[\]{}'"]*""")
 WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
-def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
+def read_calls(text: str) -> Calls:
     """Return name and parameters of every call in a list with commas, by its text.
 
     Parameters
@@ -88,7 +91,7 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.policies.arrays import Floats
-from risingsearch.simulation.plan import Plan, Player, counted, named_pairs
+from risingsearch.simulation.plan import (
+    Environments,
+    Plan,
+    Player,
+    Policies,
+    Row,
+    counted,
+    named_pairs,
+)
 from risingsearch.simulation.statistics import average_ranks, half_width
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ class Comparison:
     regret: Floats
     best_mean: Floats
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per environment, horizon and policy.
 
         Returns
@@ -159,13 +167,12 @@ class Comparison:
             raise InvalidParameterError(msg)
         e = self.environments.index(environment)
         h = self.horizons.index(horizon)
-        at: Floats = self.regret[e, h]
-        return at
+        return np.asarray(self.regret[e, h])
 
 
 def compare(
-    policies: Mapping[str, Any] | Sequence[Any],
-    environments: Mapping[str, Any] | Sequence[Any],
+    policies: Policies,
+    environments: Environments,
     horizons: Sequence[int],
     n_runs: int = 1,
     seed: int = 0,
@@ -229,5 +236,6 @@ def compare(
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
                     best_mean[e, h, p, k] = record.best_mean[-1]
-    names = list(named_policies), list(named_environments)
-    return Comparison(*names, horizons, regret, best_mean)
+    return Comparison(
+        list(named_policies), list(named_environments), horizons, regret, best_mean
+    )

@@ -23,18 +23,21 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from risingsearch.curves.base import Environment
 from risingsearch.errors import MissingDependencyError, PolicyError, missing
-from risingsearch.policies.arrays import Floats, Ints, Rng
+from risingsearch.policies.arrays import Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, Policy, slice_length, started
 
 # Compiled code can raise nothing but constants.
 UNAVAILABLE = "select must return an available arm or WAIT"
 NO_SLICE = "slice_length must return at least 1"
+
+Kernel: TypeAlias = Callable[..., object]
+"""A function that is compiled as well as interpreted."""
 
 NEVER = 2**62  # a round that never comes: the checkpoint after the last
 
@@ -51,14 +54,18 @@ class Record(NamedTuple):
     rewards: Floats  # by round, or empty
 
 
+Loop: TypeAlias = Callable[[Policy, Environment, int, Rng, Record], None]
+"""``play``, or a compiled form of it."""
+
+
 def new_record(checkpoints: Ints, n_arms: int, rounds_kept: int = 0) -> Record:
     """Return the record of a run before its first round."""
     return Record(
         np.append(checkpoints, NEVER),
         np.zeros(len(checkpoints)),
         np.zeros(len(checkpoints)),
-        np.zeros(n_arms, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
+        int_zeros(n_arms),
+        int_zeros(1),
         np.full(rounds_kept, -1, dtype=np.int64),
         np.full(rounds_kept, np.nan),
     )
@@ -144,7 +151,7 @@ def select(policy: Policy, t: int, rng: Rng) -> int:
     return policy.select(t, rng)
 
 
-def update(policy: Policy, t: int, arm: int, reward: float, rng: Any) -> None:
+def update(policy: Policy, t: int, arm: int, reward: float, rng: Rng) -> None:
     """Give the policy a reward."""
     policy.update(t, arm, reward, rng)
 
@@ -155,21 +162,21 @@ def mean(environment: Environment, arm: int, n: int, t: int) -> float:
 
 
 def draw(
-    environment: Environment, mean: float, arm: int, n: int, t: int, rng: Any
+    environment: Environment, mean: float, arm: int, n: int, t: int, rng: Rng
 ) -> float:
     """Return the reward of a pull whose mean is ``mean``."""
     return environment.draw(mean, arm, n, t, rng)
 
 
-def _nothing_changes(policy: Any, t: int, arm: int) -> None:
+def _nothing_changes(policy: Policy, t: int, arm: int) -> None:
     return
 
 
-def _one_pull(policy: Any, arm: int) -> int:
+def _one_pull(policy: Policy, arm: int) -> int:
     return 1
 
 
-_STUBS: dict[Any, Any] = {
+_STUBS: dict[Kernel, Any] = {
     select: None,
     started: _nothing_changes,
     update: None,
@@ -183,9 +190,7 @@ _INNER: Any = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 """Options of functions for compiled code alone: wrappers cost a tenth of the time."""
 
 
-def loop_for(
-    policy: Any, environment: Any, compiled: bool | None
-) -> Callable[..., None]:
+def loop_for(policy: Policy, environment: Environment, compiled: bool | None) -> Loop:
     """Return ``play``, compiled where ``compiled`` and the two classes allow it."""
     if compiled is False:
         return play
@@ -198,14 +203,13 @@ def loop_for(
         return play
 
 
-def _ready(policy: Any, environment: Any) -> Callable[..., None]:
+def _ready(policy: Policy, environment: Environment) -> Loop:
     """Return the compiled loop, once it has played no round with these two."""
     for owner in (policy, environment):
         if not (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             raise PolicyError(f"{type(owner).__name__} is not a NamedTuple")
-    classes: Any = (type(policy), type(environment))
-    loop: Callable[..., None] = _compiled(*classes)
-    record = new_record(np.zeros(0, dtype=np.int64), n_arms=0)
+    loop = _compiled(type(policy), type(environment))
+    record = new_record(int_zeros(0), n_arms=0)
     try:
         loop(policy, environment, 0, np.random.default_rng(0), record)
     except Exception as error:  # not all that numba raises has a class in common
@@ -224,12 +228,14 @@ def _warn_once(reason: str) -> None:
 
 
 @cache
-def _compiled(policy_class: Any, environment_class: Any) -> Any:
+def _compiled(policy_class: type, environment_class: type) -> Loop:
     """Return ``play``, compiled for the two classes on first use."""
     numba = _taught_numba()
 
     # Named one by one: numba dispatches ``*arguments`` ten times more slowly.
-    def run(policy: Any, environment: Any, rounds: int, rng: Any, record: Any) -> None:
+    def run(
+        policy: Policy, environment: Environment, rounds: int, rng: Rng, record: Record
+    ) -> None:
         _compiled_play(  # type: ignore[name-defined]  # noqa: F821
             policy, environment, rounds, rng, record
         )
@@ -241,16 +247,17 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
     run.__qualname__ = "-".join([*names, _digest(*classes)[:16]])
     is_cacheable = not any("__main__" in name or "<locals>" in name for name in names)
     try:
-        return numba.njit(run, nogil=True, cache=is_cacheable)
+        loop: Loop = numba.njit(run, nogil=True, cache=is_cacheable)
     except RuntimeError:  # numba may write to no folder
-        return numba.njit(run, nogil=True)
+        loop = numba.njit(run, nogil=True)
+    return loop
 
 
 @cache
-def _taught_numba() -> Any:
+def _taught_numba() -> ModuleType:
     """Return numba, taught to resolve the methods of our classes."""
     try:
-        numba: Any = import_module("numba")
+        numba = import_module("numba")
     except ModuleNotFoundError as error:
         raise missing("numba", "sim") from error
     except ImportError as error:
@@ -260,15 +267,15 @@ def _taught_numba() -> Any:
 
     seen: set[FunctionType] = set()
 
-    def jitable(function: Any) -> Any:
+    def jitable(function: Kernel) -> Kernel:
         for called in _called(function):
             if called not in seen and called not in _STUBS:
                 seen.add(called)
                 register_jitable(**_INNER)(jitable(called))
         return function
 
-    def resolve(stub: Any) -> None:
-        def implementation(owner: Any, *_: Any) -> Any:
+    def resolve(stub: Kernel) -> None:
+        def implementation(owner: Any, *_: object) -> Kernel:
             return jitable(getattr(owner.instance_class, stub.__name__, _STUBS[stub]))
 
         options = _INNER | {"forceinline": True}
@@ -282,14 +289,14 @@ def _taught_numba() -> Any:
     return numba
 
 
-def _called(function: Any) -> Iterator[FunctionType]:
+def _called(function: Kernel) -> Iterator[FunctionType]:
     """Yield the plain functions that a function names."""
     for value in _named(function):
         if isinstance(value, FunctionType):
             yield value
 
 
-def _named(function: Any) -> Iterator[Any]:
+def _named(function: Kernel) -> Iterator[object]:
     """Yield the values that a function finds by name outside itself."""
     for name in function.__code__.co_names:
         if name in function.__globals__:

@@ -10,18 +10,37 @@ from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecut
 from contextlib import contextmanager
 from functools import partial
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from risingsearch.checks import LARGEST_SEED, call_problem, checked_flag, checked_int
 from risingsearch.curves import make_environment
-from risingsearch.curves.base import fresh, pull_limits
+from risingsearch.curves.base import Environment, fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError, needed
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.policies.arrays import Floats, Ints, Rng
-from risingsearch.policies.base import check_contract
-from risingsearch.simulation.engine import Record, loop_for, new_record, play
+from risingsearch.policies.base import Policy, check_contract
+from risingsearch.simulation.engine import Loop, Record, loop_for, new_record, play
+
+PolicyLike: TypeAlias = str | Callable[..., Policy]
+"""A registered name, a class with ``create``, or another factory."""
+
+EnvironmentLike: TypeAlias = str | Environment | Callable[..., Environment]
+"""A registered name, an environment, or a generator of environments."""
+
+Parameters: TypeAlias = Mapping[str, Any]
+Policies: TypeAlias = (
+    Mapping[str, PolicyLike | tuple[PolicyLike, Parameters | None]]
+    | Sequence[PolicyLike | tuple[PolicyLike, Parameters | None]]
+)
+Environments: TypeAlias = (
+    Mapping[str, EnvironmentLike | tuple[EnvironmentLike, Parameters | None]]
+    | Sequence[EnvironmentLike | tuple[EnvironmentLike, Parameters | None]]
+)
+Row: TypeAlias = dict[str, Any]
+"""A row of a table, by the names of its columns."""
+
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
 AT_ONCE = 1000
@@ -37,28 +56,26 @@ class PlayedRun(NamedTuple):
 class Player:
     """A policy to be played, given with its parameters as ``simulate`` takes them."""
 
-    def __init__(self, policy: Any, params: Mapping[str, Any] | None = None) -> None:
-        make = policy
+    def __init__(self, policy: PolicyLike, params: Parameters | None = None) -> None:
         if isinstance(policy, str):
-            make = partial(make_policy, resolve_policy(policy))
-        elif isinstance(policy, type):
-            make = getattr(policy, "create", policy)
-        own = dict(params or {})
-        self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", own)
+            policy = partial(make_policy, resolve_policy(policy))
+        make = getattr(policy, "create", policy)
+        self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", params)
         # Pulls of an arm that it is told of: None for the most in its run, which a live
         # search does not know of the candidates that it has drawn.
         self.longest: int | None = None
 
-    def policy(self, environment: Any, horizon: int) -> Any:
+    def policy(self, environment: Environment, horizon: int) -> Policy:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
         most = min(self.longest or int(limits.max()), horizon)
-        policy = self._make(environment.n_arms, horizon, most)
+        policy: Policy = self._make(environment.n_arms, horizon, most)
         check_contract(policy, environment.n_arms)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits
-        if isinstance(getattr(policy, "horizon", None), np.ndarray):
-            policy.horizon[:] = horizon
+        ends = getattr(policy, "horizon", None)
+        if isinstance(ends, np.ndarray):
+            ends[:] = horizon
         return policy
 
 
@@ -68,28 +85,30 @@ class Plan:
     def __init__(
         self,
         players: Sequence[Player],
-        environment: Any,
-        environment_params: Mapping[str, Any] | None,
+        environment: EnvironmentLike,
+        environment_params: Parameters | None,
         compiled: bool | None,
     ) -> None:
         self._players = players
-        self._compiled = (
-            None if compiled is None else checked_flag("compiled", compiled)
-        )
-        self._loops: dict[tuple[type, type], Callable[..., None]] = {}
+        if compiled is not None:
+            checked_flag("compiled", compiled)
+        self._compiled = compiled
+        self._loops: dict[tuple[type, type], Loop] = {}
         self._ready_made = hasattr(environment, "optimal")
-        own = dict(environment_params or {})
-        if self._ready_made and own:
-            msg = f"a ready-made environment takes no parameters; got {own}"
+        params = environment_params or {}
+        if self._ready_made and params:
+            msg = f"a ready-made environment takes no parameters; got {params}"
             raise InvalidParameterError(msg)
         if self._ready_made:
             self._sample: Callable[..., Any] = lambda rng, horizon: environment
         elif isinstance(environment, str):
             make = partial(make_environment, environment)
-            named = _with_params("environment", make, "horizon, rng", own)
+            named = _with_params("environment", make, "horizon, rng", params)
             self._sample = lambda rng, horizon: named(horizon, rng)
         else:
-            self._sample = _with_params("environment", environment, "rng, horizon", own)
+            self._sample = _with_params(
+                "environment", environment, "rng, horizon", params
+            )
 
     def play(
         self,
@@ -116,8 +135,8 @@ class Plan:
         optimal = environment.optimal(checkpoints) if self._ready_made else None
         game = _Game(checkpoints, horizon, trace)
 
-        def run(own: np.random.SeedSequence) -> PlayedRun:
-            return self._run(own, game, optimal)
+        def run(child: np.random.SeedSequence) -> PlayedRun:
+            return self._run(child, game, optimal)
 
         if jobs in (None, 1) and all(loop is play for loop in loops):
             for _ in range(n_runs):
@@ -125,13 +144,11 @@ class Plan:
                 on_run(None)
             return
         # Compiled code ignores Ctrl-C: even a single job leaves this thread free.
-        has_own = hasattr(os, "sched_getaffinity")  # this process may have fewer
-        n_processors = len(os.sched_getaffinity(0)) if has_own else os.cpu_count()
-        pool = ThreadPoolExecutor(jobs or n_processors or 1)
+        pool = ThreadPoolExecutor(jobs or _n_processors())
         try:
             for begin in range(0, n_runs, AT_ONCE):
                 seeds = root.spawn(min(AT_ONCE, n_runs - begin))
-                futures = [pool.submit(run, own) for own in seeds]
+                futures = [pool.submit(run, child) for child in seeds]
                 for future in futures:
                     future.add_done_callback(on_run)
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
@@ -154,16 +171,19 @@ class Plan:
             records.append(game.play(loop, policy, environment, rng))
         return PlayedRun(optimal, records)
 
-    def _environment(self, seed: np.random.SeedSequence, horizon: int) -> Any:
-        return self._sample(_generators(seed)[0], horizon)
+    def _environment(self, seed: np.random.SeedSequence, horizon: int) -> Environment:
+        environment: Environment = self._sample(_generators(seed)[0], horizon)
+        return environment
 
     def _loop(
-        self, player: Player, policy: Any, environment: Any, horizon: int
-    ) -> Callable[..., None]:
+        self, player: Player, policy: Policy, environment: Environment, horizon: int
+    ) -> Loop:
         classes = type(policy), type(environment)
         if classes not in self._loops:
-            spare = player.policy(environment, horizon), fresh(environment)
-            self._loops[classes] = loop_for(*spare, self._compiled)
+            # The loop is tried on these two, and a run needs its own untouched.
+            spare = player.policy(environment, horizon)
+            loop = loop_for(spare, fresh(environment), self._compiled)
+            self._loops[classes] = loop
         return self._loops[classes]
 
 
@@ -178,7 +198,7 @@ class _Game:
         self._ended = False
 
     def play(
-        self, loop: Callable[..., None], policy: Any, environment: Any, rng: Rng
+        self, loop: Loop, policy: Policy, environment: Environment, rng: Rng
     ) -> Record:
         """Return a policy's run."""
         record = new_record(self.checkpoints, environment.n_arms, self._rounds_kept)
@@ -200,7 +220,7 @@ class _Game:
             time.sleep(0.01)
 
     @contextmanager
-    def _listed(self, policy: Any) -> Iterator[None]:
+    def _listed(self, policy: Policy) -> Iterator[None]:
         self._under_way[get_ident()] = policy.pulls_left
         try:
             if self._ended:
@@ -229,7 +249,10 @@ def _generators(seed: np.random.SeedSequence) -> list[Rng]:
 
 
 def _with_params(
-    kind: str, make: Any, takes: str, params: dict[str, Any]
+    kind: str,
+    make: object,
+    takes: str,
+    params: Parameters | None,
 ) -> Callable[..., Any]:
     """Return the factory with its parameters, or raise why it cannot be called so."""
     if not callable(make):
@@ -238,13 +261,20 @@ def _with_params(
             f"{kind} must be a registered name or a function of ({takes}) that makes "
             f"one{also}; got {reprlib.repr(make)}"
         )
-    if why := call_problem(make, takes, **params):
-        msg = f"{name_of(make)} must take ({takes}) and {kind}_params {params}: {why}"
+    given = dict(params or {})
+    if why := call_problem(make, takes, **given):
+        msg = f"{name_of(make)} must take ({takes}) and {kind}_params {given}: {why}"
         raise InvalidParameterError(msg)
-    return partial(make, **params)
+    return partial(make, **given)
 
 
-def name_of(player: Any) -> str:
+def _n_processors() -> int:
+    if hasattr(os, "sched_getaffinity"):  # this process may have fewer
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def name_of(player: object) -> str:
     """Return the name of a policy or an environment in results."""
     if isinstance(player, str):
         return player
@@ -254,8 +284,8 @@ def name_of(player: Any) -> str:
 
 
 def named_pairs(
-    kind: str, items: Any, name_of: Callable[[Any], str] = name_of
-) -> dict[str, tuple[Any, dict[str, Any]]]:
+    kind: str, items: object, name_of: Callable[[Any], str] = name_of
+) -> dict[str, tuple[Any, Parameters]]:
     """Return pairs of policies or environments and their parameters, by names."""
     if isinstance(items, str) or callable(items):
         items = [items]
@@ -270,7 +300,7 @@ def named_pairs(
     return {str(name): _pair(kind, item) for name, item in items.items()}
 
 
-def _pair(kind: str, item: Any) -> tuple[Any, dict[str, Any]]:
+def _pair(kind: str, item: object) -> tuple[Any, Parameters]:
     # A policy is a tuple too, but has names.
     if not isinstance(item, tuple) or hasattr(item, "_fields"):
         return item, {}

@@ -2,19 +2,18 @@
 
 >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
 >>> names = ["auto", "random-search"]
->>> found = search_recorded(curves, names, [10, 50], n_runs=20, compiled=False)
->>> found.policies
+>>> result = search_recorded(curves, names, [10, 50], n_runs=20, compiled=False)
+>>> result.policies
 ['looks-then-slope', 'random-search']
->>> found.score.mean(axis=-1).round(3)
+>>> result.score.mean(axis=-1).round(3)
 array([[0.952, 0.942],
        [0.974, 0.967]])
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +29,17 @@ from risingsearch.policies import (
     resolve_policy,
 )
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.simulation.plan import Plan, Player, counted, name_of, named_pairs
+from risingsearch.simulation.plan import (
+    Parameters,
+    Plan,
+    Player,
+    Policies,
+    PolicyLike,
+    Row,
+    counted,
+    name_of,
+    named_pairs,
+)
 from risingsearch.simulation.statistics import half_width
 
 EPOCH_SCHEDULERS = (
@@ -87,7 +96,7 @@ class RecordedSearch:
         """How far the scores are from the best recorded one, at least 0."""
         return np.abs(self.score - self.best)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per budget and policy, the best policy of a budget first.
 
         Returns
@@ -206,7 +215,7 @@ class RecordedSearch:
 
 def search_recorded(
     curves: ArrayLike,
-    policies: Mapping[str, Any] | Sequence[Any] = EPOCH_SCHEDULERS,
+    policies: Policies = EPOCH_SCHEDULERS,
     budgets: Sequence[int] | None = None,
     n_runs: int = 100,
     seed: int = 0,
@@ -273,12 +282,12 @@ def search_recorded(
     longest = int(table.pulls.max())
     players = []
     n_arms = []
-    for policy, own in named.values():
-        players.append(Player(policy, _declared_range(policy, table) | own))
+    for policy, params in named.values():
+        players.append(Player(policy, {**_declared_range(policy, table), **params}))
         name = registered_name(policy)
         rule = partial(recommended_arms, "random")
         if name is not None:  # else it has no rule, as random has none
-            rule = partial(recommended_arms, name, **own)
+            rule = partial(recommended_arms, name, **params)
         n_arms.append([rule(budget, longest) for budget in budgets])
     with counted(score.size, progress) as on_run:
         for (p, player), (b, budget) in product(enumerate(players), enumerate(budgets)):
@@ -315,11 +324,11 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
     return checked
 
 
-def _name_of(policy: Any) -> str:
+def _name_of(policy: PolicyLike) -> str:
     return resolve_policy(policy) if isinstance(policy, str) else name_of(policy)
 
 
-def _declared_range(policy: Any, table: CurveTable) -> dict[str, Any]:
+def _declared_range(policy: PolicyLike, table: CurveTable) -> Parameters:
     """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
     low = float(np.nanmin(table.means))
     high = float(np.nanmax(table.means))

@@ -4,14 +4,16 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from risingsearch.curves import LoadedCurves, list_environments, make_environment
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation import recorded_search
+from risingsearch.simulation.calls import Calls
 from risingsearch.simulation.comparison import compare
+from risingsearch.simulation.plan import Parameters, Row
 
 REFERENCES = {
     "best-arm": "the best single arm",
@@ -30,7 +32,8 @@ RESTLESS = ("be", "rexp3", "sw-ucb", "d-ucb", "raven-ucb", "ucb1", "round-robin"
 
 _SAME_FOR_ALL = ("environment", "n_runs")
 
-Calls = Mapping[str, tuple[str, dict[str, Any]]]
+Report: TypeAlias = Mapping[str, Any]
+"""Plain values by name, among them ``rows``."""
 
 
 def environment_report(
@@ -40,7 +43,7 @@ def environment_report(
     n_runs: int,
     seed: int,
     jobs: int | None,
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     *,
     progress: bool = False,
 ) -> dict[str, Any]:
@@ -53,8 +56,9 @@ def environment_report(
         suitable = RESTLESS if setting == "restless" else rested
         policies = {policy: (policy, {}) for policy in suitable}
     named = _resolved(policies)
-    for policy, own in named.values():  # what is wrong is said before anything compiles
-        make_policy(policy, sample.n_arms, horizons[0], **own)
+    # What is wrong is said before anything compiles.
+    for policy, params in named.values():
+        make_policy(policy, sample.n_arms, horizons[0], **params)
     environments = {name: (name, parameters)}
     result = compare(
         named, environments, horizons, n_runs, seed, jobs, progress=progress
@@ -73,16 +77,16 @@ def environment_report(
     }
 
 
-def _resolved(policies: Calls) -> dict[str, tuple[str, dict[str, Any]]]:
+def _resolved(policies: Calls) -> Calls:
     """Replace ``auto`` by the policy that it stands for."""
     named = {}
-    for label, (name, own) in policies.items():
+    for label, (name, params) in policies.items():
         resolved = resolve_policy(name)
-        named[resolved + label.removeprefix(name)] = resolved, own
+        named[resolved + label.removeprefix(name)] = resolved, params
     return named
 
 
-def environment_lines(report: Mapping[str, Any]) -> Iterator[str]:
+def environment_lines(report: Report) -> Iterator[str]:
     """Yield the lines of a table: policies by their regret, horizon by horizon."""
     rows = report["rows"]
     width = max(len(row["policy"]) for row in rows)
@@ -120,7 +124,7 @@ def recorded_report(
     progress: bool = False,
 ) -> dict[str, Any]:
     """Replay searches on recorded curves; return one row per budget and policy."""
-    found = recorded_search.search_recorded(
+    result = recorded_search.search_recorded(
         curves.means,
         _resolved(policies) if policies else recorded_search.EPOCH_SCHEDULERS,
         budgets,
@@ -138,18 +142,18 @@ def recorded_report(
         "n_configurations": len(lengths),
         "longest": int(lengths.max()),
         "n_epochs": int(lengths.sum()),
-        "best": found.best,
-        "typical": found.typical,
+        "best": result.best,
+        "typical": result.typical,
         "direction": "minimize" if minimize else "maximize",
         "noise": noise,
         "n_runs": n_runs,
         "seed": seed,
-        "rows": found.rows(),
-        "verdict": verdict(found, within),
+        "rows": result.rows(),
+        "verdict": verdict(result, within),
     }
 
 
-def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
+def recorded_lines(report: Report) -> Iterator[str]:
     """Yield the lines of a table: policies by their score, budget by budget."""
     rows = report["rows"]
     digits = _score_digits(report["best"], report["typical"])
@@ -185,44 +189,42 @@ def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from ["", *_wrapped(report["verdict"])]
 
 
-def verdict(found: recorded_search.RecordedSearch, within: float | None) -> str:
+def verdict(result: recorded_search.RecordedSearch, within: float | None) -> str:
     """Return a sentence that says which policy and budget would have been enough."""
-    digits = _score_digits(found.best, found.typical)
-    scores = found.score.mean(axis=-1)
-    distance = found.distance.mean(axis=-1)
-    enough = found.enough(within)
+    digits = _score_digits(result.best, result.typical)
+    scores = result.score.mean(axis=-1)
+    distance = result.distance.mean(axis=-1)
+    enough = result.enough(within)
     if enough is None:
         b, p = np.unravel_index(distance.argmin(), distance.shape)
         words = (
-            f"No policy comes within {found.near(within):.{digits}f} of the best "
-            f"recorded score, {found.best:.{digits}f}, on average. Nearest is "
-            f"{found.policies[p]} with {_counted(found.budgets[b], 'epoch')}: "
+            f"No policy comes within {result.near(within):.{digits}f} of the best "
+            f"recorded score, {result.best:.{digits}f}, on average. Nearest is "
+            f"{result.policies[p]} with {_counted(result.budgets[b], 'epoch')}: "
             f"{scores[b, p]:.{digits}f}."
         )
     else:
-        b = found.budgets.index(enough[0])
-        p = found.policies.index(enough[1])
+        b = result.budgets.index(enough[0])
+        p = result.policies.index(enough[1])
         words = (
             f"{enough[1]} with {_counted(enough[0], 'epoch')} would have found "
             f"{scores[b, p]:.{digits}f} on average (best recorded "
-            f"{found.best:.{digits}f})."
+            f"{result.best:.{digits}f})."
         )
-    if BASELINE not in found.policies or found.policies[p] == BASELINE:
+    if BASELINE not in result.policies or result.policies[p] == BASELINE:
         return words
-    baseline = found.policies.index(BASELINE)
+    baseline = result.policies.index(BASELINE)
     reached = np.flatnonzero(distance[:, baseline] <= distance[b, p])
     if len(reached) > 0:
-        needs = _counted(found.budgets[reached[0]], "epoch")
+        needs = _counted(result.budgets[reached[0]], "epoch")
         return f"{words} {BASELINE} needs {needs} for that."
     return (
         f"{words} {BASELINE} does not get there: {scores[-1, baseline]:.{digits}f} "
-        f"with {_counted(found.budgets[-1], 'epoch')}."
+        f"with {_counted(result.budgets[-1], 'epoch')}."
     )
 
 
-def _blocks(
-    rows: Sequence[dict[str, Any]], key: str
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+def _blocks(rows: Sequence[Row], key: str) -> Iterator[tuple[int, list[Row]]]:
     for value in dict.fromkeys(row[key] for row in rows):
         yield value, [row for row in rows if row[key] == value]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from risingsearch.checks import checked_array, checked_flag, checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Floats, Ints
-from risingsearch.simulation.plan import Plan, Player, name_of
+from risingsearch.simulation.plan import (
+    EnvironmentLike,
+    Parameters,
+    Plan,
+    Player,
+    PolicyLike,
+    name_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,16 +119,16 @@ class SimulationResult:
 
 
 def simulate(
-    policy: Any,
-    environment: Any,
+    policy: PolicyLike,
+    environment: EnvironmentLike,
     horizon: int,
     n_runs: int = 1,
     seed: int = 0,
     checkpoints: int | Sequence[int] | None = None,
     jobs: int | None = None,
     *,
-    policy_params: Mapping[str, Any] | None = None,
-    environment_params: Mapping[str, Any] | None = None,
+    policy_params: Parameters | None = None,
+    environment_params: Parameters | None = None,
     trace: bool = False,
     compiled: bool | None = None,
 ) -> SimulationResult:

@@ -1,6 +1,7 @@
 """Statistics over many runs: 95 % interval of a mean, and average ranks."""
 
-from typing import Any
+from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 
@@ -8,11 +9,10 @@ from risingsearch.errors import needed
 from risingsearch.policies.arrays import Floats
 
 
-def scipy_stats() -> Any:
+def scipy_stats() -> ModuleType:
     """Return ``scipy.stats``, or raise how to install it."""
     with needed("scipy", "sim"):
-        from scipy import stats
-    return stats
+        return import_module("scipy.stats")
 
 
 def half_width(values: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
@@ -134,10 +134,10 @@ class BudgetedExploration(NamedTuple):
             loss_budget=budget_factor * budget,
             one_armed=known_reward is not None,
             known_reward=known_reward or 0.0,
-            epoch_end=np.zeros(1, dtype=np.int64),
+            epoch_end=int_zeros(1),
             total=np.zeros(n_arms),
-            epoch_pulls=np.zeros(n_arms, dtype=np.int64),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            epoch_pulls=int_zeros(n_arms),
+            alive=all_true(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, best_available
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -103,10 +103,10 @@ class SER4(NamedTuple):
             restart_probability=min(1.0, math.sqrt(restarts)),
             low=low,
             high=high,
-            active=np.ones(n_arms, dtype=np.bool_),
-            turns=np.zeros(n_arms, dtype=np.int64),
+            active=all_true(n_arms),
+            turns=int_zeros(n_arms),
             mean=np.zeros(n_arms),
-            sweeps=np.zeros(1, dtype=np.int64),
+            sweeps=int_zeros(1),
         )
 
     def select(self, t: int, rng: Rng) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
@@ -52,10 +52,10 @@ class Windowed(NamedTuple):
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            window_arms=np.zeros(window, dtype=np.int64),
+            window_arms=int_zeros(window),
             window_rewards=np.zeros(window),
-            taken=np.zeros(1, dtype=np.int64),
-            window_pulls=np.zeros(n_arms, dtype=np.int64),
+            taken=int_zeros(1),
+            window_pulls=int_zeros(n_arms),
             window_total=np.zeros(n_arms),
             low=low,
             high=high,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import (
@@ -92,10 +92,10 @@ class REdAE(NamedTuple):
             sigma=checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
             radius=np.zeros(n_arms),
-            judged=np.zeros(1, dtype=np.int64),
+            judged=int_zeros(1),
             last_two=np.zeros((n_arms, 2)),
             residual=np.zeros(2),
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
 from risingsearch.policies.shared.rewards import (
@@ -87,9 +87,9 @@ class RSR(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             target=np.minimum(phase_targets(n_arms, horizon), limit),
-            phase=np.zeros(1, dtype=np.int64),
+            phase=int_zeros(1),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
         )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import unit_reward
@@ -78,11 +78,11 @@ class RisingBandits(NamedTuple):
             low=low,
             high=high,
             past=np.zeros((n_arms, checked_int("window", window, 1))),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
             before=np.full(n_arms, -1.0),
             upper=np.ones(n_arms),
-            judged=np.zeros(1, dtype=np.int64),
+            judged=int_zeros(1),
         )
 
     def select(self, t: int, rng: Rng) -> int:

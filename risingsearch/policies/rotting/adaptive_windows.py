@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import (
     add_residual,
@@ -62,15 +62,15 @@ class AdaptiveWindows(NamedTuple):
             spread=1.0 / np.sqrt(length),
             mean=np.zeros(shape),
             pending=np.zeros(shape),
-            filled=np.zeros(shape, dtype=np.int64),
-            n_full=np.zeros(n_arms, dtype=np.int64),
+            filled=int_zeros(shape),
+            n_full=int_zeros(n_arms),
             alpha=checked_float("alpha", alpha, 0.0, open_low=True),
             sigma=checked_sigma(sigma),
             last_two=np.zeros((n_arms, 2)),
             residual=np.zeros(2),
-            kept=np.zeros(n_arms, dtype=np.int64),
-            tightest=np.zeros(n_arms, dtype=np.int64),
-            latest=np.zeros(2, dtype=np.int64),
+            kept=int_zeros(n_arms),
+            tightest=int_zeros(n_arms),
+            latest=int_zeros(2),
             width=np.zeros(1),
         )
 

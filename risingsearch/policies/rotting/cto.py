@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.rotting.curve_models import model_arrays
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
@@ -100,7 +101,7 @@ class DCTOUCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        models: Any = None,
+        models: ArrayLike | None = None,
         sigma: float = 0.5,
         delta: float = 0.1,
         explore_pulls: int | None = None,
@@ -135,7 +136,7 @@ class DCTOUCB(NamedTuple):
             shifted=True,
             sigma=sigma,
             P=prefix_sums(n_arms, horizon, max_pulls),
-            model=np.zeros(n_arms, dtype=np.int64),
+            model=int_zeros(n_arms),
             offset=np.zeros(n_arms),
             forecast=np.zeros(n_arms),
         )
@@ -147,7 +148,7 @@ class DCTOUCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        models: Any = None,
+        models: ArrayLike | None = None,
         sigma: float = 0.5,
     ) -> DCTOUCB:
         """Return D-CTO-SIM-UCB.
@@ -171,7 +172,7 @@ class DCTOUCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        models: Any = None,
+        models: ArrayLike | None = None,
     ) -> DCTOUCB:
         """Return CTO-SIM.
 

@@ -1,8 +1,7 @@
 """Tables of the curves that an arm may follow, for the policies that know them."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Floats
@@ -38,7 +37,7 @@ def plateau_models(n_pulls: int, plateau: int = 100) -> Floats:
     return table
 
 
-def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
+def model_arrays(models: ArrayLike | None, max_pulls: int) -> tuple[Floats, Floats]:
     """Return the models, pull by pull, and their prefix sums."""
     table = plateau_models(max_pulls) if models is None else checked_models(models)
     if table.shape[1] < max_pulls:
@@ -52,7 +51,7 @@ def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
     return by_pull, sums
 
 
-def checked_models(models: Any) -> Floats:
+def checked_models(models: ArrayLike) -> Floats:
     """Return ``models`` as an array, or raise an error."""
     try:
         table = np.asarray(models, dtype=np.float64)

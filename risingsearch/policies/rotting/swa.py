@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -121,9 +121,9 @@ class SWA(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             windows=np.array(windows, dtype=np.int64),
-            epoch=np.zeros(1, dtype=np.int64),
+            epoch=int_zeros(1),
             next_epoch=np.full(1, 2, dtype=np.int64),
-            epoch_pulls=np.zeros(n_arms, dtype=np.int64),
+            epoch_pulls=int_zeros(n_arms),
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
         )

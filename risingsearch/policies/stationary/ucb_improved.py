@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import record_mean
@@ -92,9 +92,9 @@ class ImprovedUCB(NamedTuple):
             == "random",
             range_width=high - low,
             resolution=np.ones(1),
-            target=np.zeros(1, dtype=np.int64),
+            target=int_zeros(1),
             width=np.zeros(1),
-            alive=np.ones(n_arms, dtype=np.bool_),
+            alive=all_true(n_arms),
             value=np.zeros(n_arms),
         )
         begin_stage(policy)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
 
 
@@ -78,7 +78,7 @@ class ASHA(NamedTuple):
             level=np.array(level, dtype=np.int64),
             score=np.zeros((n_arms, len(level))),
             board=np.zeros((len(level), n_arms), dtype=np.int64),
-            reached=np.zeros(len(level), dtype=np.int64),
+            reached=int_zeros(len(level)),
         )
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.race import lacks_pulls, next_below, round_is_over
 from risingsearch.policies.tuning.successive_halving import keep_best
@@ -83,14 +83,14 @@ class Hyperband(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             level=level,
             size=size,
-            bracket=np.zeros(1, dtype=np.int64),
-            rung=np.zeros(1, dtype=np.int64),
+            bracket=int_zeros(1),
+            rung=int_zeros(1),
             due=level[0, :1].copy(),
-            next_arm=np.zeros(1, dtype=np.int64),
+            next_arm=int_zeros(1),
             member=np.zeros(n_arms, dtype=np.bool_),
             rewards=np.zeros((n_arms, limit + 1)),
             score=np.zeros(n_arms),
-            heap=np.zeros(n_arms, dtype=np.int64),
+            heap=int_zeros(n_arms),
         )
         start_bracket(policy)
         return policy

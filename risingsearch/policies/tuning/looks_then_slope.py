@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import (
     append_reward,
@@ -103,7 +103,7 @@ class LooksThenSlope(NamedTuple):
         limit = horizon if max_pulls is None else max_pulls
         r1, later = look_lengths(limit, checked_int("shortest_look", shortest_look, 1))
         opening = checked_float("opening_share", opening_share, 0, 1, open_low=True)
-        rungs = np.zeros(rung_of(limit, r1) + 2, dtype=np.int64)
+        rungs = int_zeros(rung_of(limit, r1) + 2)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             opening_share=opening,
@@ -114,13 +114,13 @@ class LooksThenSlope(NamedTuple):
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
-            goal=np.zeros(n_arms, dtype=np.int64),
+            goal=int_zeros(n_arms),
             reached=rungs,
             planned=rungs.copy(),
-            counts=np.zeros(5, dtype=np.int64),
+            counts=int_zeros(5),
             best=np.full(1, -math.inf),
-            behind=np.zeros(n_arms + 1, dtype=np.int64),
-            rung=np.zeros(n_arms, dtype=np.int64),
+            behind=int_zeros(n_arms + 1),
+            rung=int_zeros(n_arms),
             bound=np.zeros(n_arms),
             block_bound=np.full((len(rungs), n_arms // BLOCK + 1), -math.inf),
         )

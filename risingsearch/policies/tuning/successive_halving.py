@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
 from risingsearch.policies.base import NO_LIMIT, arm_arrays
 from risingsearch.policies.shared.race import next_in_round, round_is_over
 
@@ -83,10 +83,10 @@ class SuccessiveHalving(NamedTuple):
             target=np.array([*target, NO_LIMIT], dtype=np.int64),
             due=np.array([*target, NO_LIMIT][:1], dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
-            rung=np.zeros(1, dtype=np.int64),
-            member=np.ones(n_arms, dtype=np.bool_),
+            rung=int_zeros(1),
+            member=all_true(n_arms),
             score=np.zeros(n_arms),
-            heap=np.zeros(n_arms, dtype=np.int64),
+            heap=int_zeros(n_arms),
         )
 
     @staticmethod
