@@ -108,7 +108,12 @@ def is_cost(value: object) -> bool:
     return number is not None and 0.0 <= number <= LARGEST_COST
 
 
-def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> int:
+def checked_int(
+    name: str,
+    value: object,
+    low: int,
+    high: int = LARGEST_INT,
+) -> int:
     """Return ``value`` as an int from ``low`` to ``high``, or raise an error.
 
     Parameters
@@ -155,7 +160,12 @@ def checked_seed(value: object) -> int | None:
 
 
 def checked_float(
-    name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
+    name: str,
+    value: object,
+    low: float,
+    high: float = math.inf,
+    *,
+    open_low: bool,
 ) -> float:
     """Return ``value`` as a finite float between ``low`` and ``high``, or raise.
 
@@ -287,11 +297,19 @@ def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
 
 
 def checked_array(
-    name: str, value: ArrayLike, dtype: type | None = float, ndmin: int = 0
+    name: str,
+    value: ArrayLike,
+    dtype: type | None = float,
+    ndmin: int = 0,
 ) -> NDArray[Any]:
     """Return a new array of numbers, or raise an error."""
     try:
-        return np.array(value, dtype=dtype, ndmin=ndmin, order="C")
+        return np.array(
+            value,
+            dtype=dtype,
+            ndmin=ndmin,
+            order="C",
+        )
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must be numbers in a regular table; got {shown(value)}"
         raise InvalidParameterError(msg) from error

@@ -101,7 +101,10 @@ RESTED = (rising.__name__, rotting.__name__)
 
 
 def make_environment(
-    name: str, horizon: int, seed: int | Rng | None = None, **parameters: Any
+    name: str,
+    horizon: int,
+    seed: int | Rng | None = None,
+    **parameters: Any,
 ) -> Environment:
     """Build an environment by its registered name.
 

@@ -58,7 +58,14 @@ class Environment(Protocol):  # numpydoc ignore=PR01
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean reward of an arm's ``n``-th pull, were it at round ``t``."""
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the reward of a pull whose mean is ``mean``."""
 
     def optimal(self, rounds: Ints) -> Floats:

@@ -141,7 +141,11 @@ def make_click_log(
 
 
 def click_rates(
-    log: ClickLog, item: int, times: Floats, before: float, after: float
+    log: ClickLog,
+    item: int,
+    times: Floats,
+    before: float,
+    after: float,
 ) -> tuple[Floats, Ints]:
     """Return an item's click rate (NaN without entries) and entries at each time.
 

@@ -114,7 +114,12 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
            [0.3, nan]])
     """
     path = checked_path("path", path)
-    readers = {".csv": _table, ".npy": _npy, ".npz": _npz, ".parquet": _table}
+    readers = {
+        ".csv": _table,
+        ".npy": _npy,
+        ".npz": _npz,
+        ".parquet": _table,
+    }
     if path.suffix.lower() not in readers:
         msg = f"curves come from {', '.join(readers)} files; got {path}"
         raise InvalidParameterError(msg)
@@ -211,7 +216,16 @@ def _frame(path: Path) -> pd.DataFrame:
     """Return a table with text as the names of its columns."""
     pd = pandas()
     if path.suffix.lower() == ".csv":
-        first = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].fillna("")
+        first = (
+            pd.read_csv(
+                path,
+                header=None,
+                nrows=1,
+                dtype=str,
+            )
+            .iloc[0]
+            .fillna("")
+        )
         bare = _is_bare(first.tolist())
         frame = pd.read_csv(path, header=None if bare else 0, index_col=False)
         if bare:
@@ -249,7 +263,11 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
     if twice.any():
         name, at = frame.loc[twice, [arm, epoch]].iloc[0]
         raise InvalidParameterError(f"arm {str(name)!r} has two scores at epoch {at}")
-    wide = frame.pivot(index=arm, columns=epoch, values=score)
+    wide = frame.pivot(
+        index=arm,
+        columns=epoch,
+        values=score,
+    )
     loaded = _loaded(wide.reindex(arms), LONG)
     directions = {*frame.get("direction", ())}
     found = directions & {"maximize", "minimize"} if len(directions) == 1 else ()

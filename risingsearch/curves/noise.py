@@ -101,7 +101,12 @@ def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
     return noise
 
 
-def noisy(noise: Noise, mean: float, scale: float, rng: Rng) -> float:
+def noisy(
+    noise: Noise,
+    mean: float,
+    scale: float,
+    rng: Rng,
+) -> float:
     """Return a reward of this mean; ``scale`` multiplies the standard deviation.
 
     Parameters

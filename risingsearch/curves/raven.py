@@ -18,7 +18,11 @@ EVERY = 5_000  # rounds between two changes
 
 
 def bernoulli(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = "bernoulli"
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
     """Arms that never change: ten close success probabilities.
 
@@ -43,7 +47,11 @@ def bernoulli(
 
 
 def sensitivity_variance(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Sensitivity study, variance drift: new variances every 5,000 rounds.
 
@@ -71,7 +79,11 @@ def sensitivity_variance(
 
 
 def sensitivity_incremental(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Sensitivity study, incremental drift: a small step every 5,000 rounds.
 
@@ -99,7 +111,11 @@ def sensitivity_incremental(
 
 
 def sensitivity_blips(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Sensitivity study, blips: new arms every 5,000 rounds, which then stay.
 

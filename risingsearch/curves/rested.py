@@ -108,7 +108,14 @@ class CurveTable(NamedTuple):
         """Return the mean of the arm's ``n``-th pull."""
         return float(self.means[arm, n - 1])
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 

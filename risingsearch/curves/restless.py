@@ -143,7 +143,14 @@ class DriftingMeans(NamedTuple):
         after = following(self.rounds, k)
         return between(self.means[k, arm], self.means[after, arm], part)
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the mean with noise, or a reward from one of the two knots."""
         k = last_knot(self.rounds, self.knot, t)
         part = (t - self.rounds[k]) * self.rates[k]
@@ -279,7 +286,14 @@ class Sinusoid(NamedTuple):
         )
         return self.amplitude - self.amplitude * sine
 
-    def draw(self, mean: float, arm: int, n: int, t: int, rng: Rng) -> float:
+    def draw(
+        self,
+        mean: float,
+        arm: int,
+        n: int,
+        t: int,
+        rng: Rng,
+    ) -> float:
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 
@@ -304,7 +318,12 @@ class Sinusoid(NamedTuple):
 
 
 def sine_at(
-    frequency: float, phase: float, turns: Floats, block: Ints, anchor: Floats, t: int
+    frequency: float,
+    phase: float,
+    turns: Floats,
+    block: Ints,
+    anchor: Floats,
+    t: int,
 ) -> float:
     """Return the sine of round ``t``, from where its block begins."""
     own = t // BLOCK

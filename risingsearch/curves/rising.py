@@ -54,7 +54,11 @@ def two_arm(rng: Rng, horizon: int, *, noise: NoiseLike = 0.01) -> CurveTable:
 
 
 def ltf(
-    rng: Rng, horizon: int, *, n_arms: int | None = None, noise: NoiseLike = 0.01
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int | None = None,
+    noise: NoiseLike = 0.01,
 ) -> CurveTable:
     r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
 
@@ -84,7 +88,11 @@ def ltf(
 
 
 def concave(
-    rng: Rng, horizon: int, *, n_arms: int | None = None, noise: NoiseLike = 0.01
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int | None = None,
+    noise: NoiseLike = 0.01,
 ) -> CurveTable:
     r"""Concave arms: a late bloomer, an early peaker, and others between them.
 
@@ -192,7 +200,10 @@ def _arms(rng: Rng, n_arms: int | None, at_least: int = 1) -> int:
 
 
 def _linear_then_flat(
-    slopes: ArrayLike, plateaus: ArrayLike, horizon: int, noise: NoiseLike
+    slopes: ArrayLike,
+    plateaus: ArrayLike,
+    horizon: int,
+    noise: NoiseLike,
 ) -> CurveTable:
     lines = np.multiply.outer(slopes, np.arange(1, horizon + 1))
     means = np.minimum(np.asarray(plateaus)[:, None], lines)

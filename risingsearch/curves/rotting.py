@@ -42,7 +42,11 @@ def rotting_np(rng: Rng, horizon: int, *, noise: NoiseLike = SIGMA) -> CurveTabl
 
 
 def rotting_av(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = SIGMA
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = SIGMA,
 ) -> CurveTable:
     r"""Rotting arms of a known family that all vanish in the end.
 
@@ -71,7 +75,11 @@ def rotting_av(
 
 
 def rotting_anv(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = SIGMA
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = SIGMA,
 ) -> CurveTable:
     r"""Rotting arms of a known family, each above its unknown constant.
 

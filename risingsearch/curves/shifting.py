@@ -27,7 +27,11 @@ LENGTH = 100  # rounds of a blip
 
 
 def incremental(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     r"""Incremental drift: every mean moves by the same small amount every round.
 
@@ -56,7 +60,11 @@ def incremental(
 
 
 def variance_drift(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     r"""Variance drift: the means stay, the rewards scatter more and more.
 
@@ -86,7 +94,11 @@ def variance_drift(
 
 
 def gradual(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     r"""Gradual drift: rewards come from new distributions more and more often.
 
@@ -114,7 +126,11 @@ def gradual(
 
 
 def localised_jump(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Localised jumps: every 2,000 rounds a third of the arms is drawn anew.
 
@@ -137,7 +153,11 @@ def localised_jump(
 
 
 def periodic(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Periodic drift: the arms go through the same states again and again.
 
@@ -165,7 +185,11 @@ def periodic(
 
 
 def blip(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Blip: for 100 rounds, half way, every arm has another distribution.
 
@@ -189,7 +213,11 @@ def blip(
 
 
 def add_remove(
-    rng: Rng, horizon: int, *, n_arms: int = 10, noise: NoiseLike = 1.0
+    rng: Rng,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    noise: NoiseLike = 1.0,
 ) -> DriftingMeans:
     """Arms come and go: a new one appears, later one of the first ones vanishes.
 
@@ -271,7 +299,10 @@ def timeline(
 
 
 def jumps(
-    rng: Rng, arms: Arms, rounds: Iterable[int], draw: Callable[[int], Arms]
+    rng: Rng,
+    arms: Arms,
+    rounds: Iterable[int],
+    draw: Callable[[int], Arms],
 ) -> list[tuple[int, Arms]]:
     """Return the timeline of arms of which a third is redrawn at each round.
 

@@ -159,7 +159,11 @@ def click_fitted(
     with needed("statsmodels", "bench"):
         lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
     near = 0.01 * (minutes[-1] - minutes[0])  # lines are fitted that far apart
-    options = {"frac": FRACTION, "delta": near, "return_sorted": False}
+    options = {
+        "frac": FRACTION,
+        "delta": near,
+        "return_sorted": False,
+    }
     smooth = np.clip([lowess(row, minutes, **options) for row in rates], 0.0, 1.0)
     # Minute by minute over the horizon; several minutes may share a round.
     stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
@@ -168,7 +172,11 @@ def click_fitted(
 
 
 def _rates_over_time(
-    log: ClickLog, n_items: int, times: Floats, before: float, after: float
+    log: ClickLog,
+    n_items: int,
+    times: Floats,
+    before: float,
+    after: float,
 ) -> Floats:
     """Return the click rates over time of every item that has an entry."""
     n = min(checked_int("n_items", n_items, 1), len(log.names))

@@ -396,7 +396,10 @@ def policy_info(name: str) -> PolicyInfo:
 
 
 def recommended_arms(
-    name: str, horizon: int, max_pulls: int, **parameters: object
+    name: str,
+    horizon: int,
+    max_pulls: int,
+    **parameters: object,
 ) -> int:
     """Return how many arms a budget is best spread over, by the policy's own rule.
 

@@ -119,7 +119,11 @@ WAIT = -1
 NO_LIMIT = np.iinfo(np.int64).max
 _CONSTANTS = (int, float, complex, str, bytes, Enum, type, np.generic, FunctionType)
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
-_CALLS = {"select": "t, rng", "update": "t, arm, reward, rng", "started": "t, arm"}
+_CALLS = {
+    "select": "t, rng",
+    "update": "t, arm, reward, rng",
+    "started": "t, arm",
+}
 _TYPES = (np.bool_, np.integer, np.floating)  # of their entries
 
 
@@ -152,7 +156,13 @@ class Policy(Protocol):  # numpydoc ignore=PR01
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Record the reward of a pull decided at round ``t``."""
 
 
@@ -209,7 +219,12 @@ def check_contract(policy: object, n_arms: int, *methods: str) -> None:
             )
 
 
-def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:
+def better(
+    value: float,
+    pulls: int,
+    best_value: float,
+    best_pulls: int,
+) -> bool:
     """Return whether an arm beats an earlier one: higher value, then fewer pulls.
 
     Examples
@@ -221,7 +236,11 @@ def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool
 
 
 def leader(
-    arm: int, best: float, i: int, index: float, pulls: Ints
+    arm: int,
+    best: float,
+    i: int,
+    index: float,
+    pulls: Ints,
 ) -> tuple[int, float]:
     """Return the better of ``arm``, of index ``best`` or none yet, and ``i``.
 
@@ -352,7 +371,10 @@ def started(policy: Policy, t: int, arm: int) -> None:
 
 
 def play_alone(
-    policy: Policy, reward: Callable[[int, int, int], float], rounds: int, seed: int = 0
+    policy: Policy,
+    reward: Callable[[int, int, int], float],
+    rounds: int,
+    seed: int = 0,
 ) -> list[int]:
     """Return the arms pulled; ``reward(arm, n, t)`` pays an arm's ``n``-th pull.
 

@@ -14,7 +14,12 @@ Calls: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
 CALL = re.compile(r"([^\s()=]+)\s*(?:\((.*)\))?", re.DOTALL)
 PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.+)", re.DOTALL)
 WORD = re.compile(r"""[A-Za-z./~][^\s,=()\[\]{}'"]*""")
-WORDS = {"true": True, "false": False, "null": None, "none": None}
+WORDS = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+}
 
 
 def read_calls(text: str) -> Calls:

@@ -72,7 +72,11 @@ def new_record(checkpoints: Ints, n_arms: int, rounds_kept: int = 0) -> Record:
 
 
 def play(
-    policy: Policy, environment: Environment, rounds: int, rng: Rng, record: Record
+    policy: Policy,
+    environment: Environment,
+    rounds: int,
+    rng: Rng,
+    record: Record,
 ) -> None:
     """Play one run.
 
@@ -135,7 +139,12 @@ def play(
     record.n_played[0] = t - 1
 
 
-def noted(record: Record, j: int, total: float, best_mean: float) -> int:
+def noted(
+    record: Record,
+    j: int,
+    total: float,
+    best_mean: float,
+) -> int:
     """Fill in checkpoint ``j``; return the index of the next."""
     record.reward[j] = total
     record.best_mean[j] = best_mean
@@ -151,18 +160,34 @@ def select(policy: Policy, t: int, rng: Rng) -> int:
     return policy.select(t, rng)
 
 
-def update(policy: Policy, t: int, arm: int, reward: float, rng: Rng) -> None:
+def update(
+    policy: Policy,
+    t: int,
+    arm: int,
+    reward: float,
+    rng: Rng,
+) -> None:
     """Give the policy a reward."""
     policy.update(t, arm, reward, rng)
 
 
-def mean(environment: Environment, arm: int, n: int, t: int) -> float:
+def mean(
+    environment: Environment,
+    arm: int,
+    n: int,
+    t: int,
+) -> float:
     """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
     return environment.mean(arm, n, t)
 
 
 def draw(
-    environment: Environment, mean: float, arm: int, n: int, t: int, rng: Rng
+    environment: Environment,
+    mean: float,
+    arm: int,
+    n: int,
+    t: int,
+    rng: Rng,
 ) -> float:
     """Return the reward of a pull whose mean is ``mean``."""
     return environment.draw(mean, arm, n, t, rng)
@@ -186,7 +211,10 @@ _STUBS: dict[Kernel, Any] = {
 }
 """Each with the function that is used where a class has no such method."""
 
-_INNER: Any = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+_INNER: Any = {
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+}
 """Options of functions for compiled code alone: wrappers cost a tenth of the time."""
 
 
@@ -234,7 +262,11 @@ def _compiled(policy_class: type, environment_class: type) -> Loop:
 
     # Named one by one: numba dispatches ``*arguments`` ten times more slowly.
     def run(
-        policy: Policy, environment: Environment, rounds: int, rng: Rng, record: Record
+        policy: Policy,
+        environment: Environment,
+        rounds: int,
+        rng: Rng,
+        record: Record,
     ) -> None:
         _compiled_play(  # type: ignore[name-defined]  # noqa: F821
             policy, environment, rounds, rng, record
@@ -285,7 +317,12 @@ def _taught_numba() -> ModuleType:
         resolve(stub)
     jitable(play)
     # A module's global, because a dispatcher in a closure cell defeats the disk cache.
-    globals()["_compiled_play"] = numba.njit(play, nogil=True, _nrt=False, **_INNER)
+    globals()["_compiled_play"] = numba.njit(
+        play,
+        nogil=True,
+        _nrt=False,
+        **_INNER,
+    )
     return numba
 
 

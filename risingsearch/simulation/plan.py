@@ -176,7 +176,11 @@ class Plan:
         return environment
 
     def _loop(
-        self, player: Player, policy: Policy, environment: Environment, horizon: int
+        self,
+        player: Player,
+        policy: Policy,
+        environment: Environment,
+        horizon: int,
     ) -> Loop:
         classes = type(policy), type(environment)
         if classes not in self._loops:
@@ -198,7 +202,11 @@ class _Game:
         self._ended = False
 
     def play(
-        self, loop: Loop, policy: Policy, environment: Environment, rng: Rng
+        self,
+        loop: Loop,
+        policy: Policy,
+        environment: Environment,
+        rng: Rng,
     ) -> Record:
         """Return a policy's run."""
         record = new_record(self.checkpoints, environment.n_arms, self._rounds_kept)
@@ -238,7 +246,12 @@ def counted(n_runs: int, progress: bool) -> Iterator[Callable[[object], object]]
         return
     with needed("tqdm", "cli"):
         from tqdm.auto import tqdm
-    with tqdm(total=n_runs, unit=" runs", disable=None, leave=False) as line:
+    with tqdm(
+        total=n_runs,
+        unit=" runs",
+        disable=None,
+        leave=False,
+    ) as line:
         yield lambda _: line.update()
 
 

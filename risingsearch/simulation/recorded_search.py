@@ -283,7 +283,15 @@ def search_recorded(
     players = []
     n_arms = []
     for policy, params in named.values():
-        players.append(Player(policy, {**_declared_range(policy, table), **params}))
+        players.append(
+            Player(
+                policy,
+                {
+                    **_declared_range(policy, table),
+                    **params,
+                },
+            )
+        )
         name = registered_name(policy)
         rule = partial(recommended_arms, "random")
         if name is not None:  # else it has no rule, as random has none
@@ -339,7 +347,12 @@ def _declared_range(policy: PolicyLike, table: CurveTable) -> Parameters:
     return {"reward_range": (low, high if low < high else low + 1.0)}
 
 
-def _candidates(rng: Rng, budget: int, table: CurveTable, n_arms: int) -> CurveTable:
+def _candidates(
+    rng: Rng,
+    budget: int,
+    table: CurveTable,
+    n_arms: int,
+) -> CurveTable:
     order = rng.permutation(table.n_arms)
     enough = int(np.searchsorted(np.cumsum(table.pulls[order]), budget)) + 1
     drawn = order[: max(n_arms, enough)]

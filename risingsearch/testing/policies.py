@@ -101,7 +101,11 @@ def check_policy(
             try:
                 with (
                     warnings.catch_warnings(),
-                    np.errstate(all="warn", over="ignore", under="ignore"),
+                    np.errstate(
+                        all="warn",
+                        over="ignore",
+                        under="ignore",
+                    ),
                 ):
                     warnings.simplefilter("error")
                     check(subject)
@@ -404,11 +408,27 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
         lambda subject: _require_same(*(_Run(subject, seed=3).play() for _ in "12"))
     ),
     "several pulls may be in flight and come back in any order": (
-        lambda subject: _play(subject, ({"seed": k, "n_workers": 3} for k in range(5)))
+        lambda subject: _play(
+            subject,
+            (
+                {
+                    "seed": k,
+                    "n_workers": 3,
+                }
+                for k in range(5)
+            ),
+        )
     ),
     "arms may end or fail at any time": lambda subject: _play(
         subject,
-        ({"seed": k, "n_workers": 1 + k % 3, "mishaps": True} for k in range(10)),
+        (
+            {
+                "seed": k,
+                "n_workers": 1 + k % 3,
+                "mishaps": True,
+            }
+            for k in range(10)
+        ),
     ),
     "the horizon may be shorter than the first round": lambda subject: _play(
         subject, ({"horizon": n} for n in (1, max(1, subject.n_arms - 2)))

@@ -156,7 +156,13 @@ class BudgetedExploration(NamedTuple):
         """Begin the epoch of round ``t``, unless it has begun."""
         begin_epoch(self, t)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
         begin_epoch(self, t)  # within a slice
@@ -173,11 +179,17 @@ class BudgetedExploration(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the sum or gain of the arm in this epoch, and the loss it may have."""
-        return {"epoch_total": self.total[arm], "loss_budget": self.loss_budget}
+        return {
+            "epoch_total": self.total[arm],
+            "loss_budget": self.loss_budget,
+        }
 
 
 def rate_optimal(
-    rate: str, horizon: int, n_drifting: int, lipschitz: float
+    rate: str,
+    horizon: int,
+    n_drifting: int,
+    lipschitz: float,
 ) -> tuple[float, float]:
     """Return epoch length ``E`` and budget ``B`` of Theorems 5.2, 5.4 and 6.2.
 

@@ -27,7 +27,12 @@ COMBINATIONS = ("min", "max", "mean")
 MIN, MAX, MEAN = range(3)
 
 
-def age(scale: Floats, discount: float, first: Floats, second: Floats) -> None:
+def age(
+    scale: Floats,
+    discount: float,
+    first: Floats,
+    second: Floats,
+) -> None:
     """Multiply two statistics of every arm by ``discount``, through their scale."""
     scale[0] *= discount
     if scale[0] < SMALLEST_SCALE:
@@ -135,7 +140,13 @@ class DUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Let all rewards fade, and add this one."""
         self.pulls[arm] += 1
         age(self.scale, self.discount, self.discounted_pulls, self.discounted_total)
@@ -147,7 +158,10 @@ class DUCB(NamedTuple):
         """Return the discounted mean and the bonus at the coming round."""
         n = self.discounted_pulls[arm]
         if n == 0.0:
-            return {"recent_mean": 0.0, "bonus": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "bonus": math.inf,
+            }
         return {
             "recent_mean": self.discounted_total[arm] / n,
             "bonus": 2.0 * self.width * math.sqrt(discounted_padding(self) / n),
@@ -277,7 +291,13 @@ class FDSWTS(NamedTuple):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Let all rewards fade, and credit this one to both pairs of its arm."""
         credit = unit_reward(reward, self.low, self.high)
         length = self.window_rewards.shape[1]
@@ -300,7 +320,10 @@ class FDSWTS(NamedTuple):
         """Return the means of the arm's two posteriors, in units of [0, 1]."""
         a, b = discounted_pair(self, arm)
         a_w, b_w = window_pair(self, arm)
-        return {"discounted_mean": a / (a + b), "window_mean": a_w / (a_w + b_w)}
+        return {
+            "discounted_mean": a / (a + b),
+            "window_mean": a_w / (a_w + b_w),
+        }
 
 
 def discounted_pair(policy: FDSWTS, arm: int) -> tuple[float, float]:

@@ -143,7 +143,13 @@ class Rexp3(NamedTuple):
         floor, share = shares(self.available, self.weight, self.gamma, begins=False)
         self.probability[arm] = floor + share * self.weight[arm]
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Raise the weight of the arm, unless the batch of round ``t`` is over."""
         self.pulls[arm] += 1
         if t > self.batch_end[0] - self.batch_length:
@@ -157,7 +163,10 @@ class Rexp3(NamedTuple):
 
 
 def shares(
-    available: Bools, weight: Floats, gamma: float, begins: bool
+    available: Bools,
+    weight: Floats,
+    gamma: float,
+    begins: bool,
 ) -> tuple[float, float]:
     """Return the probability that each available arm has, and that per weight."""
     n_available = 0
@@ -171,7 +180,12 @@ def shares(
     return 1.0 / n_available, 0.0  # the weights are too small for numbers: all the same
 
 
-def raise_weight(log_weight: Floats, weight: Floats, arm: int, gain: float) -> None:
+def raise_weight(
+    log_weight: Floats,
+    weight: Floats,
+    arm: int,
+    gain: float,
+) -> None:
     """Add ``gain`` to the arm's log-weight; where that is large, take it off all."""
     log_weight[arm] += gain
     if log_weight[arm] <= LARGEST_LOG_WEIGHT:

@@ -133,7 +133,13 @@ class SER4(NamedTuple):
                 skip -= 1
         return WAIT
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean, end the sweep if it was the last of it, or restart."""
         self.pulls[arm] += 1
         self.turns[arm] += 1
@@ -150,7 +156,10 @@ class SER4(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's mean since the restart, and whether it takes part (1)."""
-        return {"mean": self.mean[arm], "active": float(self.active[arm])}
+        return {
+            "mean": self.mean[arm],
+            "active": float(self.active[arm]),
+        }
 
 
 def end_sweep(policy: SER4) -> None:

@@ -63,7 +63,13 @@ class Windowed(NamedTuple):
             forced_pulls=forced_pulls,
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the window on by this reward."""
         slide(self, arm, reward)
 
@@ -172,7 +178,10 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
         """Return recent mean and bonus at the coming round."""
         n = self.window_pulls[arm]
         if n == 0:
-            return {"recent_mean": 0.0, "bonus": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "bonus": math.inf,
+            }
         padding = self.weight * math.log(rounds_seen(self, int(self.taken[0]) + 1))
         return {
             "recent_mean": self.window_total[arm] / n,
@@ -255,7 +264,13 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the window on by this reward."""
         slide(self, arm, unit_reward(reward, self.low, self.high))
 
@@ -263,11 +278,17 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         """Return recent mean and bonus at the coming round, in units of [0, 1]."""
         n = self.window_pulls[arm]
         if n == 0:
-            return {"recent_mean": 0.0, "bonus": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "bonus": math.inf,
+            }
         mean = window_mean(self, arm)
         t = int(self.taken[0]) + 1
         level = kl_exploration(self.weight, rounds_seen(self, t)) / n
-        return {"recent_mean": mean, "bonus": kl_upper(mean, level) - mean}
+        return {
+            "recent_mean": mean,
+            "bonus": kl_upper(mean, level) - mean,
+        }
 
 
 def window_mean(policy: SWKLUCB, arm: int) -> float:
@@ -340,7 +361,13 @@ class SWTS(Windowed):  # numpydoc ignore=PR01
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the window on by a success or a failure."""
         slide(self, arm, coin_flip(unit_reward(reward, self.low, self.high), rng))
 
@@ -432,7 +459,10 @@ class ETSWGTS(Windowed):  # numpydoc ignore=PR01
         """Return mean and standard deviation of the arm's next draw."""
         n = self.window_pulls[arm]
         if n == 0:
-            return {"recent_mean": 0.0, "spread": math.inf}
+            return {
+                "recent_mean": 0.0,
+                "spread": math.inf,
+            }
         return {
             "recent_mean": self.window_total[arm] / n,
             "spread": math.sqrt(1.0 / (self.weight * n)),

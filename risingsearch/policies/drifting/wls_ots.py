@@ -130,7 +130,13 @@ class WLSOptimisticTS(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Fit the arm's line anew."""
         rounds = self.rounds[arm]
         rewards = self.rewards[arm]
@@ -162,7 +168,10 @@ class WLSOptimisticTS(NamedTuple):
         if self.pulls[arm] < 2:
             return {}
         prediction, deviation = trend(self, arm, int(self.pulls.sum()) + 1)
-        return {"prediction": prediction, "deviation": deviation}
+        return {
+            "prediction": prediction,
+            "deviation": deviation,
+        }
 
 
 def faded(decay: float, rounds: float) -> float:
@@ -183,7 +192,11 @@ def trend(policy: WLSOptimisticTS, arm: int, t: int) -> tuple[float, float]:
 
 
 def fitted_line(
-    rounds: Floats, rewards: Floats, weights: Floats, count: int, t: int
+    rounds: Floats,
+    rewards: Floats,
+    weights: Floats,
+    count: int,
+    t: int,
 ) -> tuple[float, float]:
     """Return level at round ``t`` and slope, 0 for one reward, by least squares."""
     total = 0.0

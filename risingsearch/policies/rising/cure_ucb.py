@@ -121,7 +121,13 @@ class CureUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to the arm's prefix sums and refresh its window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
@@ -134,7 +140,11 @@ class CureUCB(NamedTuple):
         """Return recent average, expected gain and bonus at the coming round."""
         t = int(self.pulls.sum()) + 1
         recent, gain, bonus = cure_index(self, arm, t, cure_noise(self, t))
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+        return {
+            "recent_average": recent,
+            "expected_gain": gain,
+            "bonus": bonus,
+        }
 
 
 def cure_noise(policy: CureUCB, t: int) -> float:
@@ -144,7 +154,10 @@ def cure_noise(policy: CureUCB, t: int) -> float:
 
 
 def cure_index(
-    policy: CureUCB, arm: int, t: int, noise: float
+    policy: CureUCB,
+    arm: int,
+    t: int,
+    noise: float,
 ) -> tuple[float, float, float]:
     """Return the three terms of eq. 6: recent average, expected gain and bonus."""
     left = max(0.0, policy.horizon[arm] - t)

@@ -88,7 +88,13 @@ class MaxUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Raise the arm's maximum, and move the bounds of all rewards."""
         self.pulls[arm] += 1
         self.best[arm] = max(self.best[arm], reward)
@@ -101,7 +107,10 @@ class MaxUCB(NamedTuple):
             return {}
         reach = self.alpha * math.log(int(self.pulls.sum()) + 1)
         highest, bonus = max_index(self, arm, reward_scale(self.extent), reach)
-        return {"best_reward": highest, "bonus": bonus}
+        return {
+            "best_reward": highest,
+            "bonus": bonus,
+        }
 
 
 def reward_scale(extent: Floats) -> float:
@@ -110,7 +119,10 @@ def reward_scale(extent: Floats) -> float:
 
 
 def max_index(
-    policy: MaxUCB, arm: int, scale: float, reach: float
+    policy: MaxUCB,
+    arm: int,
+    scale: float,
+    reach: float,
 ) -> tuple[float, float]:
     """Return the terms of the index: the stretched maximum, and the bonus."""
     bonus = reach / policy.pulls[arm]

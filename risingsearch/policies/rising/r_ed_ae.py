@@ -106,7 +106,13 @@ class REdAE(NamedTuple):
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to the prefix sums; judge all after a double sweep."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
@@ -116,7 +122,10 @@ class REdAE(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the average reward to the horizon and its radius, as last judged."""
-        return {"average_to_horizon": self.value[arm], "radius": self.radius[arm]}
+        return {
+            "average_to_horizon": self.value[arm],
+            "radius": self.radius[arm],
+        }
 
 
 def judge_lines(policy: REdAE, half: int) -> None:

@@ -190,7 +190,13 @@ class REdUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to both prefix sums and refresh the arm's window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
@@ -209,8 +215,15 @@ class REdUCB(NamedTuple):
         t = int(self.pulls.sum()) + 1
         recent, gain, bonus = r_ed_index(self, arm, t, r_ed_noise(self, t))
         if self.to_horizon:
-            return {"final_reward": recent + gain, "bonus": bonus}
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+            return {
+                "final_reward": recent + gain,
+                "bonus": bonus,
+            }
+        return {
+            "recent_average": recent,
+            "expected_gain": gain,
+            "bonus": bonus,
+        }
 
 
 def r_ed_noise(policy: REdUCB, t: int) -> float:
@@ -222,7 +235,10 @@ def r_ed_noise(policy: REdUCB, t: int) -> float:
 
 
 def r_ed_index(
-    policy: REdUCB, arm: int, t: int, noise: float
+    policy: REdUCB,
+    arm: int,
+    t: int,
+    noise: float,
 ) -> tuple[float, float, float]:
     """Return the terms of the index: recent average, expected gain and bonus."""
     end = policy.horizon[arm] if policy.to_horizon else float(t)

@@ -117,7 +117,13 @@ class RSR(NamedTuple):
         """End a phase whose last result did not come."""
         end_phases(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)

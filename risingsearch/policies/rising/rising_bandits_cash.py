@@ -91,7 +91,13 @@ class RisingBandits(NamedTuple):
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Raise the best reward so far; judge all after a sweep."""
         C = self.past.shape[1]
         n = int(self.pulls[arm]) + 1
@@ -107,7 +113,10 @@ class RisingBandits(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the best reward so far, from 0 to 1, and its bound as last judged."""
-        return {"best_reward": self.value[arm], "upper_bound": self.upper[arm]}
+        return {
+            "best_reward": self.value[arm],
+            "upper_bound": self.upper[arm],
+        }
 
 
 def judge_bounds(policy: RisingBandits, t: int) -> None:

@@ -122,7 +122,13 @@ class TIUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward to the prefix sums, test for a change, refit the line."""
         n = append_reward(self.P, self.pulls, arm, reward)
         Q = self.Q
@@ -136,7 +142,10 @@ class TIUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the forecast of the next reward, and the bonus."""
-        return {"forecast": self.forecast[arm], "bonus": self.bonus[arm]}
+        return {
+            "forecast": self.forecast[arm],
+            "bonus": self.bonus[arm],
+        }
 
 
 def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
@@ -148,7 +157,13 @@ def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
     return older - line_at(policy, arm, n - w + 1, n, n + 1) > policy.gamma
 
 
-def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:
+def line_at(
+    policy: TIUCB,
+    arm: int,
+    first: int,
+    last: int,
+    n: int,
+) -> float:
     """Return the value at ``n`` of the line through rewards ``first`` to ``last``."""
     # Squares of ``m`` numbers in a row, from their mean, add up to m (m^2 - 1) / 12.
     P = policy.P

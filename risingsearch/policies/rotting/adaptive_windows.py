@@ -74,7 +74,13 @@ class AdaptiveWindows(NamedTuple):
             width=np.zeros(1),
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to all windows of the arm."""
         extend_windows(self, arm, reward)
 
@@ -158,7 +164,10 @@ class FEWA(AdaptiveWindows):  # numpydoc ignore=PR01
 
 
 def keep_best(
-    policy: FEWA, n_kept: int, window: int, tolerance: float
+    policy: FEWA,
+    n_kept: int,
+    window: int,
+    tolerance: float,
 ) -> tuple[int, int]:
     """Filter ``kept``; return how many pass, and the least pulled of no longer one."""
     best = -math.inf
@@ -260,7 +269,13 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to all windows of the arm, and seek the tightest bound."""
         extend_windows(self, arm, reward)
         self.latest[0] = arm
@@ -271,7 +286,10 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average and bonus of the tightest bound at the coming round."""
         if self.pulls[arm] == 0:
-            return {"recent_average": 0.0, "bonus": math.inf}
+            return {
+                "recent_average": 0.0,
+                "bonus": math.inf,
+            }
         width = confidence_width(self, int(self.pulls.sum()) + 1)
         window = tightest_window(self, arm, width)
         return {

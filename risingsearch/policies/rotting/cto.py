@@ -161,7 +161,12 @@ class DCTOUCB(NamedTuple):
             As in ``create``.
         """
         policy = cls.create(
-            n_arms, horizon, max_pulls, models=models, sigma=sigma, explore_pulls=2
+            n_arms,
+            horizon,
+            max_pulls,
+            models=models,
+            sigma=sigma,
+            explore_pulls=2,
         )
         return policy._replace(explore_pulls=1, refit=True)
 
@@ -202,7 +207,13 @@ class DCTOUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Add the reward to the arm's sums, and find its model after ``m`` pulls."""
         n = append_reward(self.P, self.pulls, arm, reward)
         if self.refit or n == self.explore_pulls:
@@ -251,7 +262,12 @@ def apply_model(policy: DCTOUCB, arm: int, n: int) -> None:
         policy.forecast[arm] = policy.models[n, model]
 
 
-def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:
+def detection_pulls(
+    model_sums: Floats,
+    sigma: float,
+    n_arms: int,
+    delta: float,
+) -> int:
     """Return the pulls ``m`` that tell an arm's model; past the table if none do.
 
     Parameters

@@ -142,7 +142,13 @@ class SWA(NamedTuple):
         """Begin the epoch of round ``t``, unless it has begun."""
         start_epoch(self, t)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's window; rewards decided in an epoch that is over are late."""
         start_epoch(self, t)
         P = self.P
@@ -157,7 +163,12 @@ class SWA(NamedTuple):
         return {"recent_average": self.average[arm]}
 
 
-def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
+def swa_window(
+    alpha: float,
+    sigma: float,
+    n_arms: int,
+    horizon: int,
+) -> int:
     """Return the window ``M`` of SWA, from 1 to the horizon.
 
     Examples

@@ -16,7 +16,11 @@ def in_race(alive: Bools, pulls_left: Ints, arm: int) -> bool:
 
 
 def next_in_turn(
-    available: Bools, pulls_left: Ints, alive: Bools, turns: Ints, value: Floats
+    available: Bools,
+    pulls_left: Ints,
+    alive: Bools,
+    turns: Ints,
+    value: Floats,
 ) -> int:
     """Return the arm in the race with fewest turns; the best where all have ended."""
     arm = WAIT
@@ -31,14 +35,22 @@ def next_in_turn(
 
 
 def lacks_pulls(
-    pulls_left: Ints, alive: Bools, arm: int, n_pulls: int, target: int
+    pulls_left: Ints,
+    alive: Bools,
+    arm: int,
+    n_pulls: int,
+    target: int,
 ) -> bool:
     """Return whether an arm, after so many pulls, is to give more in this round."""
     return bool(pulls_left[arm] > 0 and alive[arm] and n_pulls < target)
 
 
 def next_below(
-    available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
+    available: Bools,
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    target: int,
 ) -> tuple[int, bool]:
     """Return the first free arm that lacks pulls, or ``WAIT``; and if any is left.
 
@@ -65,7 +77,12 @@ def next_below(
     return WAIT, busy
 
 
-def round_is_over(pulls_left: Ints, alive: Bools, pulls: Ints, target: int) -> bool:
+def round_is_over(
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    target: int,
+) -> bool:
     """Return whether every arm in the race has given its pulls of the round."""
     for i in range(len(pulls) - 1, -1, -1):  # a round ends with the last
         if lacks_pulls(pulls_left, alive, i, pulls[i], target):
@@ -93,7 +110,12 @@ def next_in_round(
     return arm
 
 
-def all_have(pulls_left: Ints, alive: Bools, pulls: Ints, n_pulls: int) -> bool:
+def all_have(
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    n_pulls: int,
+) -> bool:
     """Return whether the race has arms to compare, each with its pulls."""
     n_arms = 0
     for i in range(len(pulls) - 1, -1, -1):  # a sweep ends with the last

@@ -48,7 +48,12 @@ def coin_flip(probability: float, rng: Rng) -> float:
     return 1.0 if rng.random() < probability else 0.0
 
 
-def record_mean(pulls: Ints, mean: Floats, arm: int, reward: float) -> int:
+def record_mean(
+    pulls: Ints,
+    mean: Floats,
+    arm: int,
+    reward: float,
+) -> int:
     """Move the arm's mean by a reward, and return its number, from 1."""
     n = int(pulls[arm]) + 1
     pulls[arm] = n
@@ -56,7 +61,12 @@ def record_mean(pulls: Ints, mean: Floats, arm: int, reward: float) -> int:
     return n
 
 
-def next_variance(kind: int, variance: float, n: int, square: float) -> float:
+def next_variance(
+    kind: int,
+    variance: float,
+    n: int,
+    square: float,
+) -> float:
     """Return the variance after the ``n``-th reward, by a kind of ``VARIANCES``.
 
     Parameters
@@ -88,7 +98,12 @@ def next_variance(kind: int, variance: float, n: int, square: float) -> float:
 
 
 def record_moments(
-    kind: int, pulls: Ints, mean: Floats, variance: Floats, arm: int, reward: float
+    kind: int,
+    pulls: Ints,
+    mean: Floats,
+    variance: Floats,
+    arm: int,
+    reward: float,
 ) -> int:
     """Move the arm's mean and variance by a reward, and return its number, from 1."""
     distance = reward - mean[arm]
@@ -104,7 +119,12 @@ def prefix_sums(n_arms: int, horizon: int, max_pulls: int | None) -> Floats:
     return np.zeros((n_arms, limit + 1))
 
 
-def append_reward(sums: Floats, pulls: Ints, arm: int, reward: float) -> int:
+def append_reward(
+    sums: Floats,
+    pulls: Ints,
+    arm: int,
+    reward: float,
+) -> int:
     """Append the reward to the arm's sums, and return its number, from 1."""
     n = int(pulls[arm]) + 1
     pulls[arm] = n
@@ -113,7 +133,12 @@ def append_reward(sums: Floats, pulls: Ints, arm: int, reward: float) -> int:
 
 
 def refresh_slope(
-    sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
+    sums: Floats,
+    average: Floats,
+    slope: Floats,
+    arm: int,
+    n: int,
+    eps: float,
 ) -> tuple[int, float]:
     """Set average and slope; return ``h``, and the sum of the ``h`` before.
 
@@ -166,7 +191,12 @@ def checked_sigma(sigma: float | None) -> float:
     return checked_float("sigma", sigma, 0.0, open_low=False)
 
 
-def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> None:
+def add_residual(
+    residual: Floats,
+    last_two: Floats,
+    n: int,
+    reward: float,
+) -> None:
     """Add the second difference of an arm's newest rewards to sum and count."""
     if n > 2:
         bend = reward - 2.0 * last_two[1] + last_two[0]
@@ -191,7 +221,12 @@ def noise_scale(sigma: float, residual: Floats) -> float:
 
 
 def record_slope(
-    sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
+    sums: Floats,
+    average: Floats,
+    slope: Floats,
+    arm: int,
+    n: int,
+    eps: float,
 ) -> None:
     """Record the mean of the arm's last window, and its slope, 0 where it falls."""
     if n < SLOPE_PULLS:
@@ -201,7 +236,12 @@ def record_slope(
     slope[arm] = max(0.0, slope[arm])
 
 
-def epochs_left(pulls_left: Ints, horizon: Floats, arm: int, t: int) -> float:
+def epochs_left(
+    pulls_left: Ints,
+    horizon: Floats,
+    arm: int,
+    t: int,
+) -> float:
     """Return how many epochs the arm can still get from round ``t`` on."""
     return min(float(pulls_left[arm]), float(horizon[arm]) - t + 1.0)
 

@@ -26,7 +26,13 @@ class Counts(NamedTuple):
         """
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Count the pull."""
         self.pulls[arm] += 1
 

@@ -93,7 +93,13 @@ class CCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean; halve the gap when the arm has had enough pulls."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         half = 0.5 * self.gap[0]
@@ -106,8 +112,14 @@ class CCB(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and bonus."""
         if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf}
-        return {"mean": self.mean[arm], "bonus": ccb_bonus(self, arm)}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+            }
+        return {
+            "mean": self.mean[arm],
+            "bonus": ccb_bonus(self, arm),
+        }
 
 
 def ccb_bonus(policy: CCB, arm: int) -> float:

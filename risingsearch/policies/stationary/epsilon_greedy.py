@@ -78,7 +78,13 @@ class EpsilonGreedy(NamedTuple):
             return uniform_arm(self.available, rng)
         return best_available(self.available, self.mean, self.pulls)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean."""
         record_mean(self.pulls, self.mean, arm, reward)
 

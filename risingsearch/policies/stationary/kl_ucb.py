@@ -90,7 +90,13 @@ class KLUCB(NamedTuple):
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean."""
         reward = unit_reward(reward, self.low, self.high)
         record_mean(self.pulls, self.mean, arm, reward)
@@ -99,7 +105,13 @@ class KLUCB(NamedTuple):
         """Return mean and bonus at the coming round, in units of [0, 1]."""
         n = self.pulls[arm]
         if n == 0:
-            return {"mean": 0.0, "bonus": math.inf}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+            }
         mean = self.mean[arm]
         level = kl_exploration(self.c, int(self.pulls.sum()) + 1) / n
-        return {"mean": mean, "bonus": kl_upper(mean, level) - mean}
+        return {
+            "mean": mean,
+            "bonus": kl_upper(mean, level) - mean,
+        }

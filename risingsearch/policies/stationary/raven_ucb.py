@@ -116,7 +116,13 @@ class RavenUCB(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean, variance and variance bonus."""
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
@@ -129,7 +135,11 @@ class RavenUCB(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean, fading bonus and variance bonus at the coming round."""
         if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf, "variance_bonus": 0.0}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+                "variance_bonus": 0.0,
+            }
         scale = raven_scale(self, int(self.pulls.sum()) + 1)
         return {
             "mean": self.mean[arm],

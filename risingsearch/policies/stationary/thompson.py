@@ -90,7 +90,13 @@ class ThompsonBeta(NamedTuple):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Count a success, a failure, or parts of both."""
         self.pulls[arm] += 1
         success = unit_reward(reward, self.low, self.high)
@@ -185,7 +191,13 @@ class ThompsonGaussian(NamedTuple):
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's posterior."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         self.deviation[arm] = self.sigma / math.sqrt(n)
@@ -193,7 +205,10 @@ class ThompsonGaussian(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and deviation of the posterior."""
         if self.pulls[arm] == 0:
-            return {"posterior_mean": 0.0, "posterior_deviation": math.inf}
+            return {
+                "posterior_mean": 0.0,
+                "posterior_deviation": math.inf,
+            }
         return {
             "posterior_mean": self.mean[arm],
             "posterior_deviation": self.deviation[arm],

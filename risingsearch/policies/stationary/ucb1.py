@@ -93,7 +93,13 @@ class UCB1(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean."""
         n = record_mean(self.pulls, self.mean, arm, reward)
         self.inverse_root[arm] = 1.0 / math.sqrt(n + self.extra)
@@ -101,9 +107,15 @@ class UCB1(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and bonus at the coming round."""
         if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf}
+            return {
+                "mean": 0.0,
+                "bonus": math.inf,
+            }
         scale = ucb1_scale(self, int(self.pulls.sum()) + 1)
-        return {"mean": self.mean[arm], "bonus": scale * self.inverse_root[arm]}
+        return {
+            "mean": self.mean[arm],
+            "bonus": scale * self.inverse_root[arm],
+        }
 
 
 def extra_pulls(denominator: str) -> float:

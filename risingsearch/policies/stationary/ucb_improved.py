@@ -110,7 +110,13 @@ class ImprovedUCB(NamedTuple):
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean; end the stage when all have their pulls."""
         record_mean(self.pulls, self.value, arm, reward)
         if all_have(self.pulls_left, self.alive, self.pulls, self.target[0]):
@@ -120,7 +126,10 @@ class ImprovedUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean, and the width it will be judged with next."""
-        return {"mean": self.value[arm], "width": self.width[0]}
+        return {
+            "mean": self.value[arm],
+            "width": self.width[0],
+        }
 
 
 def begin_stage(policy: ImprovedUCB) -> None:

@@ -116,7 +116,13 @@ class UCBV(NamedTuple):
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Move the arm's mean and variance."""
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
@@ -127,7 +133,11 @@ class UCBV(NamedTuple):
         """Return mean, variance bonus and range bonus at the coming round."""
         n = self.pulls[arm]
         if n == 0:
-            return {"mean": 0.0, "variance_bonus": 0.0, "range_bonus": math.inf}
+            return {
+                "mean": 0.0,
+                "variance_bonus": 0.0,
+                "range_bonus": math.inf,
+            }
         scale, reach = ucb_v_scales(self, int(self.pulls.sum()) + 1)
         return {
             "mean": self.mean[arm],

@@ -83,7 +83,11 @@ class ASHA(NamedTuple):
 
     @staticmethod
     def recommended_arms(
-        horizon: int, max_pulls: int, *, eta: int = 3, min_pulls: int = 1
+        horizon: int,
+        max_pulls: int,
+        *,
+        eta: int = 3,
+        min_pulls: int = 1,
     ) -> int:
         """Return as many arms as half the budget opens.
 
@@ -105,7 +109,13 @@ class ASHA(NamedTuple):
             arm = promotable(self, 1)
         return arm
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Enter the arm on the board of the rung it has reached, if any."""
         self.pulls[arm] += 1
         for rung in range(len(self.level)):
@@ -168,7 +178,12 @@ def promotable(policy: ASHA, eta: int) -> int:
     return WAIT
 
 
-def enter_board(policy: ASHA, rung: int, arm: int, reward: float) -> None:
+def enter_board(
+    policy: ASHA,
+    rung: int,
+    arm: int,
+    reward: float,
+) -> None:
     """Insert the arm behind those that reached the rung with the same or more."""
     policy.score[arm, rung] = reward
     board = policy.board[rung]

@@ -59,7 +59,12 @@ class Hyperband(NamedTuple):
 
     @classmethod
     def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 3
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eta: int = 3,
     ) -> Hyperband:
         """Return a new policy.
 
@@ -150,7 +155,13 @@ class Hyperband(NamedTuple):
         """Leave a rung whose last result did not come."""
         climb(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         n = self.pulls[arm] + 1
         lacks = lacks_pulls(self.pulls_left, self.member, arm, n, self.due[0])

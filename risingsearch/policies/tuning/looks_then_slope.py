@@ -176,7 +176,13 @@ class LooksThenSlope(NamedTuple):
         while counts[NEW] < len(self.goal) and self.goal[counts[NEW]] > 0:
             counts[NEW] += 1
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Record the reward, and the rung that the arm reaches by it."""
         n = append_reward(self.P, self.pulls, arm, reward)
         record_slope(self.P, self.average, self.slope, arm, n, 0.25)
@@ -202,7 +208,10 @@ class LooksThenSlope(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return the recent average, and the gain expected of the epochs left."""
         gain = end_of(self, arm, int(self.counts[PULLED]) + 1) - self.average[arm]
-        return {"recent_average": self.average[arm], "expected_gain": gain}
+        return {
+            "recent_average": self.average[arm],
+            "expected_gain": gain,
+        }
 
 
 def look_lengths(max_pulls: int, shortest_look: int) -> tuple[int, int]:
@@ -251,7 +260,12 @@ def next_goal(policy: LooksThenSlope, arm: int) -> int:
     return int(policy.r1 << rung + 1 if climbs(policy, rung) else n + 1 + n // 4)
 
 
-def count_rungs(counts: Ints, r1: int, before: int, after: int) -> None:
+def count_rungs(
+    counts: Ints,
+    r1: int,
+    before: int,
+    after: int,
+) -> None:
     """Count the rungs that an arm comes to between two numbers of pulls."""
     for rung in range(len(counts)):
         counts[rung] += before < r1 << rung <= after
@@ -309,7 +323,12 @@ def rounds_left(policy: LooksThenSlope) -> float:
     return float(latest - policy.counts[PULLED])
 
 
-def highest_end(policy: LooksThenSlope, t: int, first: int, below: int) -> int:
+def highest_end(
+    policy: LooksThenSlope,
+    t: int,
+    first: int,
+    below: int,
+) -> int:
     """Return the arm that ends highest among those on these rungs, or ``WAIT``."""
     arm = WAIT
     best = -math.inf

@@ -91,7 +91,13 @@ class MedianStopping(NamedTuple):
                 return i
         return least_pulled(self.available, self.pulls, 1)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Append the reward and judge the arm by it."""
         append_reward(self.P, self.pulls, arm, reward)
         self.best[arm] = max(self.best[arm], reward)
@@ -100,7 +106,10 @@ class MedianStopping(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's best reward and whether it was stopped."""
-        return {"best_reward": self.best[arm], "stopped": self.stopped[arm]}
+        return {
+            "best_reward": self.best[arm],
+            "stopped": self.stopped[arm],
+        }
 
 
 def below_median(policy: MedianStopping, arm: int) -> bool:

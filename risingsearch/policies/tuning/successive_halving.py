@@ -60,7 +60,12 @@ class SuccessiveHalving(NamedTuple):
 
     @classmethod
     def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 2
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eta: int = 2,
     ) -> SuccessiveHalving:
         """Return a new policy.
 
@@ -114,7 +119,13 @@ class SuccessiveHalving(NamedTuple):
         """Leave a rung whose last result did not come."""
         climb(self)
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         n = self.pulls[arm] + 1
         lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
@@ -171,7 +182,11 @@ def climb(policy: SuccessiveHalving) -> None:
 
 
 def keep_best(
-    member: Bools, pulls_left: Ints, score: Floats, heap: Ints, n_kept: int
+    member: Bools,
+    pulls_left: Ints,
+    score: Floats,
+    heap: Ints,
+    n_kept: int,
 ) -> None:
     """Take all but the ``n_kept`` best members off the rung."""
     # They leave from the top of a heap, whose every parent is worse than its children.
@@ -189,7 +204,13 @@ def keep_best(
         sink(pulls_left, score, heap, 0, size)
 
 
-def sink(pulls_left: Ints, score: Floats, heap: Ints, place: int, size: int) -> None:
+def sink(
+    pulls_left: Ints,
+    score: Floats,
+    heap: Ints,
+    place: int,
+    size: int,
+) -> None:
     """Let the arm at this place of the heap change places with worse ones below it."""
     while 2 * place + 1 < size:
         child = 2 * place + 1
@@ -203,7 +224,12 @@ def sink(pulls_left: Ints, score: Floats, heap: Ints, place: int, size: int) -> 
         place = child
 
 
-def worse(pulls_left: Ints, score: Floats, arm: int, other: int) -> bool:
+def worse(
+    pulls_left: Ints,
+    score: Floats,
+    arm: int,
+    other: int,
+) -> bool:
     """Return whether ``arm`` leaves the rung before ``other``."""
     # First those that can give no more rewards: the next rung has no use for them.
     ended = pulls_left[arm] == 0
