@@ -330,6 +330,13 @@ def uniform_arm(available: Bools, rng: Rng) -> int:
     return WAIT
 
 
+def pull_limit(horizon: int, max_pulls: int | None) -> int:
+    """Return how many pulls an arm can give at most."""
+    if max_pulls is None:
+        return horizon
+    return max_pulls
+
+
 def arm_arrays(
     n_arms: int, horizon: int, max_pulls: int | None
 ) -> tuple[Bools, Ints, Floats, Ints]:
@@ -354,7 +361,7 @@ def arm_arrays(
     >>> arm_arrays(2, 10, max_pulls=4)
     (array([ True,  True]), array([4, 4]), array([10., 10.]), array([0, 0]))
     """
-    limit = horizon if max_pulls is None else max_pulls
+    limit = pull_limit(horizon, max_pulls)
     return (
         all_true(n_arms),
         np.full(n_arms, limit, dtype=np.int64),

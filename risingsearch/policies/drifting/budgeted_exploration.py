@@ -119,14 +119,15 @@ class BudgetedExploration(NamedTuple):
         budget_factor = checked_float(
             "budget_factor", budget_factor, 0.0, open_low=True
         )
+        n_drifting = n_arms
         if known_reward is not None:
+            n_drifting = 1
             known_reward = checked_float(
                 "known_reward", known_reward, -math.inf, open_low=False
             )
             if n_arms != 2:
                 msg = f"known_reward makes BE one-armed, with 2 arms; got {n_arms}"
                 raise InvalidParameterError(msg)
-        n_drifting = n_arms if known_reward is None else 1
         length, budget = rate_optimal(rate, horizon, n_drifting, lipschitz)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -144,8 +145,12 @@ class BudgetedExploration(NamedTuple):
         """Return the next arm of the sweep, or the one that is left."""
         begins = t > self.epoch_end[0]
         if self.one_armed:
-            arm = CHANGING_ARM if begins or self.alive[CHANGING_ARM] else KNOWN_ARM
-            return arm if self.available[arm] else 1 - arm
+            arm = KNOWN_ARM
+            if begins or self.alive[CHANGING_ARM]:
+                arm = CHANGING_ARM
+            if self.available[arm]:
+                return arm
+            return 1 - arm
         if begins:
             return int(self.available.argmax())
         return next_in_turn(
@@ -248,7 +253,9 @@ def end_sweep(policy: BudgetedExploration, arm: int) -> None:
     alive = policy.alive
     pulls_left = policy.pulls_left
     best = -math.inf
-    turns = policy.epoch_pulls[arm] if in_race(alive, pulls_left, arm) else -1
+    turns = -1
+    if in_race(alive, pulls_left, arm):
+        turns = policy.epoch_pulls[arm]
     for i in range(len(alive) - 1, -1, -1):  # a sweep ends with the last
         if in_race(alive, pulls_left, i):
             if turns < 0:

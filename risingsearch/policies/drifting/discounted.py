@@ -18,7 +18,13 @@ from risingsearch.checks import (
     checked_int,
 )
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 SMALLEST_SCALE = 1e-6
@@ -260,7 +266,7 @@ class FDSWTS(NamedTuple):
         length = 0
         prior = 0.0
         if window is not None:
-            limit = horizon if max_pulls is None else max_pulls
+            limit = pull_limit(horizon, max_pulls)
             length = min(checked_int("window", window, 1), limit)
             prior = 1.0
         return cls(
@@ -353,7 +359,9 @@ def combined_draw(policy: FDSWTS, arm: int, rng: Rng) -> float:
     second = beta_draw(a, b, rng)
     if policy.combine == MIN:
         return min(first, second)
-    return max(first, second) if policy.combine == MAX else 0.5 * (first + second)
+    if policy.combine == MAX:
+        return max(first, second)
+    return 0.5 * (first + second)
 
 
 def beta_draw(a: float, b: float, rng: Rng) -> float:
@@ -365,6 +373,7 @@ def beta_draw(a: float, b: float, rng: Rng) -> float:
     while True:
         log_x = math.log(1.0 - rng.random()) / a
         log_y = math.log(1.0 - rng.random()) / b
-        log_sum = max(log_x, log_y) + math.log1p(math.exp(-abs(log_x - log_y)))
+        gap = abs(log_x - log_y)
+        log_sum = max(log_x, log_y) + math.log1p(math.exp(-gap))
         if log_sum <= 0.0:
             return math.exp(log_x - log_sum)

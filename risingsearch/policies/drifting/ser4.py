@@ -91,11 +91,15 @@ class SER4(NamedTuple):
         """
         low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon
-        delta = 1.0 / horizon if delta is None else delta
-        eps = 1.0 / rounds if eps is None else eps
+        if delta is None:
+            delta = 1.0 / horizon
+        if eps is None:
+            eps = 1.0 / rounds
         switches = checked_float("switches", switches, 0.0, open_low=False)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
-        restarts = switches / (rounds * math.log(rounds)) if rounds > 1.0 else 0.0
+        restarts = 0.0
+        if rounds > 1.0:
+            restarts = switches / (rounds * math.log(rounds))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             log_factor=math.log(4.0 * n_arms / delta),

@@ -115,7 +115,9 @@ class MaxUCB(NamedTuple):
 
 def reward_scale(extent: Floats) -> float:
     """Return the factor that stretches all rewards to a width of 0.98."""
-    return float(0.98 / (extent[1] - extent[0])) if extent[0] < extent[1] else 0.0
+    if extent[0] >= extent[1]:
+        return 0.0
+    return float(0.98 / (extent[1] - extent[0]))
 
 
 def max_index(
@@ -126,4 +128,5 @@ def max_index(
 ) -> tuple[float, float]:
     """Return the terms of the index: the stretched maximum, and the bonus."""
     bonus = reach / policy.pulls[arm]
-    return 0.01 + (policy.best[arm] - policy.extent[0]) * scale, bonus * bonus
+    above_lowest = policy.best[arm] - policy.extent[0]
+    return 0.01 + above_lowest * scale, bonus * bonus

@@ -14,11 +14,13 @@ from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
     add_residual,
     append_reward,
+    append_weighted,
     checked_eps,
     checked_sigma,
     noise_scale,
     prefix_sums,
     refresh_slope,
+    window_sum,
 )
 
 
@@ -115,14 +117,16 @@ class REdUCB(NamedTuple):
             For ``delta_t = t ** -alpha``, above 0; in the paper above 2.
         """
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
+        if alpha is None:
+            alpha = 0.0
+        else:
+            alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             sigma=checked_sigma(sigma),
             exploration=10.0 * math.log(1.0 / delta),
-            alpha=0.0
-            if alpha is None
-            else checked_float("alpha", alpha, 0.0, open_low=True),
+            alpha=alpha,
             to_horizon=False,
             initial_pulls=SLOPE_PULLS,
             P=prefix_sums(n_arms, horizon, max_pulls),
@@ -200,12 +204,11 @@ class REdUCB(NamedTuple):
         """Append the reward to both prefix sums and refresh the arm's window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
-        Q = self.Q
-        Q[arm, n] = Q[arm, n - 1] + n * reward
+        append_weighted(self.Q, arm, n, reward)
         if n >= SLOPE_PULLS:
             h, b = refresh_slope(self.P, self.average, self.slope, arm, n, self.eps)
-            c = Q[arm, n] - Q[arm, n - h]
-            d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
+            c = window_sum(self.Q, arm, n - h, n)
+            d = window_sum(self.Q, arm, n - 2 * h, n - h) + h * b
             self.lag[arm] = (c - d) / (float(h) * h)
             self.window[arm] = h
             self.spread[arm] = 1.0 / (h * math.sqrt(h))
@@ -241,7 +244,9 @@ def r_ed_index(
     noise: float,
 ) -> tuple[float, float, float]:
     """Return the terms of the index: recent average, expected gain and bonus."""
-    end = policy.horizon[arm] if policy.to_horizon else float(t)
+    end = float(t)
+    if policy.to_horizon:
+        end = policy.horizon[arm]
     ahead = end - policy.pulls[arm] + policy.window[arm] - 1.0
     return (
         policy.average[arm],

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
-from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.base import WAIT, arm_arrays, better, pull_limit
 from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
 from risingsearch.policies.shared.rewards import (
     append_reward,
     checked_eps,
     prefix_sums,
     window_length,
+    window_sum,
 )
 
 
@@ -82,7 +83,7 @@ class RSR(NamedTuple):
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
@@ -127,7 +128,7 @@ class RSR(NamedTuple):
         """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
-        self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
+        self.value[arm] = window_sum(self.P, arm, n - h, n) / h
         end_phases(self)
 
     def slice_length(self, arm: int) -> int:
@@ -172,7 +173,9 @@ def end_phases(policy: RSR) -> None:
         for i in range(len(policy.pulls)):
             if policy.alive[i]:
                 n = policy.pulls[i]
-                value = policy.value[i] if n > 0 else -math.inf
+                value = -math.inf
+                if n > 0:
+                    value = policy.value[i]
                 if worst == WAIT or not better(value, n, lowest, policy.pulls[worst]):
                     worst = i
                     lowest = value

@@ -10,7 +10,12 @@ import numpy as np
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.rewards import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import (
+    append_reward,
+    append_weighted,
+    prefix_sums,
+    window_sum,
+)
 
 INITIAL_PULLS = 2
 
@@ -131,8 +136,7 @@ class TIUCB(NamedTuple):
     ) -> None:
         """Append the reward to the prefix sums, test for a change, refit the line."""
         n = append_reward(self.P, self.pulls, arm, reward)
-        Q = self.Q
-        Q[arm, n] = Q[arm, n - 1] + n * reward
+        append_weighted(self.Q, arm, n, reward)
         if n >= INITIAL_PULLS:
             if has_converged(self, arm, n):
                 self.start[arm] = n - self.omega + 1
@@ -166,11 +170,9 @@ def line_at(
 ) -> float:
     """Return the value at ``n`` of the line through rewards ``first`` to ``last``."""
     # Squares of ``m`` numbers in a row, from their mean, add up to m (m^2 - 1) / 12.
-    P = policy.P
-    Q = policy.Q
     m = last - first + 1
     center = 0.5 * (first + last)
-    total = P[arm, last] - P[arm, first - 1]
-    moment = Q[arm, last] - Q[arm, first - 1] - center * total
+    total = window_sum(policy.P, arm, first - 1, last)
+    moment = window_sum(policy.Q, arm, first - 1, last) - center * total
     slope = 12.0 * moment / (m * (m * m - 1.0))
     return float(total / m + slope * (n - center))

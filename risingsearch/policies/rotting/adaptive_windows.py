@@ -12,7 +12,13 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.shared.rewards import (
     add_residual,
     checked_sigma,
@@ -54,7 +60,7 @@ class AdaptiveWindows(NamedTuple):
         growth: float,
     ) -> Self:
         """Return a policy without rewards."""
-        length = window_lengths(growth, horizon if max_pulls is None else max_pulls)
+        length = window_lengths(growth, pull_limit(horizon, max_pulls))
         shape = (n_arms, len(length))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -252,7 +258,9 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm
-        width = self.width[0] if t == self.latest[1] else confidence_width(self, t)
+        width = self.width[0]
+        if t != self.latest[1]:
+            width = confidence_width(self, t)
         promising = WAIT
         reached = -math.inf
         for i in range(len(self.pulls)):
@@ -265,7 +273,9 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
             if self.available[i]:
                 bound = last_bound(self, i, width)
                 if not (bound < best or bound < reached):
-                    index = reached if i == promising else lowest_bound(self, i, width)
+                    index = reached
+                    if i != promising:
+                        index = lowest_bound(self, i, width)
                     arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
@@ -300,7 +310,11 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
 
 def last_bound(policy: RAWUCB, arm: int, width: float) -> float:
     """Return the bound from the window that was tightest last."""
-    window = policy.tightest[arm]
+    return window_bound(policy, arm, policy.tightest[arm], width)
+
+
+def window_bound(policy: RAWUCB, arm: int, window: int, width: float) -> float:
+    """Return the upper bound of the arm from one of its windows."""
     return float(policy.mean[arm, window] + width * policy.spread[window])
 
 
@@ -308,8 +322,7 @@ def lowest_bound(policy: RAWUCB, arm: int, width: float) -> float:
     """Return the arm's index."""
     if arm == policy.latest[0] and width == policy.width[0]:
         return last_bound(policy, arm, width)
-    window = tightest_window(policy, arm, width)
-    return float(policy.mean[arm, window] + width * policy.spread[window])
+    return window_bound(policy, arm, tightest_window(policy, arm, width), width)
 
 
 def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
@@ -317,7 +330,7 @@ def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
     tightest = 0
     lowest = math.inf
     for j in range(policy.n_full[arm]):
-        bound = policy.mean[arm, j] + width * policy.spread[j]
+        bound = window_bound(policy, arm, j, width)
         if bound < lowest:
             lowest = bound
             tightest = j
@@ -365,5 +378,8 @@ def extend_windows(policy: AdaptiveWindows, arm: int, reward: float) -> None:
                 pending[j + 1] = pending[j]
                 filled[j + 1] = filled[j]
                 policy.n_full[arm] = j + 1
-            pending[j] = pending[j - 1] + reward if j > 0 else 0.0
-            filled[j] = filled[j - 1] + 1 if j > 0 else 0
+            pending[j] = 0.0
+            filled[j] = 0
+            if j > 0:
+                pending[j] = pending[j - 1] + reward
+                filled[j] = filled[j - 1] + 1

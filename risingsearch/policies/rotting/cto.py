@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.rotting.curve_models import model_arrays
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
@@ -121,7 +127,7 @@ class DCTOUCB(NamedTuple):
         explore_pulls : int, optional
             ``m``, at least 2; by default computed from ``delta``.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         table, model_sums = model_arrays(models, limit)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
@@ -196,7 +202,9 @@ class DCTOUCB(NamedTuple):
         arm = least_pulled(self.available, self.pulls, self.explore_pulls)
         if arm != WAIT:
             return arm
-        width = self.sigma * math.sqrt(8.0 * math.log(t)) if self.shifted else 0.0
+        width = 0.0
+        if self.shifted:
+            width = self.sigma * math.sqrt(8.0 * math.log(t))
         best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:

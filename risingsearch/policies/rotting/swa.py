@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
 from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
-from risingsearch.policies.shared.rewards import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, prefix_sums, window_sum
 
 N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64
 
@@ -151,12 +151,11 @@ class SWA(NamedTuple):
     ) -> None:
         """Move the arm's window; rewards decided in an epoch that is over are late."""
         start_epoch(self, t)
-        P = self.P
-        n = append_reward(P, self.pulls, arm, reward)
+        n = append_reward(self.P, self.pulls, arm, reward)
         if t >= 1 << self.epoch[0]:
             self.epoch_pulls[arm] += 1
             h = min(self.epoch_pulls[arm], self.windows[self.epoch[0]])
-            self.average[arm] = (P[arm, n] - P[arm, n - h]) / h
+            self.average[arm] = window_sum(self.P, arm, n - h, n) / h
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean of the last ``M`` rewards in the arm's latest epoch."""

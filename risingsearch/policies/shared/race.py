@@ -31,7 +31,9 @@ def next_in_turn(
                 busy = True
             elif arm == WAIT or turns[i] < turns[arm]:
                 arm = i
-    return arm if arm != WAIT or busy else best_available(available, value, turns)
+    if arm != WAIT or busy:
+        return arm
+    return best_available(available, value, turns)
 
 
 def lacks_pulls(

@@ -20,6 +20,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Floats, Ints, Rng
+from risingsearch.policies.base import pull_limit
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
 BIASED, EQ5, ALG1 = range(3)
@@ -115,7 +116,7 @@ def record_moments(
 
 def prefix_sums(n_arms: int, horizon: int, max_pulls: int | None) -> Floats:
     """Return zeros for ``P[i, n]``, the sum of the first ``n`` rewards of arm ``i``."""
-    limit = horizon if max_pulls is None else max_pulls
+    limit = pull_limit(horizon, max_pulls)
     return np.zeros((n_arms, limit + 1))
 
 
@@ -130,6 +131,16 @@ def append_reward(
     pulls[arm] = n
     sums[arm, n] = sums[arm, n - 1] + reward
     return n
+
+
+def append_weighted(sums: Floats, arm: int, n: int, reward: float) -> None:
+    """Append the ``n``-th reward, ``n`` times, to the arm's sums."""
+    sums[arm, n] = sums[arm, n - 1] + n * reward
+
+
+def window_sum(sums: Floats, arm: int, before: int, last: int) -> float:
+    """Return the sum of the arm's rewards after number ``before``, up to ``last``."""
+    return float(sums[arm, last] - sums[arm, before])
 
 
 def refresh_slope(
@@ -161,8 +172,8 @@ def refresh_slope(
         The length ``h`` of its windows, and the sum of the rewards in the older one.
     """
     h = window_length(eps, n)
-    a = sums[arm, n] - sums[arm, n - h]
-    b = sums[arm, n - h] - sums[arm, n - 2 * h]
+    a = window_sum(sums, arm, n - h, n)
+    b = window_sum(sums, arm, n - 2 * h, n - h)
     average[arm] = a / h
     slope[arm] = (a - b) / (float(h) * h)
     return h, b
@@ -217,7 +228,9 @@ def noise_scale(sigma: float, residual: Floats) -> float:
     # Independent noise gives second differences ``d`` the variance ``6 sigma^2``.
     if not math.isnan(sigma):
         return sigma
-    return 0.0 if residual[1] == 0.0 else math.sqrt(residual[0] / (6.0 * residual[1]))
+    if residual[1] == 0.0:
+        return 0.0
+    return math.sqrt(residual[0] / (6.0 * residual[1]))
 
 
 def record_slope(
@@ -268,7 +281,10 @@ def damped_gain(slope: float, n: float, left: float) -> float:
     >>> damped_gain(0.02, 10.0, 10.0), damped_gain(0.02, 10.0, 1e9)
     (0.1, 0.199999998)
     """
-    return 0.0 if n == 0.0 else float(slope * n * (1.0 - n / (n + max(0.0, left))))
+    if n == 0.0:
+        return 0.0
+    share = n / (n + max(0.0, left))
+    return float(slope * n * (1.0 - share))
 
 
 def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:

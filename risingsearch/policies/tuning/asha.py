@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
-from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, least_pulled, pull_limit
 
 
 class ASHA(NamedTuple):
@@ -70,7 +70,7 @@ class ASHA(NamedTuple):
             Pulls before an arm is first judged, ``r``, at least 1.
         """
         eta = checked_int("eta", eta, 2)
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         level = rung_levels(checked_int("min_pulls", min_pulls, 1), limit, eta)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

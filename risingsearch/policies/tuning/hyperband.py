@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.base import WAIT, arm_arrays, leader, pull_limit
 from risingsearch.policies.shared.race import lacks_pulls, next_below, round_is_over
 from risingsearch.policies.tuning.successive_halving import keep_best
 
@@ -75,7 +75,7 @@ class Hyperband(NamedTuple):
         eta : int, default 3
             One arm in ``eta`` is kept, at least 2.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         brackets = cls.brackets(limit, checked_int("eta", eta, 2))
         level = np.zeros((len(brackets), len(brackets)), dtype=np.int64)
         size = np.zeros_like(level)
@@ -149,7 +149,9 @@ class Hyperband(NamedTuple):
         arm, busy = next_below(
             self.available, self.pulls_left, self.member, self.pulls, due
         )
-        return arm if arm != WAIT or busy else promised(self, due)
+        if arm != WAIT or busy:
+            return arm
+        return promised(self, due)
 
     def started(self, t: int, arm: int) -> None:
         """Leave a rung whose last result did not come."""

@@ -13,7 +13,14 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
-from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    NO_LIMIT,
+    WAIT,
+    arm_arrays,
+    leader,
+    least_pulled,
+    pull_limit,
+)
 from risingsearch.policies.shared.rewards import (
     append_reward,
     damped_gain,
@@ -100,7 +107,7 @@ class LooksThenSlope(NamedTuple):
         shortest_look : int, default 1
             In pulls, at least 1; a search takes its ``min_epochs``.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         r1, later = look_lengths(limit, checked_int("shortest_look", shortest_look, 1))
         opening = checked_float("opening_share", opening_share, 0, 1, open_low=True)
         rungs = int_zeros(rung_of(limit, r1) + 2)
@@ -147,15 +154,19 @@ class LooksThenSlope(NamedTuple):
 
     def select(self, t: int, rng: Rng) -> int:
         """Return an arm below its goal, a new one, one that climbs, or the leader."""
-        arm, claimed = arm_behind(self)  # claimed: by the better choices in flight
-        arm = new_arm(self, t) if arm == WAIT else arm
+        arm, claimed = arm_behind(self)
+        if arm == WAIT:
+            arm = new_arm(self, t)
+        # The better choices in flight have claimed their pulls, maybe all that is left.
         if arm != WAIT or 0 < claimed >= rounds_left(self):
             return arm
         highest = highest_end(self, t, 1, len(self.planned))
         if highest == WAIT:
             return least_pulled(self.available, self.pulls, NO_LIMIT)
-        best = self.best[0] + 1e-9 * abs(self.best[0])  # for sums are rounded
-        stopped = self.counts[LAST] == highest and end_of(self, highest, t) <= best
+        stopped = False
+        if self.counts[LAST] == highest:
+            rounding = 1e-9 * abs(self.best[0])  # of sums
+            stopped = end_of(self, highest, t) <= self.best[0] + rounding
         for rung in range(len(self.planned) - 1):
             if stopped or climbs(self, rung):
                 arm = highest_end(self, t, rung + 1, rung + 2)
@@ -207,10 +218,10 @@ class LooksThenSlope(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the recent average, and the gain expected of the epochs left."""
-        gain = end_of(self, arm, int(self.counts[PULLED]) + 1) - self.average[arm]
+        end = end_of(self, arm, int(self.counts[PULLED]) + 1)
         return {
             "recent_average": self.average[arm],
-            "expected_gain": gain,
+            "expected_gain": end - self.average[arm],
         }
 
 
@@ -244,8 +255,11 @@ def new_arm(policy: LooksThenSlope, t: int) -> int:
     if new == len(available):
         return WAIT
     due = first_looks(policy, new)
-    due += max(0.0, policy.later_share * (t - 1.0 - due) - policy.later_look)
-    return new if policy.counts[LOOKS] < due else WAIT
+    later = policy.later_share * (t - 1.0 - due)
+    due += max(0.0, later - policy.later_look)
+    if policy.counts[LOOKS] < due:
+        return new
+    return WAIT
 
 
 def next_goal(policy: LooksThenSlope, arm: int) -> int:
@@ -255,9 +269,13 @@ def next_goal(policy: LooksThenSlope, arm: int) -> int:
     if n < goal:
         return int(goal)
     if n == 0:
-        return policy.r1 if has_spare(policy, arm) else policy.later_look
+        if has_spare(policy, arm):
+            return policy.r1
+        return policy.later_look
     rung = rung_of(n, policy.r1)
-    return int(policy.r1 << rung + 1 if climbs(policy, rung) else n + 1 + n // 4)
+    if climbs(policy, rung):
+        return int(policy.r1 << rung + 1)
+    return int(n + 1 + n // 4)
 
 
 def count_rungs(

@@ -13,7 +13,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
-from risingsearch.policies.base import NO_LIMIT, arm_arrays
+from risingsearch.policies.base import NO_LIMIT, arm_arrays, pull_limit
 from risingsearch.policies.shared.race import next_in_round, round_is_over
 
 
@@ -76,7 +76,7 @@ class SuccessiveHalving(NamedTuple):
         eta : int, default 2
             One arm in ``eta`` is kept, at least 2.
         """
-        limit = horizon if max_pulls is None else max_pulls
+        limit = pull_limit(horizon, max_pulls)
         sizes = rung_sizes(n_arms, checked_int("eta", eta, 2))
         target = []
         total = 0
