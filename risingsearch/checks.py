@@ -45,7 +45,9 @@ def shown(value: object) -> str:
 
 def cut(text: str) -> str:
     """Return the text, or its beginning where it is long."""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}..."
 
 
 def on_one_line(text: str, longest: int = _SHOWN) -> str:
@@ -207,11 +209,13 @@ def checked_float(
         if in_range and number <= high:
             return number
     bounds = []
-    if low > -math.inf:
-        bounds.append(f"{'above' if open_low else 'of at least'} {low:g}")
+    if low > -math.inf and open_low:
+        bounds.append(f" above {low:g}")
+    elif low > -math.inf:
+        bounds.append(f" of at least {low:g}")
     if high < math.inf:
-        bounds.append(f"at most {high:g}")
-    allowed = " ".join(["a finite number", " and ".join(bounds)]).rstrip()
+        bounds.append(f" at most {high:g}")
+    allowed = "a finite number" + " and".join(bounds)
     raise InvalidParameterError(f"{name} must be {allowed}; got {shown(value)}")
 
 
@@ -289,8 +293,10 @@ def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
     ([2], [0, 2])
     """
     arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
-    are_arms = [isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms]
-    if not all(are_arms) or len(set(arms)) < len(arms):
+    are_arms = all(
+        isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms
+    )
+    if not are_arms or len(set(arms)) < len(arms):
         msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)
     return [int(arm) for arm in arms]

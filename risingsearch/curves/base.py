@@ -23,7 +23,7 @@ other numbers are those of the paper, and other ones are given to the ``create``
 environment.
 """
 
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -72,13 +72,19 @@ class Environment(Protocol):  # numpydoc ignore=PR01
         """Return the sum of means of the best policy, per number; never compiled."""
 
 
-def fresh(environment: Any) -> Any:
+Kind = TypeVar("Kind", bound=Environment)
+
+
+def fresh(environment: Kind) -> Kind:
     """Return the environment for one run."""
-    own = getattr(environment, "fresh", None)
-    return environment if own is None else own()
+    method = getattr(environment, "fresh", None)
+    if method is None:
+        return environment
+    copy: Kind = method()
+    return copy
 
 
-def pull_limits(environment: Any, rounds: int) -> Ints:
+def pull_limits(environment: Environment, rounds: int) -> Ints:
     """Return the pulls each arm can give within a number of rounds.
 
     Examples
@@ -87,7 +93,5 @@ def pull_limits(environment: Any, rounds: int) -> Ints:
     >>> pull_limits(CurveTable.create([[0.5, 0.6, 0.7], [0.1, 0.2, np.nan]]), rounds=10)
     array([3, 2])
     """
-    own = getattr(environment, "pulls", None)
-    if own is None:
-        return np.full(environment.n_arms, rounds, dtype=np.int64)
-    return np.asarray(np.minimum(own, rounds))
+    limits = getattr(environment, "pulls", rounds)
+    return np.minimum(limits, np.full(environment.n_arms, rounds, dtype=np.int64))

@@ -2,9 +2,10 @@
 
 import math
 import reprlib
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +49,11 @@ class ClickLog(NamedTuple):
     names: tuple[str, ...]  # most shown first
 
 
-def click_log(source: Any) -> ClickLog:
+LogLike: TypeAlias = ClickLog | str | PathLike[str] | Sequence[ArrayLike]
+"""What ``click_log`` takes."""
+
+
+def click_log(source: LogLike) -> ClickLog:
     """Return a click log from arrays or from a CSV file.
 
     Parameters
@@ -77,9 +82,9 @@ def click_log(source: Any) -> ClickLog:
     if isinstance(source, ClickLog):
         return source
     if isinstance(source, (str, PathLike)):
-        source = _read(Path(source))
+        return _sorted_log(*_read(Path(source)))
     try:
-        timestamps, items, clicks = source
+        timestamps, items, clicks = iter(source)
     except (TypeError, ValueError) as error:
         raise InvalidParameterError(
             "a click log must be a path, or the three lists timestamps, items and "
@@ -133,7 +138,7 @@ def make_click_log(
     phases = rng.uniform(0.0, 2.0 * math.pi, n)
     times = np.sort(rng.uniform(0.0, seconds, checked_int("n_entries", n_entries, 1)))
     items = rng.integers(n, size=len(times))
-    angles = 2.0 * math.pi * turns[items] * times / seconds + phases[items]
+    angles = math.tau * turns[items] * times / seconds + phases[items]
     position = levels[items] + swings[items] * np.sin(angles)
     clicks = rng.random(len(times)) < LOWEST + (HIGHEST - LOWEST) * position
     names = np.array([f"synthetic {i}" for i in range(n)])
@@ -171,9 +176,9 @@ def click_rates(
     >>> click_rates(log, 0, np.array([2.0, 5.0, 9.0]), before=2.0, after=2.0)
     (array([0.5, 0.5, nan]), array([2, 2, 0]))
     """
-    own = np.flatnonzero(log.items == item)
-    when = log.timestamps[own]
-    clicked = np.concatenate([[0], np.cumsum(log.clicks[own])])
+    entries = log.items == item
+    when = log.timestamps[entries]
+    clicked = np.concatenate([[0], np.cumsum(log.clicks[entries])])
     first = np.searchsorted(when, times - before, side="left")
     last = np.searchsorted(when, times + after, side="right")
     shown = last - first
@@ -212,7 +217,7 @@ def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> C
     )
 
 
-def _read(path: Path) -> list[Any]:
+def _read(path: Path) -> list[ArrayLike]:
     try:
         frame = pandas().read_csv(path, skipinitialspace=True, dtype={"item": str})
         frame.columns = frame.columns.str.lower()

@@ -6,9 +6,11 @@ import re
 import warnings
 import zipfile
 from collections.abc import Sequence
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,13 +144,13 @@ def _npy(path: Path) -> LoadedCurves:
 def _npz(path: Path) -> LoadedCurves:
     with np.load(path, allow_pickle=False) as arrays:
         flat = [name for name in arrays.files if arrays[name].ndim == 2]
-        found = [name for name in ARRAYS if name in arrays.files]
-        if not found and len(flat) != 1:
+        named = [name for name in ARRAYS if name in arrays.files]
+        if not named and len(flat) != 1:
             raise InvalidParameterError(
                 f"an npz file needs an array named {' or '.join(ARRAYS)}, or a single "
                 f"one of two dimensions; it has {', '.join(arrays.files) or 'none'}"
             )
-        name = (found or flat)[0]
+        name = (named or flat)[0]
         means = _two_dimensional(name, arrays[name])
         n_arms, n_epochs = means.shape
         if "length" in arrays.files:
@@ -163,7 +165,7 @@ def _npz(path: Path) -> LoadedCurves:
     return LoadedCurves(means, names, BY_ARM)
 
 
-def _two_dimensional(name: str, array: NDArray[Any]) -> Floats:
+def _two_dimensional(name: str, array: NDArray[np.generic]) -> Floats:
     if array.ndim != 2 or not np.issubdtype(array.dtype, np.number):
         raise InvalidParameterError(
             f"{name} must hold numbers in two dimensions, arms and epochs; got "
@@ -185,7 +187,10 @@ def _table(path: Path) -> LoadedCurves:
     if arm and epoch:
         return _long(frame, arm, epoch)
     if not arm and not epoch and _UNNAMED.fullmatch(columns[0].lower()):
-        arm, epoch = (columns[0], None) if _epochs(columns[1:]) else (None, columns[0])
+        if _epochs(columns[1:]):
+            arm = columns[0]
+        else:
+            epoch = columns[0]
     if arm or (not epoch and _epochs(columns)):
         form = BY_ARM
         if arm:
@@ -199,17 +204,18 @@ def _table(path: Path) -> LoadedCurves:
         frame = frame.set_axis(numbers, axis=1)
     else:
         form = BY_EPOCH
-        frame = (frame.set_index(epoch) if epoch else frame).T
+        if epoch:
+            frame = frame.set_index(epoch)
+        frame = frame.T
     if frame.columns.hasnans or frame.columns.has_duplicates:
         raise InvalidParameterError("every epoch needs its own number")
     return _loaded(frame.sort_index(axis=1), form)
 
 
-def pandas() -> Any:
+def pandas() -> ModuleType:
     """Return pandas, or raise how to install it."""
     with needed("pandas", "sim"):
-        import pandas
-    return pandas
+        return import_module("pandas")
 
 
 def _frame(path: Path) -> pd.DataFrame:
@@ -257,8 +263,9 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
                 f"{', '.join(map(repr, others)) or 'none'}"
             )
         score = others[0]
-    is_scored = frame[score].notna()  # else it has failed, and may be tried again
-    arms, frame = frame[arm].unique(), frame[is_scored]
+    arms = frame[arm].unique()
+    # A row without a score is of an epoch that failed; it may have been tried again.
+    frame = frame[frame[score].notna()]
     twice = frame.duplicated([arm, epoch])
     if twice.any():
         name, at = frame.loc[twice, [arm, epoch]].iloc[0]
@@ -269,9 +276,10 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
         values=score,
     )
     loaded = _loaded(wide.reindex(arms), LONG)
-    directions = {*frame.get("direction", ())}
-    found = directions & {"maximize", "minimize"} if len(directions) == 1 else ()
-    return loaded._replace(direction=next(iter(found), None))
+    for direction in ("maximize", "minimize"):
+        if {*frame.get("direction", ())} == {direction}:
+            return loaded._replace(direction=direction)
+    return loaded
 
 
 def _loaded(frame: pd.DataFrame, form: str) -> LoadedCurves:
@@ -285,18 +293,25 @@ def _find(columns: Sequence[str], names: Sequence[str]) -> str | None:
 
 def _epochs(names: Sequence[str]) -> list[int]:
     """Return the epochs that the names stand for; none where one is no epoch."""
-    found = [_EPOCH.fullmatch(name.strip().lower()) for name in names]
-    return [int(match[1]) for match in found if match] if all(found) else []
+    epochs = []
+    for name in names:
+        match = _EPOCH.fullmatch(name.strip().lower())
+        if match is None:
+            return []
+        epochs.append(int(match[1]))
+    return epochs
 
 
 def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
     """Return the curves of arms that have a score; warn of the others."""
     is_scored: Bools = ~np.all(np.isnan(curves.means), axis=1)
-    left_out = [n for n, has in zip(curves.names, is_scored, strict=True) if not has]
+    left_out = np.array(curves.names)[~is_scored].tolist()
     if not left_out or not is_scored.any():
         return curves
-    more = f", and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-    msg = f"{path}: arms without a score are left out: {', '.join(left_out[:5])}{more}"
+    listed = ", ".join(left_out[:5])
+    if len(left_out) > 5:
+        listed += f", and {len(left_out) - 5} more"
+    msg = f"{path}: arms without a score are left out: {listed}"
     warnings.warn(msg, RuntimeWarning, stacklevel=3)
     names = tuple(np.array(curves.names)[is_scored].tolist())
     return curves._replace(means=curves.means[is_scored], names=names)
@@ -307,9 +322,9 @@ def _check(curves: LoadedCurves) -> None:
     if not recorded.size or np.any(np.isinf(curves.means)):
         msg = "scores must be finite, and there must be at least one"
         raise InvalidParameterError(msg)
-    for name, own in zip(curves.names, recorded, strict=True):
-        if not own[: int(own.sum())].all():
-            gap = int(np.argmin(own)) + 1
+    for name, has_score in zip(curves.names, recorded, strict=True):
+        if not has_score[: has_score.sum()].all():
+            gap = int(np.argmin(has_score)) + 1
             raise InvalidParameterError(
                 f"arm {name!r} has no score at its {gap}. epoch, but later ones: give "
                 "it one there, or leave the arm out"

@@ -137,5 +137,7 @@ def noisy(
         if noise.batch > 1:
             # A mean of exactly 0 or 1 may have been rounded across the limit.
             return rng.binomial(noise.batch, min(1.0, max(0.0, mean))) / noise.batch
-        return 1.0 if rng.random() < mean else 0.0
+        if rng.random() < mean:
+            return 1.0
+        return 0.0
     return mean

@@ -19,7 +19,9 @@ def best_arm(means: Floats, rounds: Ints) -> Floats:
     array([0.5, 1. , 1.6])
     """
     sums = np.cumsum(np.nan_to_num(means), axis=1)
-    return np.asarray(sums[:, np.minimum(rounds, sums.shape[1]) - 1].max(axis=0))
+    last = np.minimum(rounds, sums.shape[1]) - 1
+    best: Floats = sums[:, last].max(axis=0)
+    return best
 
 
 def greedy(means: Floats, rounds: Ints) -> Floats:
@@ -33,8 +35,10 @@ def greedy(means: Floats, rounds: Ints) -> Floats:
     >>> greedy(np.array([[0.5, 0.5, 0.5], [1.0, 0.4, 0.2]]), np.array([1, 2, 4]))
     array([1. , 1.5, 2.5])
     """
-    sums = np.cumsum(np.sort(means[np.isfinite(means)])[::-1])
-    return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
+    rising = np.sort(means[np.isfinite(means)])
+    sums = np.cumsum(rising[::-1])
+    last = np.minimum(rounds, len(sums)) - 1
+    return np.asarray(sums[last])
 
 
 def allocation(means: Floats, rounds: Ints) -> Floats:
@@ -56,9 +60,11 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
         sums = np.cumsum(curve[np.isfinite(curve)])
         with_arm = best.copy()
         for n, gained in enumerate(sums[:most], start=1):
-            np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
+            rest = with_arm[n:]
+            np.maximum(rest, best[:-n] + gained, out=rest)
         best = with_arm
-    return np.asarray(best[np.minimum(rounds, int(np.isfinite(best).nonzero()[0][-1]))])
+    n_pulls = np.isfinite(means).sum()
+    return np.asarray(best[np.minimum(rounds, n_pulls)])
 
 
 def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
@@ -93,12 +99,15 @@ def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
         slope = slopes[rows]
         values = starts[rows] + slope * done[rows, None]
         top = values.max(axis=1, keepdims=True)
-        lead = np.where(values == top, slope, -np.inf).max(axis=1, keepdims=True)
+        leading = np.where(values == top, slope, -np.inf)
+        lead = leading.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             overtaken = np.floor((top - values) / (slope - lead)) + 1.0
         overtaken[slope <= lead] = np.inf
-        steps = np.minimum(overtaken.min(axis=1), lengths[rows] - done[rows])
-        sums[rows] += steps * (top[:, 0] + 0.5 * lead[:, 0] * (steps - 1.0))
+        left = lengths[rows] - done[rows]
+        steps = np.minimum(overtaken.min(axis=1), left)
+        half_rise = 0.5 * lead[:, 0] * (steps - 1.0)
+        sums[rows] += steps * (top[:, 0] + half_rise)
         done[rows] += steps.astype(np.int64)
         rows = rows[done[rows] < lengths[rows]]
     return sums

@@ -105,8 +105,12 @@ class DriftingMeans(NamedTuple):
         table = _checked_means(means)
         n_arms, n_knots = table.shape
         knots = checked_array("rounds", rounds, dtype=None)
-        whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
-        if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
+        if (
+            knots.dtype.kind not in "iu"
+            or knots.shape != (n_knots,)
+            or knots[0] != 1
+            or np.any(np.diff(knots) < 1)
+        ):
             raise InvalidParameterError(
                 f"rounds must be {n_knots} whole numbers, one per column of means, "
                 f"increasing from 1; got {rounds!r}"
@@ -301,17 +305,23 @@ class Sinusoid(NamedTuple):
         """Return the sum of the best means, one term per half of a swing."""
         # The swinging arm leads where its sine is below 0; for a negative amplitude
         # that is where the sine of the angle plus pi is.
-        phase = self.phase + (math.pi if self.amplitude < 0.0 else 0.0)
-        most = (phase + self.frequency * float(rounds.max())) / (2.0 * math.pi)
-        swing = np.arange(math.floor(phase / (2.0 * math.pi)) - 1, math.ceil(most) + 1)
+        phase = self.phase
+        if self.amplitude < 0.0:
+            phase += math.pi
+        last_angle = phase + self.frequency * float(rounds.max())
+        first_swing = math.floor(phase / math.tau) - 1
+        last_swing = math.ceil(last_angle / math.tau)
+        swing = np.arange(first_swing, last_swing + 1)
         begin = np.ceil((math.pi * (2 * swing + 1) - phase) / self.frequency)
-        end = np.floor((math.pi * (2 * swing + 2) - phase) / self.frequency)
         begin = np.maximum(begin, 1.0)
+        end = np.floor((math.pi * (2 * swing + 2) - phase) / self.frequency)
         end = np.minimum(end, rounds[:, None])
         half = 0.5 * self.frequency
-        share = np.sin(half * np.maximum(end - begin + 1.0, 0.0)) / math.sin(half)
-        sines = (np.sin(half * (begin + end) + phase) * share).sum(axis=1)
-        return np.asarray(self.amplitude * rounds - abs(self.amplitude) * sines)
+        n_rounds = np.maximum(end - begin + 1.0, 0.0)
+        share = np.sin(half * n_rounds) / math.sin(half)
+        sines = np.sin(half * (begin + end) + phase) * share
+        gained = abs(self.amplitude) * sines.sum(axis=1)
+        return np.asarray(self.amplitude * rounds - gained)
 
 
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.
@@ -326,13 +336,14 @@ def sine_at(
     t: int,
 ) -> float:
     """Return the sine of round ``t``, from where its block begins."""
-    own = t // BLOCK
-    if block[0] != own:
-        angle = frequency * (own * BLOCK) + phase
+    number = t // BLOCK
+    begin = number * BLOCK
+    if block[0] != number:
+        angle = frequency * begin + phase
         anchor[0] = math.sin(angle)
         anchor[1] = math.cos(angle)
-        block[0] = own
-    i = t - own * BLOCK
+        block[0] = number
+    i = t - begin
     return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
 
 
@@ -349,7 +360,7 @@ def last_knot(rounds: Ints, knot: Ints, t: int) -> int:
 
 def following(rounds: Ints, k: int) -> int:
     """Return the knot after the ``k``-th, or the last one itself."""
-    return k + 1 if k + 1 < len(rounds) else k
+    return min(k + 1, len(rounds) - 1)
 
 
 def between(left: float, right: float, part: float) -> float:
@@ -369,8 +380,8 @@ def _checked_means(means: ArrayLike) -> Floats:
 
 def _checked_variances(deviations: ArrayLike, n_arms: int, n_knots: int) -> Floats:
     wide = checked_array("deviations", deviations)
-    allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
-    if wide.shape not in allowed or not np.all((wide >= 0.0) & (wide < np.inf)):
+    fits = wide.shape in [(), (n_arms,), (n_arms, n_knots)]
+    if not fits or not np.all((wide >= 0.0) & (wide < np.inf)):
         raise InvalidParameterError(
             "deviations must be finite numbers of at least 0: one, one per arm, or one "
             f"per arm and knot; got {deviations!r}"

@@ -128,7 +128,12 @@ def concave(
     kinds = rng.integers(3, size=n)
     decades = rng.uniform(0.0, 1.0, n)
     pulls = np.arange(1, horizon + 1) / REFERENCE_HORIZON
-    grown = np.array([_growth(kinds[i], decades[i], pulls) for i in range(n)])
+    grown = np.array(
+        [
+            _growth(kind, decade, pulls)
+            for kind, decade in zip(kinds, decades, strict=True)
+        ]
+    )
     means = starts[:, None] + (ends - starts)[:, None] * grown
     return CurveTable.create(means, noise, "best-arm")
 

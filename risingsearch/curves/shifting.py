@@ -180,7 +180,10 @@ def periodic(
     """
     states = [normal_arms(rng, n_arms) for _ in range(N_PHASES)]
     n_knots = N_PHASES * (horizon // EVERY + 1) + 1
-    turns = [(1 + i * EVERY // N_PHASES, states[i % N_PHASES]) for i in range(n_knots)]
+    turns = [
+        (1 + knot * EVERY // N_PHASES, states[knot % N_PHASES])
+        for knot in range(n_knots)
+    ]
     return timeline(turns, "linear", noise)
 
 
@@ -259,7 +262,9 @@ def add_remove(
 def normal_arms(rng: Rng, n_arms: int) -> Arms:
     """Return means and standard deviations with uniform means and variances."""
     n_arms = checked_int("n_arms", n_arms, 1)
-    return rng.uniform(*MEANS, n_arms), np.sqrt(rng.uniform(*VARIANCES, n_arms))
+    means = rng.uniform(*MEANS, n_arms)
+    variances = rng.uniform(*VARIANCES, n_arms)
+    return means, np.sqrt(variances)
 
 
 def timeline(
@@ -326,7 +331,8 @@ def jumps(
     n = max(1, len(means) // 3)
     changes = [(1, arms)]
     for t in rounds:
-        means, deviations = means.copy(), deviations.copy()
+        means = means.copy()
+        deviations = deviations.copy()
         chosen = rng.choice(len(means), n, replace=False)
         means[chosen], deviations[chosen] = draw(n)
         changes.append((t, (means, deviations)))

@@ -5,12 +5,11 @@ Restless: the means move with the rounds.
 
 import math
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.curves.clicks import ClickLog, click_log, click_rates
+from risingsearch.curves.clicks import ClickLog, LogLike, click_log, click_rates
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, needed
@@ -57,7 +56,7 @@ def click_counterfactual(
     rng: Rng,
     horizon: int,
     *,
-    log: Any,
+    log: LogLike,
     n_items: int = 20,
     noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
@@ -107,8 +106,9 @@ def click_counterfactual(
         )
     seconds = start + np.arange(1.0, horizon + 1.0)
     rates = _rates_over_time(log, n_items, seconds, 0.5 * WINDOW, 0.5 * WINDOW)
-    changed = np.flatnonzero(np.any(np.diff(rates, axis=1) != 0.0, axis=0)) + 1
-    knots = np.concatenate([[0], changed])
+    has_changed = np.diff(rates, axis=1) != 0.0
+    changed = np.flatnonzero(has_changed.any(axis=0))
+    knots = np.concatenate([[0], changed + 1])
     return DriftingMeans.create(rates[:, knots], knots + 1, noise=noise)
 
 
@@ -116,7 +116,7 @@ def click_fitted(
     rng: Rng,
     horizon: int,
     *,
-    log: Any,
+    log: LogLike,
     n_items: int = 20,
     noise: NoiseLike = "bernoulli",
 ) -> DriftingMeans:
@@ -166,7 +166,8 @@ def click_fitted(
     }
     smooth = np.clip([lowess(row, minutes, **options) for row in rates], 0.0, 1.0)
     # Minute by minute over the horizon; several minutes may share a round.
-    stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
+    numbers = np.arange(len(minutes))
+    stretched = 1 + numbers * (horizon - 1) // (len(minutes) - 1)
     knots, minute = np.unique(stretched, return_index=True)
     return DriftingMeans.create(smooth[:, minute], knots, between="linear", noise=noise)
 
@@ -182,11 +183,12 @@ def _rates_over_time(
     n = min(checked_int("n_items", n_items, 1), len(log.names))
     rates = []
     for item in range(n):
-        own, shown = click_rates(log, item, times, before, after)
+        rate, shown = click_rates(log, item, times, before, after)
         observed = np.flatnonzero(shown)
         if len(observed) == 0:
             continue
-        latest = np.maximum.accumulate(np.where(shown > 0, np.arange(len(times)), 0))
-        own[0] = own[observed[0]]
-        rates.append(own[latest])
+        places = np.where(shown > 0, np.arange(len(times)), 0)
+        latest = np.maximum.accumulate(places)
+        rate[0] = rate[observed[0]]
+        rates.append(rate[latest])
     return np.array(rates)

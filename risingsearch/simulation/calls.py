@@ -54,7 +54,9 @@ def read_calls(text: str) -> Calls:
         if part in calls:
             raise InvalidParameterError(f"each can be named once; got {part!r} twice")
         name, inside = match.groups()
-        parts = _parts(inside) if inside and inside.strip() else []
+        parts: list[str] = []
+        if inside and inside.strip():
+            parts = _parts(inside)
         calls[part] = name, read_parameters(parts)
     return calls
 

@@ -155,7 +155,8 @@ class Comparison:
         pd = pandas()
         regret = self._at(environment, horizon)
         less = regret[:, None] < regret[None, :]
-        shares = (less + 0.5 * (regret[:, None] == regret[None, :])).mean(axis=-1)
+        same = regret[:, None] == regret[None, :]
+        shares = (less + 0.5 * same).mean(axis=-1)
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
 

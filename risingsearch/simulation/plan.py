@@ -59,8 +59,11 @@ class Player:
     def __init__(self, policy: PolicyLike, params: Parameters | None = None) -> None:
         if isinstance(policy, str):
             policy = partial(make_policy, resolve_policy(policy))
-        make = getattr(policy, "create", policy)
-        self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", params)
+        elif isinstance(policy, type):
+            policy = getattr(policy, "create", policy)
+        self._make = _with_params(
+            "policy", policy, "n_arms, horizon, max_pulls", params
+        )
         # Pulls of an arm that it is told of: None for the most in its run, which a live
         # search does not know of the candidates that it has drawn.
         self.longest: int | None = None
@@ -123,7 +126,8 @@ class Plan:
         """Yield the runs, in their order; ``told`` is called after each, anywhere."""
         root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
         n_runs = checked_int("n_runs", n_runs, 1)
-        jobs = None if jobs is None else checked_int("jobs", jobs, 1)
+        if jobs is not None:
+            checked_int("jobs", jobs, 1)
         [first] = np.random.SeedSequence(seed).spawn(1)
         environment = self._environment(first, horizon)
         loops = [
@@ -132,7 +136,9 @@ class Plan:
             )
             for player in self._players
         ]
-        optimal = environment.optimal(checkpoints) if self._ready_made else None
+        optimal = None
+        if self._ready_made:
+            optimal = environment.optimal(checkpoints)
         game = _Game(checkpoints, horizon, trace)
 
         def run(child: np.random.SeedSequence) -> PlayedRun:

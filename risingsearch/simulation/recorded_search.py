@@ -145,7 +145,8 @@ class RecordedSearch:
         list of str
             One for each of ``budgets``.
         """
-        return [self.policies[p] for p in self.distance.mean(axis=-1).argmin(axis=-1)]
+        nearest = self.distance.mean(axis=-1).argmin(axis=-1)
+        return [self.policies[p] for p in nearest]
 
     def as_good(self) -> Bools:
         """Return which policies cannot be told from the winner of their budget.
@@ -158,7 +159,8 @@ class RecordedSearch:
         """
         distance = self.distance
         winner = distance.mean(axis=-1).argmin(axis=-1)
-        behind = distance - distance[np.arange(len(winner)), winner][:, None]
+        of_winner = distance[np.arange(len(winner)), winner]
+        behind = distance - of_winner[:, None]
         worse: Bools = behind.mean(axis=-1) > half_width(behind)
         return ~worse
 
@@ -333,7 +335,9 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
 
 
 def _name_of(policy: PolicyLike) -> str:
-    return resolve_policy(policy) if isinstance(policy, str) else name_of(policy)
+    if isinstance(policy, str):
+        return resolve_policy(policy)
+    return name_of(policy)
 
 
 def _declared_range(policy: PolicyLike, table: CurveTable) -> Parameters:

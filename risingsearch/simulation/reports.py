@@ -52,8 +52,11 @@ def environment_report(
     sample = make_environment(name, horizons[0], seed, **parameters)
     if not policies:
         [setting] = [info.setting for info in list_environments() if info.name == name]
-        rested = ROTTING if sample.reference == "greedy" else RISING
-        suitable = RESTLESS if setting == "restless" else rested
+        suitable: Sequence[str] = RISING
+        if setting == "restless":
+            suitable = RESTLESS
+        elif sample.reference == "greedy":
+            suitable = ROTTING
         policies = {policy: (policy, {}) for policy in suitable}
     named = _resolved(policies)
     # What is wrong is said before anything compiles.
@@ -173,13 +176,19 @@ def recorded_lines(report: Report) -> Iterator[str]:
         f"{_counted(report['n_runs'], 'run')} in random order"
     )
     yield "*: best of its budget; =: no clear difference from it"
-    away = "above best" if minimize else "below best"
+    away = "below best"
+    if minimize:
+        away = "above best"
     for budget, block in _blocks(rows, "budget"):
         yield ""
         title = _counted(budget, "epoch")
         yield (f"{title:{width + 4}}{'score':>10}{'95 % +-':>10}{away:>12}{'used':>8}")
         for row in block:
-            mark = "*" if row["best"] else "=" if row["as_good"] else " "
+            mark = " "
+            if row["best"]:
+                mark = "*"
+            elif row["as_good"]:
+                mark = "="
             half = f"{row['high'] - row['mean_score']:.{digits}f}"
             yield (
                 f"  {row['policy']:{width}} {mark}{row['mean_score']:>10.{digits}f}"
@@ -240,10 +249,13 @@ def _wrapped(text: str) -> list[str]:
 def _score_digits(best: float, typical: float) -> int:
     # Four figures of what separates the good from the usual, at most five of a score.
     most = _digits(max(abs(best), abs(typical)), 5)
-    return min(most, _digits(abs(best - typical), 4)) if best != typical else most
+    if best == typical:
+        return most
+    return min(most, _digits(abs(best - typical), 4))
 
 
 def _digits(scale: float, figures: int) -> int:
     """Return the decimals that show so many figures of a number of this size."""
-    exponent = math.floor(math.log10(scale)) if scale > 0.0 else 0
-    return max(0, figures - 1 - exponent)
+    if scale <= 0.0:
+        return figures - 1
+    return max(0, figures - 1 - math.floor(math.log10(scale)))

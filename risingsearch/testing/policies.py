@@ -11,9 +11,10 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,16 @@ from risingsearch.policies import make_policy, policy_info, resolve_policy
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
     WAIT,
+    Policy,
+    arrays,
     explain,
     load_state_dict,
     slice_length,
     started,
     state_dict,
 )
+
+Result = TypeVar("Result")
 
 _HORIZON = 48
 _MAX_PULLS = 14
@@ -36,11 +41,11 @@ _SUMS = ("sum", "mean", "prod", "cumsum", "dot", "std", "var")
 
 
 def check_policy(
-    factory: str | Callable[..., Any],
+    factory: str | Callable[..., Policy],
     *,
     n_arms: Sequence[int] = (1, 2, 5),
     adaptive: bool | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> None:
     """Check that a policy keeps the contract of ``risingsearch.policies.base``.
 
@@ -83,17 +88,16 @@ def check_policy(
     """
     if isinstance(factory, str):
         name = resolve_policy(factory)
-        adaptive = policy_info(name).adaptive if adaptive is None else adaptive
-
-        def build(n_arms: int, horizon: int, max_pulls: int) -> Any:
-            return make_policy(name, n_arms, horizon, max_pulls, **parameters)
+        if adaptive is None:
+            adaptive = policy_info(name).adaptive
+        make: Callable[..., Policy] = partial(make_policy, name)
     else:
         owner = getattr(factory, "__self__", factory)  # the class, for its create
         name = getattr(owner, "__name__", repr(factory))
-        own = factory
+        make = factory
 
-        def build(n_arms: int, horizon: int, max_pulls: int) -> Any:
-            return own(n_arms, horizon, max_pulls, **parameters)
+    def build(n_arms: int, horizon: int, max_pulls: int) -> Policy:
+        return make(n_arms, horizon, max_pulls, **parameters)
 
     for size in n_arms:
         subject = _Subject(build, size, adaptive is not False)
@@ -123,11 +127,11 @@ def require(condition: bool, message: str) -> None:
 class _Subject(NamedTuple):
     """The policy under test."""
 
-    build: Callable[[int, int, int], Any]  # (n_arms, horizon, max_pulls) -> policy
+    build: Callable[[int, int, int], Policy]  # (n_arms, horizon, max_pulls) -> policy
     n_arms: int
     adaptive: bool
 
-    def new_policy(self, horizon: int = _HORIZON) -> Any:
+    def new_policy(self, horizon: int = _HORIZON) -> Policy:
         """Return the policy before its first round."""
         return _called(self.build, self.n_arms, horizon, _MAX_PULLS)
 
@@ -220,16 +224,17 @@ class _Run:
         self.chosen.append(pulls)
         self.in_flight.append(pulls)
 
-    def called(self, method: str, function: Callable[..., Any], *args: Any) -> Any:
+    def called(
+        self, method: str, function: Callable[..., Result], *args: object
+    ) -> Result:
         """Call a method; raise if it changes an array that it may only read."""
-        arrays = [
+        read_only = [
             (name, array, array.tobytes())
-            for name, array in self.policy._asdict().items()
-            if isinstance(array, np.ndarray)
-            and (method in _READING or name in CALLER_ARRAYS)
+            for name, array in arrays(self.policy).items()
+            if method in _READING or name in CALLER_ARRAYS
         ]
         returned = _called(function, *args)
-        for name, array, before in arrays:
+        for name, array, before in read_only:
             if array.tobytes() != before:
                 raise AssertionError(f"{method} changed array {name} at round {self.t}")
         return returned
@@ -288,7 +293,8 @@ def _check_kernel_source(subject: _Subject) -> None:
     # Interpreted and compiled, these differ in the last bits or do not compile at all.
     # ``explain`` is exempt: it is never compiled.
     policy_class = type(subject.new_policy())
-    methods = {*dir(policy_class)} - {*policy_class._fields}
+    fields: tuple[str, ...] = getattr(policy_class, "_fields", ())
+    methods = {*dir(policy_class)} - {*fields}
     kernels = ("select", "started", "update", "slice_length")
     waiting = [getattr(policy_class, name) for name in kernels if name in methods]
     seen = set(waiting)
@@ -304,7 +310,7 @@ def _check_kernel_source(subject: _Subject) -> None:
                 raise AssertionError(f"{finding} in {function.__qualname__}, {at}")
 
 
-def _global_value(function: FunctionType, node: ast.AST | None) -> Any:
+def _global_value(function: FunctionType, node: ast.AST | None) -> object:
     """Return the global value of a name, plain or dotted, in a function; else None."""
     if isinstance(node, ast.Name):
         return function.__globals__.get(node.id, getattr(builtins, node.id, None))
@@ -313,7 +319,7 @@ def _global_value(function: FunctionType, node: ast.AST | None) -> Any:
     return None
 
 
-def _banned(node: ast.AST, callee: Any, methods: set[str]) -> str:
+def _banned(node: ast.AST, callee: object, methods: set[str]) -> str:
     """Return why this compiles to other bits or not at all; "" if it does not."""
     if callee is pow or isinstance(getattr(node, "op", None), ast.Pow):
         return "a power; write a product or math.pow"
@@ -347,7 +353,9 @@ def _check_pulls(subject: _Subject) -> None:
 
 def _check_ties(subject: _Subject) -> None:
     rewards = np.full((subject.n_arms, _MAX_PULLS), 0.5)
-    first, again, other = (_Run(subject, rewards, seed=k).play() for k in (1, 1, 2))
+    first = _Run(subject, rewards, seed=1).play()
+    again = _Run(subject, rewards, seed=1).play()
+    other = _Run(subject, rewards, seed=2).play()
     _require_same(first, again)
     # Without draws, only the tie rule is left to decide: no seed can matter.
     if first.rng.bit_generator.state == np.random.default_rng(1).bit_generator.state:
@@ -381,7 +389,10 @@ def _check_explain(subject: _Subject) -> None:
 
 def _extreme(subject: _Subject) -> Iterator[NDArray[np.float64]]:
     usual = _curves(subject.n_arms, seed=5)
-    yield from (0.0 * usual, -1.0 - usual, 1e300 * usual, 1e300 * (0.5 - usual))
+    yield 0.0 * usual
+    yield -1.0 - usual
+    yield 1e300 * usual
+    yield 1e300 * (0.5 - usual)
 
 
 def _play(subject: _Subject, runs: Iterable[Mapping[str, Any]]) -> None:
@@ -389,7 +400,7 @@ def _play(subject: _Subject, runs: Iterable[Mapping[str, Any]]) -> None:
         _Run(subject, **options).play()
 
 
-_RULES: dict[str, Callable[[_Subject], None]] = {
+_RULES: dict[str, Callable[[_Subject], object]] = {
     "a policy is a NamedTuple with the arrays of the caller, and pulls": _check_layout,
     "what is compiled has no powers, numpy functions, sums or own methods": (
         _check_kernel_source
@@ -405,7 +416,9 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "pulls counts the rewards recorded": _check_pulls,
     "with constant rewards every run is the same": _check_ties,
     "the same seed gives the same run": (
-        lambda subject: _require_same(*(_Run(subject, seed=3).play() for _ in "12"))
+        lambda subject: _require_same(
+            _Run(subject, seed=3).play(), _Run(subject, seed=3).play()
+        )
     ),
     "several pulls may be in flight and come back in any order": (
         lambda subject: _play(
@@ -446,10 +459,11 @@ def _curves(n_arms: int, seed: int) -> NDArray[np.float64]:
     rng = np.random.default_rng(seed)
     ends = rng.uniform(0.3, 0.9, size=(n_arms, 1))
     n = np.arange(1, _MAX_PULLS + 1)
-    return ends * (1.0 - 1.0 / (n + 1)) + rng.normal(0.0, 0.02, (n_arms, _MAX_PULLS))
+    noise = rng.normal(0.0, 0.02, (n_arms, _MAX_PULLS))
+    return ends * (1.0 - 1.0 / (n + 1)) + noise
 
 
-def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _called(function: Callable[..., Result], *args: object, **kwargs: object) -> Result:
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -471,6 +485,6 @@ def _require_same(run: _Run, other: _Run) -> None:
     )
 
 
-def _global_random() -> tuple[Any, ...]:
+def _global_random() -> tuple[object, ...]:
     state = np.random.get_state(legacy=False)  # noqa: NPY002, it is what is checked
     return random.getstate(), state["state"]["key"].tobytes(), state["state"]["pos"]

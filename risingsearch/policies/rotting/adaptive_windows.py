@@ -313,7 +313,12 @@ def last_bound(policy: RAWUCB, arm: int, width: float) -> float:
     return window_bound(policy, arm, policy.tightest[arm], width)
 
 
-def window_bound(policy: RAWUCB, arm: int, window: int, width: float) -> float:
+def window_bound(
+    policy: RAWUCB,
+    arm: int,
+    window: int,
+    width: float,
+) -> float:
     """Return the upper bound of the arm from one of its windows."""
     return float(policy.mean[arm, window] + width * policy.spread[window])
 

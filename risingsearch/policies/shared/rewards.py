@@ -133,12 +133,22 @@ def append_reward(
     return n
 
 
-def append_weighted(sums: Floats, arm: int, n: int, reward: float) -> None:
+def append_weighted(
+    sums: Floats,
+    arm: int,
+    n: int,
+    reward: float,
+) -> None:
     """Append the ``n``-th reward, ``n`` times, to the arm's sums."""
     sums[arm, n] = sums[arm, n - 1] + n * reward
 
 
-def window_sum(sums: Floats, arm: int, before: int, last: int) -> float:
+def window_sum(
+    sums: Floats,
+    arm: int,
+    before: int,
+    last: int,
+) -> float:
     """Return the sum of the arm's rewards after number ``before``, up to ``last``."""
     return float(sums[arm, last] - sums[arm, before])
 
