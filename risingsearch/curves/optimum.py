@@ -20,8 +20,7 @@ def best_arm(means: Floats, rounds: Ints) -> Floats:
     """
     sums = np.cumsum(np.nan_to_num(means), axis=1)
     last = np.minimum(rounds, sums.shape[1]) - 1
-    best: Floats = sums[:, last].max(axis=0)
-    return best
+    return np.asarray(sums[:, last].max(axis=0))
 
 
 def greedy(means: Floats, rounds: Ints) -> Floats:
@@ -37,8 +36,7 @@ def greedy(means: Floats, rounds: Ints) -> Floats:
     """
     rising = np.sort(means[np.isfinite(means)])
     sums = np.cumsum(rising[::-1])
-    last = np.minimum(rounds, len(sums)) - 1
-    return np.asarray(sums[last])
+    return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
 
 
 def allocation(means: Floats, rounds: Ints) -> Floats:
@@ -60,11 +58,9 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
         sums = np.cumsum(curve[np.isfinite(curve)])
         with_arm = best.copy()
         for n, gained in enumerate(sums[:most], start=1):
-            rest = with_arm[n:]
-            np.maximum(rest, best[:-n] + gained, out=rest)
+            np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
         best = with_arm
-    n_pulls = np.isfinite(means).sum()
-    return np.asarray(best[np.minimum(rounds, n_pulls)])
+    return np.asarray(best[np.minimum(rounds, np.isfinite(means).sum())])
 
 
 def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
@@ -98,16 +94,15 @@ def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
     while len(rows):
         slope = slopes[rows]
         values = starts[rows] + slope * done[rows, None]
-        top = values.max(axis=1, keepdims=True)
-        leading = np.where(values == top, slope, -np.inf)
-        lead = leading.max(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            overtaken = np.floor((top - values) / (slope - lead)) + 1.0
-        overtaken[slope <= lead] = np.inf
-        left = lengths[rows] - done[rows]
-        steps = np.minimum(overtaken.min(axis=1), left)
-        half_rise = 0.5 * lead[:, 0] * (steps - 1.0)
-        sums[rows] += steps * (top[:, 0] + half_rise)
+        top = values.max(axis=1)
+        behind = top[:, None] - values
+        lead = np.where(behind == 0.0, slope, -np.inf).max(axis=1)
+        steeper = slope - lead[:, None]
+        rounds = np.full_like(behind, np.inf)
+        np.divide(behind, steeper, out=rounds, where=steeper > 0.0)
+        overtaken = np.floor(rounds.min(axis=1)) + 1.0
+        steps = np.minimum(overtaken, lengths[rows] - done[rows])
+        sums[rows] += steps * (top + 0.5 * lead * (steps - 1.0))
         done[rows] += steps.astype(np.int64)
         rows = rows[done[rows] < lengths[rows]]
     return sums

@@ -52,8 +52,7 @@ def kl_upper(mean: float, level: float) -> float:
     p = min(max(mean, CLIP), 1.0 - CLIP)
     rest = 1.0 - p
     c = 2.0 / 3.0 * (rest - p) * level
-    root = math.sqrt(c * c + 2.0 * p * rest * level)
-    d = c + root  # q - p
+    d = c + math.sqrt(c * c + 2.0 * p * rest * level)  # q - p
     if level > 1e-10:  # below, the bound is exact
         g = p * math.log(p) + rest * math.log(rest) - level
         if level > 1.0 or d > 0.4 * rest:
@@ -95,6 +94,4 @@ def kl_exploration(c: float, t: int) -> float:
     (4.605, 9.187)
     """
     log_t = math.log(t)
-    if c == 0.0 or log_t <= 1.0:
-        return log_t
-    return log_t + c * math.log(log_t)
+    return log_t if c == 0.0 or log_t <= 1.0 else log_t + c * math.log(log_t)
