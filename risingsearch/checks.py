@@ -293,9 +293,7 @@ def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
     ([2], [0, 2])
     """
     arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
-    are_arms = all(
-        isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms
-    )
+    are_arms = all(isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms)
     if not are_arms or len(set(arms)) < len(arms):
         msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)

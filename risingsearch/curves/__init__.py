@@ -9,7 +9,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_generator, checked_int, keyword_defaults
-from risingsearch.curves import raven, rising, rotting, shifting, smooth
+from risingsearch.curves import (
+    raven,
+    rising,
+    rotting,
+    shifting,
+    smooth,
+)
 from risingsearch.curves.base import Environment
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves

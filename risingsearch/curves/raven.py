@@ -8,7 +8,13 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.curves.noise import NoiseLike
 from risingsearch.curves.restless import DriftingMeans
-from risingsearch.curves.shifting import MEANS, Arms, jumps, normal_arms, timeline
+from risingsearch.curves.shifting import (
+    MEANS,
+    Arms,
+    jumps,
+    normal_arms,
+    timeline,
+)
 from risingsearch.policies.arrays import Rng
 
 SUCCESSES = (0.8, 0.95)  # range of the success probabilities

@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 import reprlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +27,13 @@ from risingsearch.errors import InvalidParameterError, PolicyError, needed
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.policies.arrays import Floats, Ints, Rng
 from risingsearch.policies.base import Policy, check_contract
-from risingsearch.simulation.engine import Loop, Record, loop_for, new_record, play
+from risingsearch.simulation.engine import (
+    Loop,
+    Record,
+    loop_for,
+    new_record,
+    play,
+)
 
 PolicyLike: TypeAlias = str | Callable[..., Policy]
 """A registered name, a class with ``create``, or another factory."""

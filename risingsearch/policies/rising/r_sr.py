@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays, better, pull_limit
 from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
 from risingsearch.policies.shared.rewards import (

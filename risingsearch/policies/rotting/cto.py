@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,

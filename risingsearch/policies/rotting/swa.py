@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums, window_sum
 

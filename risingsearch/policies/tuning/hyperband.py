@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
 from risingsearch.policies.base import WAIT, arm_arrays, leader, pull_limit
 from risingsearch.policies.shared.race import lacks_pulls, next_below, round_is_over
 from risingsearch.policies.tuning.successive_halving import keep_best

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, int_zeros
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    int_zeros,
+)
 from risingsearch.policies.base import (
     NO_LIMIT,
     WAIT,

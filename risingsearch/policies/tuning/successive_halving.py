@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, all_true, int_zeros
+from risingsearch.policies.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    all_true,
+    int_zeros,
+)
 from risingsearch.policies.base import NO_LIMIT, arm_arrays, pull_limit
 from risingsearch.policies.shared.race import next_in_round, round_is_over
 
