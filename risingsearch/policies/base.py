@@ -568,7 +568,8 @@ def arrays(policy: Policy) -> dict[str, Array]:
 
 def _changing(policy: Policy) -> dict[str, Array]:
     """Return the arrays of a policy, or raise if it holds more that changes."""
-    attributes = getattr(policy, "__dict__", {})  # a subclass may set them anew
+    # A subclass of a NamedTuple has attributes that can be set anew.
+    attributes = getattr(policy, "__dict__", {})
     saved = arrays(policy)
     values = policy._asdict() | attributes  # type: ignore[attr-defined]
     for name in values.keys() - saved.keys():

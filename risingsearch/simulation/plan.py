@@ -185,7 +185,8 @@ class Plan:
         for player in self._players:
             policy = player.policy(environment, game.horizon)
             loop = self._loop(player, policy, environment, game.horizon)
-            rng = _generators(seed)[1]  # the same draws for every policy
+            # Every policy gets the same draws.
+            rng = _generators(seed)[1]
             records.append(game.play(loop, policy, environment, rng))
         return PlayedRun(optimal, records)
 
@@ -300,7 +301,8 @@ def _with_params(
 
 
 def _n_processors() -> int:
-    if hasattr(os, "sched_getaffinity"):  # this process may have fewer
+    # This process may have fewer processors than the machine.
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

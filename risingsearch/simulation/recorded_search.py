@@ -296,7 +296,8 @@ def search_recorded(
         )
         name = registered_name(policy)
         rule = partial(recommended_arms, "random")
-        if name is not None:  # else it has no rule, as random has none
+        # A policy that is not registered has no rule, as random has none.
+        if name is not None:
             rule = partial(recommended_arms, name, **params)
         n_arms.append([rule(budget, longest) for budget in budgets])
     with counted(score.size, progress) as on_run:

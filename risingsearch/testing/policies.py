@@ -98,7 +98,8 @@ def check_policy(
             adaptive = policy_info(name).adaptive
         make: Callable[..., Policy] = partial(make_policy, name)
     else:
-        owner = getattr(factory, "__self__", factory)  # the class, for its create
+        # Of a class method it is the class.
+        owner = getattr(factory, "__self__", factory)
         name = getattr(owner, "__name__", repr(factory))
         make = factory
 
@@ -253,7 +254,8 @@ class _Run:
             n = int(self.fate.random() * n)
         if cut_short and self.fate.random() < 0.5:
             self.policy.pulls_left[arm] = n
-            self.t -= pulls.n - n  # the rest goes back to the budget
+            # The rest of the pulls goes back to the budget.
+            self.t -= pulls.n - n
         for k in range(n):
             self.policy.pulls_left[arm] -= 1
             reward = float(self.curves[arm, self.taken[arm]])
@@ -304,7 +306,8 @@ def _check_kernel_source(subject: _Subject) -> None:
     kernels = ("select", "started", "update", "slice_length")
     waiting = [getattr(policy_class, name) for name in kernels if name in methods]
     seen = set(waiting)
-    for function in waiting:  # which grows by the functions that these call
+    # The list grows by the functions that these call.
+    for function in waiting:
         source = textwrap.dedent(_called(inspect.getsource, function))
         for node in ast.walk(ast.parse(source)):
             callee = _global_value(function, getattr(node, "func", None))

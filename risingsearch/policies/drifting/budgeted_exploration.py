@@ -177,7 +177,8 @@ class BudgetedExploration(NamedTuple):
     ) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
-        begin_epoch(self, t)  # within a slice
+        # A slice may reach into the next epoch.
+        begin_epoch(self, t)
         if t <= self.epoch_end[0] - self.epoch_length:
             return
         if not self.one_armed:
@@ -263,7 +264,8 @@ def end_sweep(policy: BudgetedExploration, arm: int) -> None:
     turns = -1
     if in_race(alive, pulls_left, arm):
         turns = policy.epoch_pulls[arm]
-    for i in range(len(alive) - 1, -1, -1):  # a sweep ends with the last
+    # A sweep ends with its last arm, which is looked at first.
+    for i in range(len(alive) - 1, -1, -1):
         if in_race(alive, pulls_left, i):
             if turns < 0:
                 turns = policy.epoch_pulls[i]

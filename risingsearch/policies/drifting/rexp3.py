@@ -177,7 +177,8 @@ def shares(
             total += 1.0 if begins else weight[i]
     if total > 0.0:
         return gamma / n_available, (1.0 - gamma) / total
-    return 1.0 / n_available, 0.0  # the weights are too small for numbers: all the same
+    # The weights are too small for numbers: all arms are as probable.
+    return 1.0 / n_available, 0.0
 
 
 def raise_weight(

@@ -98,7 +98,8 @@ def slide(policy: Windowed, arm: int, reward: float) -> None:
     total[arm] += reward
     policy.taken[0] += 1
     policy.pulls[arm] += 1
-    if slot == length - 1:  # or rounding errors would outlive the window
+    # The sums are added up anew, or rounding errors would outlive the window.
+    if slot == length - 1:
         for i in range(len(total)):
             total[i] = 0.0
         for k in range(length):

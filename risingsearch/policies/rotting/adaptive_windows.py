@@ -380,7 +380,8 @@ def extend_windows(policy: AdaptiveWindows, arm: int, reward: float) -> None:
     pending = policy.pending[arm]
     filled = policy.filled[arm]
     longest = policy.n_full[arm]
-    for j in range(longest, -1, -1):  # the longer ones need the shorter as they were
+    # The longer windows need the shorter ones as they were.
+    for j in range(longest, -1, -1):
         pending[j] += reward
         filled[j] += 1
         if filled[j] == length[j]:

@@ -86,7 +86,8 @@ def round_is_over(
     target: int,
 ) -> bool:
     """Return whether every arm in the race has given its pulls of the round."""
-    for i in range(len(pulls) - 1, -1, -1):  # a round ends with the last
+    # A round ends with its last arm, which is looked at first.
+    for i in range(len(pulls) - 1, -1, -1):
         if lacks_pulls(pulls_left, alive, i, pulls[i], target):
             return False
     return True
@@ -120,7 +121,8 @@ def all_have(
 ) -> bool:
     """Return whether the race has arms to compare, each with its pulls."""
     n_arms = 0
-    for i in range(len(pulls) - 1, -1, -1):  # a sweep ends with the last
+    # A sweep ends with its last arm, which is looked at first.
+    for i in range(len(pulls) - 1, -1, -1):
         if in_race(alive, pulls_left, i):
             if pulls[i] < n_pulls:
                 return False
