@@ -105,9 +105,9 @@ class Plan:
         compiled: bool | None,
     ) -> None:
         self._players = players
-        if compiled is not None:
-            checked_flag("compiled", compiled)
         self._compiled = compiled
+        if compiled is not None:
+            self._compiled = checked_flag("compiled", compiled)
         self._loops: dict[tuple[type, type], Loop] = {}
         self._ready_made = hasattr(environment, "optimal")
         params = environment_params or {}
@@ -135,11 +135,11 @@ class Plan:
         trace: bool = False,
         on_run: Callable[[object], object] = lambda _: None,
     ) -> Iterator[PlayedRun]:
-        """Yield the runs, in their order; ``told`` is called after each, anywhere."""
+        """Yield the runs, in their order; ``on_run`` is called after each, in any thread."""
         root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
         n_runs = checked_int("n_runs", n_runs, 1)
         if jobs is not None:
-            checked_int("jobs", jobs, 1)
+            jobs = checked_int("jobs", jobs, 1)
         [first] = np.random.SeedSequence(seed).spawn(1)
         environment = self._environment(first, horizon)
         loops = [
