@@ -135,7 +135,7 @@ class Plan:
         trace: bool = False,
         on_run: Callable[[object], object] = lambda _: None,
     ) -> Iterator[PlayedRun]:
-        """Yield the runs, in their order; ``on_run`` is called after each, in any thread."""
+        """Yield the runs, in their order; ``on_run`` is called after each."""
         root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
         n_runs = checked_int("n_runs", n_runs, 1)
         if jobs is not None:
