@@ -211,7 +211,18 @@ def _table(path: Path) -> LoadedCurves:
 
 
 def pandas() -> Any:
-    """Return pandas, or raise how to install it."""
+    """Return pandas, or raise how to install it.
+
+    Returns
+    -------
+    module
+        ``pandas``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
     with needed("pandas", "sim"):
         import pandas
     return pandas

@@ -176,6 +176,17 @@ def swa_window(
 ) -> int:
     """Return the window ``M`` of SWA, from 1 to the horizon.
 
+    Parameters
+    ----------
+    alpha : float
+        Scales the window.
+    sigma : float
+        Standard deviation of the noise.
+    n_arms : int
+        Number of arms, ``K``.
+    horizon : int
+        Number of rounds, ``T``.
+
     Examples
     --------
     >>> swa_window(0.2, 0.5, n_arms=2, horizon=12), swa_window(0.2, 0.5, 2, 30_000)
