@@ -179,7 +179,7 @@ def checked_float(
     low: float,
     high: float = math.inf,
     *,
-    open_low: bool,
+    open_low: bool = False,
 ) -> float:
     """Return ``value`` as a finite float between ``low`` and ``high``, or raise.
 
@@ -193,7 +193,7 @@ def checked_float(
         Anything; booleans are refused.
     low, high : float
         The range; ``high`` belongs to it.
-    open_low : bool
+    open_low : bool, default False
         Whether ``low`` itself is refused.
 
     Returns
@@ -401,7 +401,7 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, Any]:
     Examples
     --------
     >>> keyword_defaults(checked_float)
-    {'open_low': Ellipsis}
+    {'open_low': False}
     """
     parameters = inspect.signature(function).parameters.values()
     named = (p for p in parameters if p.kind is p.KEYWORD_ONLY)

@@ -266,13 +266,13 @@ class Sinusoid(NamedTuple):
         >>> [round(arms.mean(1, 1, t), 3) for t in (1, 2, 3)]
         [0.0, 0.5, 1.0]
         """
-        amplitude = checked_float("amplitude", amplitude, -math.inf, open_low=False)
+        amplitude = checked_float("amplitude", amplitude, -math.inf)
         frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)
         angles = frequency * np.arange(BLOCK)
         return cls(
             amplitude,
             frequency,
-            checked_float("phase", phase, -math.inf, open_low=False),
+            checked_float("phase", phase, -math.inf),
             checked_noise(noise, min(0.0, 2.0 * amplitude), max(0.0, 2.0 * amplitude)),
             turns=np.stack([np.cos(angles), np.sin(angles)], axis=1),
             block=np.full(1, -1, dtype=np.int64),

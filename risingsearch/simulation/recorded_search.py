@@ -221,7 +221,7 @@ class RecordedSearch:
         """
         if within is None:
             return 0.05 * abs(self.best - self.typical)
-        return checked_float("within", within, 0.0, open_low=False)
+        return checked_float("within", within, 0.0)
 
 
 def search_recorded(

@@ -120,8 +120,8 @@ class LooksThenSlope(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             opening_share=opening,
-            kept_share=checked_float("kept_share", kept_share, 0, 1, open_low=False),
-            later_share=checked_float("later_share", later_share, 0, 1, open_low=False),
+            kept_share=checked_float("kept_share", kept_share, 0, 1),
+            later_share=checked_float("later_share", later_share, 0, 1),
             r1=r1,
             later_look=later,
             P=prefix_sums(n_arms, horizon, max_pulls),
