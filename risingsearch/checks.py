@@ -71,14 +71,26 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether this is a real number; True and False are none."""
+    """Return whether this is a real number; True and False are none.
+
+    Examples
+    --------
+    >>> is_number(0.5), is_number(np.float32(0.5)), is_number(True), is_number("0.5")
+    (True, True, False, False)
+    """
     if type(value) in (float, int):  # most are, and abstract classes are slow to ask
         return True
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
 def unwrapped(value: Any) -> Any:
-    """Return the number in a tensor or array without dimensions; all else as it is."""
+    """Return the number in a tensor or array without dimensions; all else as it is.
+
+    Examples
+    --------
+    >>> unwrapped(np.array(0.5)), unwrapped("0.5")
+    (0.5, '0.5')
+    """
     if is_number(value) or isinstance(value, type) or getattr(value, "ndim", 1) != 0:
         return value
     return value.item() if hasattr(value, "item") else value
@@ -167,7 +179,7 @@ def checked_float(
     low: float,
     high: float = math.inf,
     *,
-    open_low: bool,
+    open_low: bool = False,
 ) -> float:
     """Return ``value`` as a finite float between ``low`` and ``high``, or raise.
 
@@ -181,7 +193,7 @@ def checked_float(
         Anything; booleans are refused.
     low, high : float
         The range; ``high`` belongs to it.
-    open_low : bool
+    open_low : bool, default False
         Whether ``low`` itself is refused.
 
     Returns
@@ -240,6 +252,15 @@ def checked_flag(name: str, value: object) -> bool:
 def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``, or raise an error.
 
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : object
+        Anything.
+    choices : tuple of str
+        The texts allowed.
+
     Examples
     --------
     >>> checked_choice("order", "rnd", ("random", "round-robin"))
@@ -275,7 +296,13 @@ def checked_finite_range(
 
 
 def checked_order(name: str, value: object, n_arms: int) -> NDArray[np.int64]:
-    """Return ``value`` as an array that names each arm once, or raise."""
+    """Return ``value`` as an array that names each arm once, or raise.
+
+    Examples
+    --------
+    >>> checked_order("order", [2, 0, 1], n_arms=3)
+    array([2, 0, 1])
+    """
     arms = list(value) if isinstance(value, Iterable) else []
     whole = all(isinstance(arm, Integral) for arm in arms)
     if not whole or sorted(arms) != list(range(n_arms)):
@@ -306,7 +333,14 @@ def checked_array(
     dtype: type | None = float,
     ndmin: int = 0,
 ) -> NDArray[Any]:
-    """Return a new array of numbers, or raise an error."""
+    """Return a new array of numbers, or raise an error.
+
+    Examples
+    --------
+    >>> checked_array("means", [[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
     try:
         return np.array(
             value,
@@ -367,7 +401,7 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, Any]:
     Examples
     --------
     >>> keyword_defaults(checked_float)
-    {'open_low': Ellipsis}
+    {'open_low': False}
     """
     parameters = inspect.signature(function).parameters.values()
     named = (p for p in parameters if p.kind is p.KEYWORD_ONLY)

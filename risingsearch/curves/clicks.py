@@ -50,7 +50,7 @@ class ClickLog(NamedTuple):
 
 
 LogLike: TypeAlias = ClickLog | str | PathLike[str] | Sequence[ArrayLike]
-"""What ``click_log`` takes."""
+"""A click log, the path of one, or its three columns."""
 
 
 def click_log(source: LogLike) -> ClickLog:

@@ -6,11 +6,9 @@ import re
 import warnings
 import zipfile
 from collections.abc import Sequence
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,10 +210,22 @@ def _table(path: Path) -> LoadedCurves:
     return _loaded(frame.sort_index(axis=1), form)
 
 
-def pandas() -> ModuleType:
-    """Return pandas, or raise how to install it."""
+def pandas() -> Any:
+    """Return pandas, or raise how to install it.
+
+    Returns
+    -------
+    module
+        ``pandas``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
     with needed("pandas", "sim"):
-        return import_module("pandas")
+        import pandas
+    return pandas
 
 
 def _frame(path: Path) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
     0.55
     """
     code = _KINDS.index(checked_choice("kind", kind, _KINDS))
-    sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+    sigma = checked_float("sigma", sigma, 0.0)
     return Noise(code, sigma, checked_int("batch", batch, 1))
 
 
@@ -91,7 +91,7 @@ def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
     if isinstance(noise, str):
         noise = make_noise(noise)
     elif not isinstance(noise, Noise):
-        sigma = checked_float("noise", noise, 0.0, open_low=False)
+        sigma = checked_float("noise", noise, 0.0)
         noise = make_noise("gaussian" if sigma > 0.0 else "none", sigma)
     if noise.kind == BERNOULLI and not 0.0 <= lowest <= highest <= 1.0:
         raise InvalidParameterError(

@@ -79,6 +79,12 @@ class CurveTable(NamedTuple):
         ------
         InvalidParameterError
             If the table is empty, an arm has no mean, or NaN stands within a curve.
+
+        Examples
+        --------
+        >>> arms = CurveTable.create([[0.5, 0.6], [0.1, 0.7]], reference="best-arm")
+        >>> arms.optimal(np.array([1, 2]))
+        array([0.5, 1.1])
         """
         table = checked_array("means", means, ndmin=2)
         present = ~np.isnan(table)

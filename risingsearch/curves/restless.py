@@ -101,6 +101,12 @@ class DriftingMeans(NamedTuple):
         ------
         InvalidParameterError
             If shapes do not match or a value is outside its range.
+
+        Examples
+        --------
+        >>> arms = DriftingMeans.create([[0.5, 0.9], [0.6, 0.2]], rounds=[1, 100])
+        >>> [arms.mean(0, 1, t) for t in (1, 99, 100)]
+        [0.5, 0.5, 0.9]
         """
         table = _checked_means(means)
         n_arms, n_knots = table.shape
@@ -253,14 +259,20 @@ class Sinusoid(NamedTuple):
         ------
         InvalidParameterError
             If a value is outside its range.
+
+        Examples
+        --------
+        >>> arms = Sinusoid.create(0.5, frequency=math.pi / 2, noise="bernoulli")
+        >>> [round(arms.mean(1, 1, t), 3) for t in (1, 2, 3)]
+        [0.0, 0.5, 1.0]
         """
-        amplitude = checked_float("amplitude", amplitude, -math.inf, open_low=False)
+        amplitude = checked_float("amplitude", amplitude, -math.inf)
         frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)
         angles = frequency * np.arange(BLOCK)
         return cls(
             amplitude,
             frequency,
-            checked_float("phase", phase, -math.inf, open_low=False),
+            checked_float("phase", phase, -math.inf),
             checked_noise(noise, min(0.0, 2.0 * amplitude), max(0.0, 2.0 * amplitude)),
             turns=np.stack([np.cos(angles), np.sin(angles)], axis=1),
             block=np.full(1, -1, dtype=np.int64),

@@ -225,13 +225,7 @@ def better(
     best_value: float,
     best_pulls: int,
 ) -> bool:
-    """Return whether an arm beats an earlier one: higher value, then fewer pulls.
-
-    Examples
-    --------
-    >>> better(0.5, 3, 0.4, 1), better(0.5, 3, 0.5, 1), better(0.5, 1, 0.5, 3)
-    (True, False, True)
-    """
+    """Return whether an arm beats an earlier one: higher value, then fewer pulls."""
     return value > best_value or (value == best_value and pulls < best_pulls)
 
 
@@ -454,14 +448,7 @@ def slice_length(policy: Policy, arm: int) -> int:
 
 
 def projection(policy: Policy, arm: int) -> float:
-    """Return where the arm is expected to end; NaN when the policy does not say.
-
-    Examples
-    --------
-    >>> from risingsearch.policies import make_policy
-    >>> projection(make_policy("round-robin", n_arms=2, horizon=3), 0)
-    nan
-    """
+    """Return where the arm is expected to end; NaN when the policy does not say."""
     method = getattr(policy, "projection", None)
     return math.nan if method is None else float(method(arm))
 

@@ -156,6 +156,15 @@ class RecordedSearch:
         ndarray of shape (n_budgets, n_policies)
             True where the 95 % interval of the mean difference, run by run, holds 0;
             so for the winner itself. With a single run, nothing can be told.
+
+        Examples
+        --------
+        >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+        >>> names = ["asha", "random-search"]
+        >>> result = search_recorded(curves, names, [20, 100], n_runs=5, compiled=False)
+        >>> result.as_good()
+        array([[ True,  True],
+               [ True,  True]])
         """
         distance = self.distance
         winner = distance.mean(axis=-1).argmin(axis=-1)
@@ -212,7 +221,7 @@ class RecordedSearch:
         """
         if within is None:
             return 0.05 * abs(self.best - self.typical)
-        return checked_float("within", within, 0.0, open_low=False)
+        return checked_float("within", within, 0.0)
 
 
 def search_recorded(

@@ -129,9 +129,7 @@ class BudgetedExploration(NamedTuple):
         n_drifting = n_arms
         if known_reward is not None:
             n_drifting = 1
-            known_reward = checked_float(
-                "known_reward", known_reward, -math.inf, open_low=False
-            )
+            known_reward = checked_float("known_reward", known_reward, -math.inf)
             if n_arms != 2:
                 msg = f"known_reward makes BE one-armed, with 2 arms; got {n_arms}"
                 raise InvalidParameterError(msg)

@@ -123,7 +123,7 @@ class DUCB(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             discount=checked_discount(discount),
-            xi=checked_float("xi", xi, 0.0, open_low=False),
+            xi=checked_float("xi", xi, 0.0),
             width=high - low,
             scale=np.ones(1),
             discounted_pulls=np.zeros(n_arms),

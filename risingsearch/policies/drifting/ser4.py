@@ -102,7 +102,7 @@ class SER4(NamedTuple):
             delta = 1.0 / horizon
         if eps is None:
             eps = 1.0 / rounds
-        switches = checked_float("switches", switches, 0.0, open_low=False)
+        switches = checked_float("switches", switches, 0.0)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         restarts = 0.0
         if rounds > 1.0:
@@ -110,7 +110,7 @@ class SER4(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             log_factor=math.log(4.0 * n_arms / delta),
-            eps=checked_float("eps", eps, 0.0, open_low=False),
+            eps=checked_float("eps", eps, 0.0),
             restart_probability=min(1.0, math.sqrt(restarts)),
             low=low,
             high=high,

@@ -162,7 +162,7 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
         """
         if window is None:
             window = max(n_arms, int(2.0 * math.sqrt(horizon * math.log(horizon))))
-        xi = checked_float("xi", xi, 0.0, open_low=False)
+        xi = checked_float("xi", xi, 0.0)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, xi)
 
     def select(self, t: int, rng: Rng) -> int:
@@ -250,7 +250,7 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         """
         if window is None:
             window = max(n_arms, 252)
-        c = checked_float("c", c, 0.0, open_low=False)
+        c = checked_float("c", c, 0.0)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, c)
 
     def select(self, t: int, rng: Rng) -> int:

@@ -68,7 +68,7 @@ class MaxUCB(NamedTuple):
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            alpha=checked_float("alpha", alpha, 0.0, open_low=False),
+            alpha=checked_float("alpha", alpha, 0.0),
             best=np.full(n_arms, -math.inf),
             extent=np.array([math.inf, -math.inf]),
         )

@@ -162,7 +162,7 @@ class REdUCB(NamedTuple):
         """
         policy = cls.create(n_arms, horizon, max_pulls, eps=eps, sigma=sigma)
         return policy._replace(
-            exploration=checked_float("exploration", exploration, 0.0, open_low=False),
+            exploration=checked_float("exploration", exploration, 0.0),
             to_horizon=True,
             initial_pulls=math.ceil(min(LARGEST_INT, 1.0 / policy.eps)),
         )

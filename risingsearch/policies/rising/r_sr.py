@@ -156,6 +156,13 @@ class RSR(NamedTuple):
 def phase_targets(n_arms: int, horizon: int) -> Ints:
     """Return the pulls that each arm left has at the end of each phase.
 
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, ``K``.
+    horizon : int
+        Number of rounds, ``T``.
+
     Examples
     --------
     >>> phase_targets(3, 15)

@@ -362,7 +362,7 @@ def window_lengths(growth: float, max_pulls: int) -> Ints:
     >>> window_lengths(2.0, 10), window_lengths(1.5, 10)
     (array([ 1,  2,  4,  8, 16]), array([ 1,  2,  3,  5,  8, 12]))
     """
-    growth = checked_float("growth", growth, 1.0, 2.0, open_low=False)
+    growth = checked_float("growth", growth, 1.0, 2.0)
     lengths = [1]
     while lengths[-1] <= max_pulls:
         lengths.append(max(lengths[-1] + 1, math.ceil(growth * lengths[-1])))

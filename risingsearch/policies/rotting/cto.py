@@ -135,7 +135,7 @@ class DCTOUCB(NamedTuple):
         """
         limit = pull_limit(horizon, max_pulls)
         table, model_sums = model_arrays(models, limit)
-        sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+        sigma = checked_float("sigma", sigma, 0.0)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         if explore_pulls is None:
             explore_pulls = detection_pulls(model_sums, sigma, n_arms, delta)

@@ -122,7 +122,7 @@ class SWA(NamedTuple):
             As in ``create``.
         """
         alpha = checked_float("alpha", alpha, 0.0, open_low=True)
-        sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+        sigma = checked_float("sigma", sigma, 0.0)
         windows = [swa_window(alpha, sigma, n_arms, 1 << j) for j in range(N_EPOCHS)]
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -175,6 +175,17 @@ def swa_window(
     horizon: int,
 ) -> int:
     """Return the window ``M`` of SWA, from 1 to the horizon.
+
+    Parameters
+    ----------
+    alpha : float
+        Scales the window.
+    sigma : float
+        Standard deviation of the noise.
+    n_arms : int
+        Number of arms, ``K``.
+    horizon : int
+        Number of rounds, ``T``.
 
     Examples
     --------

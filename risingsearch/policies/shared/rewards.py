@@ -209,7 +209,7 @@ def checked_sigma(sigma: float | None) -> float:
     """Return ``sigma`` as a number at least 0; NaN stands for None, "estimate it"."""
     if sigma is None:
         return math.nan
-    return checked_float("sigma", sigma, 0.0, open_low=False)
+    return checked_float("sigma", sigma, 0.0)
 
 
 def add_residual(

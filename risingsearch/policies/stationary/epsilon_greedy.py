@@ -65,7 +65,7 @@ class EpsilonGreedy(NamedTuple):
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            epsilon=checked_float("epsilon", epsilon, 0.0, 1.0, open_low=False),
+            epsilon=checked_float("epsilon", epsilon, 0.0, 1.0),
             mean=np.zeros(n_arms),
         )
 

@@ -69,7 +69,7 @@ class KLUCB(NamedTuple):
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            c=checked_float("c", c, 0.0, open_low=False),
+            c=checked_float("c", c, 0.0),
             low=low,
             high=high,
             mean=np.zeros(n_arms),

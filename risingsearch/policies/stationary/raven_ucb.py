@@ -92,9 +92,9 @@ class RavenUCB(NamedTuple):
         checked_choice("variance", variance, ("eq5", "alg1", "table4"))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            alpha0=checked_float("alpha0", alpha0, 0.0, open_low=False),
-            beta0=checked_float("beta0", beta0, 0.0, open_low=False),
-            eps=checked_float("eps", eps, 0.0, open_low=False),
+            alpha0=checked_float("alpha0", alpha0, 0.0),
+            beta0=checked_float("beta0", beta0, 0.0),
+            eps=checked_float("eps", eps, 0.0),
             variance_kind=VARIANCES.index(variance),
             mean=np.zeros(n_arms),
             variance=np.zeros(n_arms),

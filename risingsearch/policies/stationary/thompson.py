@@ -174,7 +174,7 @@ class ThompsonGaussian(NamedTuple):
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            sigma=checked_float("sigma", sigma, 0.0, open_low=False),
+            sigma=checked_float("sigma", sigma, 0.0),
             mean=np.zeros(n_arms),
             deviation=np.zeros(n_arms),
         )

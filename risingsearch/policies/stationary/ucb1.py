@@ -73,7 +73,7 @@ class UCB1(NamedTuple):
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            c=checked_float("c", c, 0.0, open_low=False),
+            c=checked_float("c", c, 0.0),
             extra=extra_pulls(denominator),
             width=high - low,
             mean=np.zeros(n_arms),

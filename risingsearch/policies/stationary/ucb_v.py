@@ -92,8 +92,8 @@ class UCBV(NamedTuple):
         checked_choice("variance", variance, ("biased", "table4"))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            zeta=checked_float("zeta", zeta, 0.0, open_low=False),
-            c=checked_float("c", c, 0.0, open_low=False),
+            zeta=checked_float("zeta", zeta, 0.0),
+            c=checked_float("c", c, 0.0),
             extra=extra_pulls(denominator),
             width=high - low,
             variance_kind=VARIANCES.index(variance),

@@ -149,6 +149,15 @@ class ASHA(NamedTuple):
 def rung_levels(min_pulls: int, max_pulls: int, eta: int) -> list[int]:
     """Return the pulls at which arms are judged, up to ``max_pulls``.
 
+    Parameters
+    ----------
+    min_pulls : int
+        Pulls on the first rung.
+    max_pulls : int
+        Pulls on the last.
+    eta : int
+        How many times as many pulls as on the rung before.
+
     Examples
     --------
     >>> rung_levels(1, 50, 3)

@@ -120,8 +120,8 @@ class LooksThenSlope(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             opening_share=opening,
-            kept_share=checked_float("kept_share", kept_share, 0, 1, open_low=False),
-            later_share=checked_float("later_share", later_share, 0, 1, open_low=False),
+            kept_share=checked_float("kept_share", kept_share, 0, 1),
+            later_share=checked_float("later_share", later_share, 0, 1),
             r1=r1,
             later_look=later,
             P=prefix_sums(n_arms, horizon, max_pulls),
@@ -232,13 +232,37 @@ class LooksThenSlope(NamedTuple):
 
 
 def look_lengths(max_pulls: int, shortest_look: int) -> tuple[int, int]:
-    """Return the pulls of a first look, ``r1``, and of a later one."""
+    """Return the pulls of a first look, ``r1``, and of a later one.
+
+    Parameters
+    ----------
+    max_pulls : int
+        Pulls an arm can give at most, ``R``.
+    shortest_look : int
+        Pulls of a first look at least.
+
+    Returns
+    -------
+    tuple of two ints
+        The first is a 50th of ``max_pulls``, the other a rung within a fifth.
+
+    Examples
+    --------
+    >>> look_lengths(27, 1), look_lengths(200, 1)
+    ((1, 4), (4, 32))
+    """
     r1 = max(1, max_pulls // 50, min(shortest_look, max_pulls))
     return r1, r1 << rung_of(max_pulls // 5, r1)
 
 
 def rung_of(n: int, r1: int) -> int:
-    """Return the highest rung that ``n`` pulls have reached; 0 below the first too."""
+    """Return the highest rung that ``n`` pulls have reached; 0 below the first too.
+
+    Examples
+    --------
+    >>> [rung_of(n, 4) for n in (1, 4, 8, 15, 16)]
+    [0, 0, 1, 1, 2]
+    """
     return int(math.log2(max(n, r1) / r1))
 
 
