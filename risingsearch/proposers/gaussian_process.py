@@ -31,9 +31,9 @@ SHRINKAGE = 0.5
 """Rprop: a step grows while its slope keeps its sign, and shrinks where it turns."""
 
 N_SCALARS = 3  # hyperparameters after the length scales: decay, noise, amplitude
-LENGTH_RANGE = (math.exp(-4.0), math.exp(4.0))
+LOG_LENGTH_RANGE = (-4.0, 4.0)
 NOISE_RANGE = (2e-3, 2.0)
-AMPLITUDE_RANGE = (math.exp(-2.0), math.exp(2.0))
+LOG_AMPLITUDE_RANGE = (-2.0, 2.0)
 
 
 def at_last_epoch(features: Floats) -> Floats:
@@ -164,6 +164,12 @@ def matern(a: Floats, b: Floats) -> Floats:
     return np.asarray(_matern_factor(r) * np.exp(-r), dtype=float)
 
 
+def _trend(a: Floats, b: Floats) -> Floats:
+    """Return the covariances that level and trend give to places of epochs."""
+    before_last = np.outer(1.0 - a, 1.0 - b)
+    return np.asarray(TREND * (1.0 + before_last), dtype=float)
+
+
 def typical_inverse_length(n_parameters: int) -> float:
     """Return the inverse length scale that a fit starts from, and is pulled to."""
     return 1.0 / (TYPICAL_LENGTH * math.sqrt(max(1, n_parameters)))
@@ -192,10 +198,12 @@ class Observations(NamedTuple):
         """
         if len(self.scores) <= most:
             return self
-        half = most // 2
+        n_best = most // 2
+        n_others = most - n_best
         order = np.argsort(-self.scores, kind="stable")
-        others = rng.choice(order[half:], most - half, replace=False)
-        rows = np.concatenate([order[:half], others])
+        best = order[:n_best]
+        others = rng.choice(order[n_best:], n_others, replace=False)
+        rows = np.concatenate([best, others])
         return Observations(self.at[rows], self.scores[rows])
 
 
@@ -221,8 +229,7 @@ class GaussianProcess(NamedTuple):
     def from_logs(cls, logs: Floats) -> GaussianProcess:
         """Build the process from the logarithms of its hyperparameters."""
         values = np.exp(logs)
-        decay, noise, amplitude = values[-N_SCALARS:].tolist()
-        return cls(values[:-N_SCALARS], decay, noise, amplitude)
+        return cls(values[:-N_SCALARS], *values[-N_SCALARS:].tolist())
 
     @classmethod
     def fitted(
@@ -256,10 +263,11 @@ class GaussianProcess(NamedTuple):
                 best = logs
                 highest = likelihood
             sign_kept = gradient * slope
-            factor = np.where(sign_kept < 0, SHRINKAGE, 1.0)
+            has_turned = sign_kept < 0
+            factor = np.where(has_turned, SHRINKAGE, 1.0)
             factor = np.where(sign_kept > 0, GROWTH, factor)
             step = np.clip(step * factor, *STEP_RANGE)
-            slope = np.where(sign_kept < 0, 0.0, gradient)
+            slope = np.where(has_turned, 0.0, gradient)
             logs = logs + np.sign(slope) * step
             logs = np.clip(logs, objective.low, objective.high)
         return cls.from_logs(best)
@@ -281,18 +289,24 @@ class GaussianProcess(NamedTuple):
         epochs_b = b[:, -1]
         scaled_a = a[:, :-1] * self.inverse_lengths
         scaled_b = b[:, :-1] * self.inverse_lengths
-        decayed = np.exp(-self.decay * np.abs(epochs_a[:, None] - epochs_b))
-        own = matern(scaled_a, scaled_b) * decayed
-        shared = 1.0 + np.outer(1.0 - epochs_a, 1.0 - epochs_b)
-        return np.asarray(self.amplitude * own + TREND * shared, dtype=float)
+        epochs_apart = np.abs(epochs_a[:, None] - epochs_b)
+        own = matern(scaled_a, scaled_b) * np.exp(-self.decay * epochs_apart)
+        shared = _trend(epochs_a, epochs_b)
+        return np.asarray(self.amplitude * own + shared, dtype=float)
 
     def condition(self, observations: Observations) -> Posterior:
         """Return the posterior, given the scores so far."""
         covariance = self.kernel(observations.at, observations.at)
         covariance.flat[:: len(covariance) + 1] += self.noise
-        whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        weights = whitening.T @ (whitening @ observations.scores)
-        return Posterior(self, observations, whitening, weights)
+        lower = np.linalg.cholesky(covariance)
+        whitening = np.linalg.inv(lower)
+        whitened = whitening @ observations.scores
+        return Posterior(
+            process=self,
+            observations=observations,
+            whitening=whitening,
+            weights=whitening.T @ whitened,
+        )
 
 
 class Posterior(NamedTuple):
@@ -321,11 +335,12 @@ class Posterior(NamedTuple):
         white = self.whitening @ covariance
         explained = (white * white).sum(axis=0)
         variance = self.process.amplitude + TREND - explained
+        variance = np.maximum(variance, LEAST_VARIANCE)
         mean = covariance.T @ self.weights
         if self.feasibility is not None:
             feasible, _ = self.feasibility.predict(at)
             mean += UNLIKELY * np.minimum(0.0, feasible)
-        return mean, np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+        return mean, np.sqrt(variance)
 
     def upper_confidence_bound(self, features: Floats) -> Floats:
         """Return how high configurations may end: the mean and half a deviation."""
@@ -348,24 +363,25 @@ class _Likelihood:
         differences = columns[:, :, None] - columns[:, None, :]
         self.squared = (differences * differences).reshape(n_features, n**2)
         self.epochs_apart = np.abs(epochs[:, None] - epochs).ravel()
-        self.shared = TREND * (1.0 + np.outer(1.0 - epochs, 1.0 - epochs))
+        self.shared = _trend(epochs, epochs)
         length = typical_inverse_length(n_parameters)
         n_logs = n_features + N_SCALARS
         self.typical = np.full(n_logs, math.log(length))
         self.typical[-N_SCALARS:] = np.log([0.5, 0.1, 1.0])
         self.spread = np.ones(n_logs)
         self.spread[-N_SCALARS:-1] = 1.5
-        ranges = np.tile(LENGTH_RANGE, (n_logs, 1))  # the decay's is the same
-        ranges[-2] = NOISE_RANGE
-        ranges[-1] = AMPLITUDE_RANGE
-        self.low, self.high = np.log(ranges).T
+        ranges = np.tile(LOG_LENGTH_RANGE, (n_logs, 1))  # the decay's is the same
+        ranges[-2] = np.log(NOISE_RANGE)
+        ranges[-1] = LOG_AMPLITUDE_RANGE
+        self.low, self.high = ranges.T
 
     def evaluate(self, logs: Floats) -> tuple[float, Floats]:
         """Return the logarithm of the likelihood, and its gradient."""
         n = len(self.scores)
         process = GaussianProcess.from_logs(logs)
         squares = process.inverse_lengths**2
-        r = np.sqrt(5.0 * np.maximum(squares @ self.squared, 0.0))
+        distances = np.maximum(squares @ self.squared, 0.0)
+        r = np.sqrt(5.0 * distances)
         decay = process.decay * self.epochs_apart
         decayed = process.amplitude * np.exp(-r - decay)
         own = _matern_factor(r) * decayed
@@ -378,12 +394,15 @@ class _Likelihood:
         fit = -0.5 * (self.scores @ weights)
         complexity = np.log(np.diag(lower)).sum()
         prior = 0.5 * (deviations @ deviations)
+        # Slopes along the covariances, then along what the covariances depend on.
         by_covariance = 0.5 * (np.outer(weights, weights) - inverse)
         by_pair = by_covariance.ravel()
         by_square = by_pair * (-5.0 / 6.0) * (1.0 + r) * decayed
+        by_decay = (by_pair * own) @ self.epochs_apart
+        by_noise = np.trace(by_covariance)
         gradient = -deviations / self.spread
         gradient[:-N_SCALARS] += 2.0 * squares * (self.squared @ by_square)
-        gradient[-3] -= process.decay * float((by_pair * own) @ self.epochs_apart)
-        gradient[-2] += process.noise * float(np.trace(by_covariance))
-        gradient[-1] += float(by_pair @ own)
+        gradient[-3] -= process.decay * by_decay
+        gradient[-2] += process.noise * by_noise
+        gradient[-1] += by_pair @ own
         return float(fit - complexity - prior), gradient
