@@ -249,6 +249,11 @@ class Source:
     ------
     InvalidParameterError
         If the direction is neither "maximize" nor "minimize".
+
+    Examples
+    --------
+    >>> Source("runs.csv", score="loss", direction="minimize").score
+    'loss'
     """
 
     source: Any

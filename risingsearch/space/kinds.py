@@ -29,6 +29,20 @@ class Kind(ABC):
     """The values of a parameter, along its coordinate from 0 to 1.
 
     A kind defines ``place`` and ``described``, and either ``value`` or ``values_at``.
+
+    Examples
+    --------
+    >>> class Halves(Kind):
+    ...     def value(self, place):
+    ...         return place / 2
+    ...
+    ...     def place(self, value):
+    ...         return 2 * value
+    ...
+    ...     def described(self):
+    ...         return "halves"
+    >>> Halves().values_at(np.array([0.5, 1.0]))
+    [0.25, 0.5]
     """
 
     is_category = False  # whether values near each other have nothing in common
@@ -220,7 +234,23 @@ class Interval(Kind):
 
 @dataclass(frozen=True)
 class Uneven(Interval):
-    """Numbers between two ends with a distribution: ConfigSpace's normal or beta."""
+    """Numbers between two ends with a distribution: ConfigSpace's normal or beta.
+
+    Parameters
+    ----------
+    low, high, log, step, whole
+        As of ``Interval``.
+    within : object
+        The distribution along the even coordinate, with ``cdf`` and ``ppf``.
+    text : str
+        Tells it from others.
+
+    Examples
+    --------
+    >>> from scipy.stats import beta
+    >>> Uneven(0.0, 10.0, within=beta(2, 2), text="beta").value(0.5)
+    5.0
+    """
 
     within: Any = None  # of scipy, from 0 to 1
     text: str = ""
@@ -425,7 +455,21 @@ class Choices(Kind):
 
 @dataclass(frozen=True)
 class Drawn(Kind):
-    """Values that can be drawn, and have no places: a distribution with ``rvs``."""
+    """Values that can be drawn, and have no places: a distribution with ``rvs``.
+
+    Parameters
+    ----------
+    distribution : object
+        Its ``rvs(random_state=...)`` draws a value.
+
+    Examples
+    --------
+    >>> class Coin:
+    ...     def rvs(self, random_state):
+    ...         return "heads" if random_state.rand() < 0.5 else "tails"
+    >>> Drawn(Coin()).value(0.3)
+    'heads'
+    """
 
     distribution: Any
 

@@ -565,6 +565,12 @@ class Configurations(list[Params]):
         What others can be drawn from; None if they are all that is searched.
     most : int, optional
         How many of the space are tried; by default there is no limit.
+
+    Examples
+    --------
+    >>> space = Space.of({"depth": [1, 2, 3]})
+    >>> Configurations(space.every(), space=None)
+    [{'depth': 1}, {'depth': 2}, {'depth': 3}]
     """
 
     def __init__(
