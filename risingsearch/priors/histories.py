@@ -1,17 +1,20 @@
 """Runs in the history of a search: a row per epoch."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from risingsearch.priors.earlier import EarlierRun, as_number, checked_score
+from risingsearch.priors.matching import Params
 
 SCORE = "score"
+Row = Mapping[str, Any]
+"""An epoch of a history."""
 
 
 def runs_of(
-    candidates: Sequence[Mapping[str, Any]],
-    history: Iterable[Mapping[str, Any]],
+    candidates: Params,
+    history: Iterable[Row],
     score: str,
     where: str,
 ) -> Iterator[EarlierRun]:
@@ -54,7 +57,7 @@ def runs_of(
 
 
 def _value(
-    row: Mapping[str, Any],
+    row: Row,
     score: str,
     where: str,
 ) -> float:

@@ -78,7 +78,7 @@ def places_of_epochs(epochs: ArrayLike, max_epochs: int) -> Floats:
     array([0. , 0.5, 1. ])
     """
     places = np.log(epochs) / math.log(max(2, max_epochs))
-    return np.asarray(np.minimum(1.0, places), dtype=float)
+    return np.asarray(np.minimum(1.0, places))
 
 
 def standardised(scores: Floats) -> Floats:
@@ -104,7 +104,7 @@ def standardised(scores: Floats) -> Floats:
     kept = np.maximum(scores, lowest) - middle
     kept /= float(np.abs(kept).max()) or 1.0
     deviation = max(float(kept.std()), 1e-9)
-    return np.asarray((kept - kept.mean()) / deviation, dtype=float)
+    return np.asarray((kept - kept.mean()) / deviation)
 
 
 def normal_scores(values: Floats) -> Floats:
@@ -130,7 +130,7 @@ def normal_scores(values: Floats) -> Floats:
     quantile = NormalDist().inv_cdf
     z = np.array([quantile((rank + 0.5) / len(values)) for rank in ranks])
     deviation = max(float(z.std()), 1e-6)
-    return np.asarray((z - z.mean()) / deviation, dtype=float)
+    return np.asarray((z - z.mean()) / deviation)
 
 
 def squared_distances(a: Floats, b: Floats) -> Floats:
@@ -144,12 +144,12 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     lengths_a = (a * a).sum(axis=1)[:, None]
     lengths_b = (b * b).sum(axis=1)
     distances = lengths_a + lengths_b - 2.0 * a @ b.T
-    return np.asarray(np.maximum(distances, 0.0), dtype=float)
+    return np.asarray(np.maximum(distances, 0.0))
 
 
 def _matern_factor(r: Floats) -> Floats:
     """Return the polynomial of the Matern 5/2 kernel, without its exponential."""
-    return np.asarray(1.0 + r + r * r / 3.0, dtype=float)
+    return np.asarray(1.0 + r + r * r / 3.0)
 
 
 def matern(a: Floats, b: Floats) -> Floats:
@@ -161,13 +161,13 @@ def matern(a: Floats, b: Floats) -> Floats:
     array([[1.   , 0.524]])
     """
     r = np.sqrt(5.0 * squared_distances(a, b))
-    return np.asarray(_matern_factor(r) * np.exp(-r), dtype=float)
+    return np.asarray(_matern_factor(r) * np.exp(-r))
 
 
 def _trend(a: Floats, b: Floats) -> Floats:
     """Return the covariances that level and trend give to places of epochs."""
     before_last = np.outer(1.0 - a, 1.0 - b)
-    return np.asarray(TREND * (1.0 + before_last), dtype=float)
+    return np.asarray(TREND * (1.0 + before_last))
 
 
 def typical_inverse_length(n_parameters: int) -> float:
@@ -292,7 +292,7 @@ class GaussianProcess(NamedTuple):
         epochs_apart = np.abs(epochs_a[:, None] - epochs_b)
         own = matern(scaled_a, scaled_b) * np.exp(-self.decay * epochs_apart)
         shared = _trend(epochs_a, epochs_b)
-        return np.asarray(self.amplitude * own + shared, dtype=float)
+        return np.asarray(self.amplitude * own + shared)
 
     def condition(self, observations: Observations) -> Posterior:
         """Return the posterior, given the scores so far."""

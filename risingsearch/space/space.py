@@ -18,7 +18,7 @@ from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Places, place_of
 from risingsearch.space.readers import is_distribution, kind_of
-from risingsearch.space.values import Params, key_of_all
+from risingsearch.space.values import Configuration, Params, key_of_all
 
 TRIES = 1_000
 """Draws in a row that a space may forbid."""
@@ -134,7 +134,7 @@ class Space:
                 entries(part)["forbidden clauses"] = [str(clause) for clause in clauses]
         return whole
 
-    def permits(self, params: Mapping[str, Any]) -> bool:
+    def permits(self, params: Configuration) -> bool:
         """Return whether a configuration is allowed.
 
         Parameters
@@ -153,7 +153,7 @@ class Space:
 
     def problem_of(
         self,
-        params: Mapping[str, Any],
+        params: Configuration,
         *,
         beyond: bool = False,
     ) -> str | None:
@@ -270,7 +270,7 @@ class Space:
         self,
         n: int,
         rng: np.random.Generator,
-        known: Sequence[Mapping[str, Any]] = (),
+        known: Sequence[Configuration] = (),
     ) -> Configurations:
         """Return random configurations that are allowed, all of them different.
 
@@ -314,7 +314,7 @@ class Space:
         is_open = self.is_open and len(drawn) == n
         return Configurations(drawn, self if is_open else None)
 
-    def restored(self, params: Mapping[str, Any]) -> Params:
+    def restored(self, params: Configuration) -> Params:
         """Return a configuration with the values that JSON holds as their digests.
 
         Parameters
@@ -382,7 +382,7 @@ class Space:
             params.pop(PART, None)
         return configurations
 
-    def to_unit(self, params: Mapping[str, Any]) -> Places:
+    def to_unit(self, params: Configuration) -> Places:
         """Return the point of a configuration.
 
         Parameters
@@ -408,7 +408,7 @@ class Space:
                 unit[k] = place_of(values[coordinate.name], coordinate.kind)
         return unit
 
-    def _part_of(self, params: Mapping[str, Any]) -> Params:
+    def _part_of(self, params: Configuration) -> Params:
         """Return which part a configuration is of, as the value of its coordinate."""
         if len(self._forbidden) == 1:
             return {}
