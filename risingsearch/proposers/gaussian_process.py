@@ -57,7 +57,10 @@ def at_last_epoch(features: Floats) -> Floats:
     return np.column_stack([features, np.ones(len(features))])
 
 
-def places_of_epochs(epochs: ArrayLike, max_epochs: int) -> Floats:
+def places_of_epochs(
+    epochs: ArrayLike,
+    max_epochs: int,
+) -> Floats:
     """Return the places of epochs, from 0 for the first to 1, by the logarithm.
 
     Parameters
@@ -103,8 +106,16 @@ def standardised(scores: Floats) -> Floats:
     lowest = 2.0 * middle - float(scores.max())
     kept = np.maximum(scores, lowest) - middle
     kept /= float(np.abs(kept).max()) or 1.0
-    deviation = max(float(kept.std()), 1e-9)
-    return np.asarray((kept - kept.mean()) / deviation)
+    return _standard(kept, 1e-9)
+
+
+def _standard(
+    values: Floats,
+    least_deviation: float,
+) -> Floats:
+    """Return values of mean 0 and deviation 1."""
+    deviation = max(float(values.std()), least_deviation)
+    return np.asarray((values - values.mean()) / deviation)
 
 
 def normal_scores(values: Floats) -> Floats:
@@ -126,14 +137,16 @@ def normal_scores(values: Floats) -> Floats:
     array([ 0.  , -1.22,  1.22])
     """
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[inverse]
-    quantile = NormalDist().inv_cdf
-    z = np.array([quantile((rank + 0.5) / len(values)) for rank in ranks])
-    deviation = max(float(z.std()), 1e-6)
-    return np.asarray((z - z.mean()) / deviation)
+    mean_ranks = np.cumsum(counts) - 0.5 * (counts + 1)
+    shares = (mean_ranks[inverse] + 0.5) / len(values)
+    quantiles = map(NormalDist().inv_cdf, shares)
+    return _standard(np.array(list(quantiles)), 1e-6)
 
 
-def squared_distances(a: Floats, b: Floats) -> Floats:
+def squared_distances(
+    a: Floats,
+    b: Floats,
+) -> Floats:
     """Return the squared Euclidean distances between the rows of two arrays.
 
     Examples
@@ -141,9 +154,9 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [1.0, 0.0]]))
     array([[25.,  1.]])
     """
-    lengths_a = (a * a).sum(axis=1)[:, None]
-    lengths_b = (b * b).sum(axis=1)
-    distances = lengths_a + lengths_b - 2.0 * a @ b.T
+    squares_a = (a * a).sum(axis=1)
+    squares_b = (b * b).sum(axis=1)
+    distances = squares_a[:, None] + squares_b - 2.0 * a @ b.T
     return np.asarray(np.maximum(distances, 0.0))
 
 
@@ -152,7 +165,10 @@ def _matern_factor(r: Floats) -> Floats:
     return np.asarray(1.0 + r + r * r / 3.0)
 
 
-def matern(a: Floats, b: Floats) -> Floats:
+def matern(
+    a: Floats,
+    b: Floats,
+) -> Floats:
     """Return the correlations of rows by the Matern 5/2 kernel of length scale 1.
 
     Examples
@@ -164,7 +180,10 @@ def matern(a: Floats, b: Floats) -> Floats:
     return np.asarray(_matern_factor(r) * np.exp(-r))
 
 
-def _trend(a: Floats, b: Floats) -> Floats:
+def _trend(
+    a: Floats,
+    b: Floats,
+) -> Floats:
     """Return the covariances that level and trend give to places of epochs."""
     before_last = np.outer(1.0 - a, 1.0 - b)
     return np.asarray(TREND * (1.0 + before_last))
@@ -181,7 +200,11 @@ class Observations(NamedTuple):
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
 
-    def sample(self, most: int, rng: Rng) -> Observations:
+    def sample(
+        self,
+        most: int,
+        rng: Rng,
+    ) -> Observations:
         """Return so many at most: the best half of them, and others.
 
         Parameters
@@ -272,7 +295,11 @@ class GaussianProcess(NamedTuple):
             logs = np.clip(logs, objective.low, objective.high)
         return cls.from_logs(best)
 
-    def kernel(self, a: Floats, b: Floats) -> Floats:
+    def kernel(
+        self,
+        a: Floats,
+        b: Floats,
+    ) -> Floats:
         """Return the covariances between two sets of rows.
 
         Parameters
@@ -348,6 +375,32 @@ class Posterior(NamedTuple):
         return mean + EXPLORATION * deviation
 
 
+def fitted_posterior(
+    observations: Observations,
+    n_parameters: int,
+    rng: Rng,
+) -> Posterior:
+    """Fit a process to some of the observations, and condition it on all.
+
+    Parameters
+    ----------
+    observations : Observations
+        Standardised scores.
+    n_parameters : int
+        How many parameters the features describe.
+    rng : numpy.random.Generator
+        Draws those that it is fitted to.
+
+    Returns
+    -------
+    Posterior
+        Of all observations.
+    """
+    sample = observations.sample(FITTED_ON, rng)
+    process = GaussianProcess.fitted(sample, n_parameters)
+    return process.condition(observations)
+
+
 class _Likelihood:
     """Logarithm of the likelihood of log-hyperparameters, with their prior."""
 
@@ -361,8 +414,10 @@ class _Likelihood:
         columns = observations.at[:, :-1].T
         n_features, n = columns.shape
         differences = columns[:, :, None] - columns[:, None, :]
-        self.squared = (differences * differences).reshape(n_features, n**2)
-        self.epochs_apart = np.abs(epochs[:, None] - epochs).ravel()
+        squared = differences * differences
+        self.squared = squared.reshape(n_features, n**2)
+        epochs_apart = epochs[:, None] - epochs
+        self.epochs_apart = np.abs(epochs_apart).ravel()
         self.shared = _trend(epochs, epochs)
         length = typical_inverse_length(n_parameters)
         n_logs = n_features + N_SCALARS
