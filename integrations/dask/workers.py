@@ -44,6 +44,14 @@ class DaskWorkers(Workers):
     ------
     InvalidParameterError
         If the executor is another object, or the client cannot be used.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> options = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    >>> with Client(processes=False, **options) as client:
+    ...     DaskWorkers(client).n_workers
+    2
     """
 
     # Everything but ``train`` and ``n_workers`` happens in the client's event loop.

@@ -172,6 +172,25 @@ class Tracker(Callback):
     A package that is not installed is an error when the search begins. If logging
     fails, the search continues: a warning says so, later epochs bring another attempt,
     and at the end a warning says how many epochs were not logged.
+
+    Examples
+    --------
+    >>> class Printed(SearchLog):
+    ...     def open_run(self, run):
+    ...         return 0
+    ...
+    ...     def log(self, run, step, values):
+    ...         print(run, step)
+    >>> class Printer(Tracker):
+    ...     package = "json"
+    ...     runs = Printed
+    >>> from risingsearch import Functions, RisingSearch
+    >>> flat = Functions(lambda params, seed: params["top"], lambda state: state)
+    >>> callbacks = [Printer()]
+    >>> search = RisingSearch(flat, [{"top": 0.5}], budget=1, callbacks=callbacks)
+    >>> result = search.run()
+    arm-0 1
+    search 1
     """
 
     package: ClassVar[str]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from numbers import Real
 from typing import NamedTuple, TypeGuard
 
@@ -40,20 +40,25 @@ def column(values: Iterable[object]) -> dict[str, object]:
     """
     place: dict[object, int] = {}
     at = [place.setdefault(value, len(place)) for value in values]
-    return {"distinct": list(place), "at": at}
+    return {
+        "distinct": list(place),
+        "at": at,
+    }
 
 
 def recorded_columns(result: Result) -> dict[str, object]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
-    marks = [
-        MARKS.get(row["reason"], 0) * is_first + FAILED * _is_lost(row)
-        for row, is_first in _with_first(result.history)
-    ]
+    marks = ""
+    for row, is_first in _with_first(result.history):
+        mark = MARKS.get(row["reason"], 0) if is_first else 0
+        if _is_lost(row):
+            mark += FAILED
+        marks += f"{mark:x}"
     return {
         "arm": [row["arm"] for row in result.history],
         "epoch": [row["epoch"] for row in result.history],
         "score": [number(row["score"]) for row in result.history],
-        "marks": "".join(f"{mark:x}" for mark in marks),
+        "marks": marks,
     }
 
 
@@ -102,12 +107,18 @@ def projections(result: Result, most_epochs: int) -> list[list[float]]:
         gain = row.get("expected_gain")
         if not (is_first and _is_finite(level) and _is_finite(gain)):
             continue
-        arm = row["arm"]
         epoch = row["epoch"] - 1
-        left = min(most_epochs - epoch, budget - row["round"] + 1)
-        last_epoch = epoch + max(0, left)
-        end = sign * (float(level) + float(gain))
-        by_arm[arm] = [arm, epoch, sign * float(level), last_epoch, end]
+        unspent = budget - row["round"] + 1
+        left = max(0, min(most_epochs - epoch, unspent))
+        level = float(level)
+        end = level + float(gain)
+        by_arm[row["arm"]] = [
+            row["arm"],
+            epoch,
+            sign * level,
+            epoch + left,
+            sign * end,
+        ]
     return list(by_arm.values())
 
 
@@ -143,8 +154,9 @@ def lost_jobs(result: Result) -> list[Lost]:
             epochs += f" to {last['epoch']}"
         lost.append(Lost(last["arm"], epochs, text))
     for report in failures.values():
-        epoch = report.job.from_epoch + len(report.scores) + 1
-        lost.append(Lost(report.job.arm, str(epoch), _raised(report.failure)))
+        job = report.job
+        epoch = job.from_epoch + len(report.scores) + 1
+        lost.append(Lost(job.arm, str(epoch), _raised(report.failure)))
     return lost
 
 
@@ -159,7 +171,7 @@ def _is_lost(row: Row) -> bool:
 
 def parameter_names(candidates: Iterable[Row]) -> list[str]:
     """Return the names of all parameters, in the order in which they come up."""
-    return list(dict.fromkeys(name for params in candidates for name in params))
+    return list(dict.fromkeys(chain.from_iterable(candidates)))
 
 
 def values_of(candidates: Sequence[Row], name: str) -> list[Value | None]:
@@ -205,13 +217,21 @@ def scale_of(values: Sequence[Value]) -> str:
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) < len(values):
         return "categories"
-    if not numbers or min(numbers) <= 0 or max(numbers) < 10 * min(numbers):
+    if not numbers:
         return "linear"
-    return "log" if _unevenness(np.log(numbers)) < _unevenness(numbers) else "linear"
+    low = min(numbers)
+    high = max(numbers)
+    if low <= 0 or high < 10 * low:
+        return "linear"
+    logs = np.log(numbers)
+    return "log" if _unevenness(logs) < _unevenness(numbers) else "linear"
 
 
 def _unevenness(numbers: ArrayLike) -> float:
     """Return how far numbers are from being evenly spread between their ends."""
     values = np.sort(np.asarray(numbers, dtype=float))
-    places = (values - values[0]) / (values[-1] - values[0])
-    return float(np.abs(places - np.linspace(0.0, 1.0, len(places))).max())
+    low = values[0]
+    high = values[-1]
+    places = (values - low) / (high - low)
+    even = np.linspace(0.0, 1.0, len(places))
+    return float(np.abs(places - even).max())

@@ -15,6 +15,7 @@ import numpy as np
 from risingsearch.arms import sign_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError, needed
+from risingsearch.plotting.result import Row
 from risingsearch.plotting.words import plural, short
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ LABEL_SIZE = 7  # points, of the arms' names
 
 
 def plot_allocation(
-    history: Sequence[Mapping[str, Any]],
+    history: Sequence[Row],
     ax: Axes | None = None,
     *,
     direction: str = "maximize",
@@ -109,7 +110,7 @@ def plot_allocation(
 
 
 def plot_curves(
-    history: Sequence[Mapping[str, Any]],
+    history: Sequence[Row],
     ax: Axes | None = None,
     *,
     direction: str = "maximize",
@@ -235,7 +236,7 @@ class Epochs:
 
     def __init__(
         self,
-        history: Sequence[Mapping[str, Any]],
+        history: Sequence[Row],
         direction: str,
         labels: Mapping[int, str] | None,
         metric: str,

@@ -137,7 +137,8 @@ def _rank_quantiles(result: Result, arms: Sequence[int]) -> Floats:
     rows = np.arange(len(arms))[:, None]
     then = best[rows, common]
     beats = (then > then.T) + 0.5 * (then == then.T)
-    return np.asarray((beats.sum(axis=1) - 0.5) / (len(arms) - 1))
+    n_beaten = beats.sum(axis=1) - 0.5  # every arm equals itself
+    return np.asarray(n_beaten / (len(arms) - 1))
 
 
 def _kernel(values: Sequence[float | str | None]) -> Floats | None:
@@ -157,7 +158,7 @@ def _kernel(values: Sequence[float | str | None]) -> Floats | None:
         distances = (places[:, None] - places) / LENGTH
         alike[np.ix_(is_number, is_number)] = np.exp(-(distances**2) / 2.0)
     alike = _centred(alike)
-    size = np.trace(alike) / len(alike)
+    size = alike.trace() / len(alike)
     if size < 1e-9:  # it does not vary
         return None
     return np.asarray(alike / size)
@@ -175,8 +176,9 @@ def _importances(
     """Return the importances, and the share of the variance that is predicted."""
     n = len(quantiles)
     n_params = len(kernels)
-    total = np.sum(list(kernels.values()), axis=0)
-    squares = np.sum([kernel**2 for kernel in kernels.values()], axis=0)
+    every = np.array(list(kernels.values()))
+    total = every.sum(axis=0)
+    squares = (every**2).sum(axis=0)
     variance = float((_errors(None, quantiles) ** 2).mean())
     all_params = _together(total, squares, n_params)
     full = _errors(all_params, quantiles) ** 2

@@ -17,13 +17,35 @@ def part(name: str) -> str:
 
 
 def hash_of(source: str) -> str:
-    """Return how a content security policy names a style or program."""
+    """Return how a content security policy names a style or program.
+
+    Examples
+    --------
+    >>> hash_of("")
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    """
     digest = hashlib.sha256(source.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def embedded(data: object) -> str:
-    """Return JSON that cannot leave its script element."""
+    r"""Return JSON that cannot leave its script element.
+
+    Parameters
+    ----------
+    data : object
+        Values that JSON can hold.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> print(embedded({"text": "</script>"}))
+    {"text":"\u003c/script\u003e"}
+    """
     text = json.dumps(
         data,
         allow_nan=False,
@@ -37,7 +59,26 @@ def embedded(data: object) -> str:
 def own_page(
     name: str, title: str, program: str, *, version: str | None = None, **content: str
 ) -> str:
-    """Return a page whose own policy allows its style and program, and nothing else."""
+    """Return a page whose own policy allows its style and program, and nothing else.
+
+    Parameters
+    ----------
+    name : str
+        The file of its body.
+    title : str
+        The heading, as text.
+    program : str
+        The script.
+    version : str, optional
+        Of a page that follows a search: what the page compares with the server's.
+    **content : str
+        What fills the places of the body, as HTML.
+
+    Returns
+    -------
+    str
+        The page.
+    """
     live = ""
     style = part("page.css")
     if version is not None:

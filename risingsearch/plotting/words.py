@@ -16,7 +16,13 @@ LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
 
 
 def as_text(value: object) -> str:
-    """Return any value as a text of one line."""
+    r"""Return any value as a text of one line.
+
+    Examples
+    --------
+    >>> as_text("two\nlines"), as_text([1, 2])
+    ('two lines', '[1, 2]')
+    """
     return short(" ".join(str(value).split()), LONGEST_VALUE)
 
 
@@ -26,17 +32,38 @@ def shown_metric(metric: str) -> str:
 
 
 def short(text: str, longest: int) -> str:
-    """Return a text that is no longer than so many characters."""
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+    """Return a text that is no longer than so many characters.
+
+    Examples
+    --------
+    >>> short("a long name", 7)
+    'a long…'
+    """
+    if len(text) <= longest:
+        return text
+    return text[: longest - 1].rstrip() + "…"
 
 
 def plural(number: float, noun: str) -> str:
-    """Return a number with its noun, such as ``1 arm`` or ``2,000 epochs``."""
-    return f"{number:,} {noun}" + "s" * (number != 1)
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "arm"), plural(2000, "epoch")
+    ('1 arm', '2,000 epochs')
+    """
+    ending = "" if number == 1 else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def escaped(value: object) -> str:
-    """Return any value as a text of one line, for HTML."""
+    """Return any value as a text of one line, for HTML.
+
+    Examples
+    --------
+    >>> escaped("a < b")
+    'a &lt; b'
+    """
     return html.escape(as_text(value))
 
 
@@ -54,6 +81,8 @@ def described(facts: Iterable[tuple[object, object]]) -> str:
 def spendable(budget: Budget) -> str:
     """Return the text of a budget.
 
+    Examples
+    --------
     >>> spendable(Budget(epochs=1200)), spendable(Budget(wall_seconds=90.0))
     ('1,200 epochs', '1 min 30 s of wall-clock time')
     >>> spendable(Budget(hours=8)), spendable(Budget(gpu_hours=20))
@@ -74,6 +103,8 @@ def spendable(budget: Budget) -> str:
 def duration(seconds: float) -> str:
     """Return a time as it is read out: 42.0 s, 5 min 3 s, 7 h 12 min.
 
+    Examples
+    --------
     >>> duration(41.96), duration(303.2), duration(25_940)
     ('42.0 s', '5 min 3 s', '7 h 12 min')
     """
@@ -87,16 +118,31 @@ def duration(seconds: float) -> str:
 
 
 def plain(value: object) -> float | str:
-    """Return a number that a browser reads as it is, or a text."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value) if abs(int(value)) <= LARGEST_WHOLE else as_text(value)
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+    """Return a number that a browser reads as it is, or a text.
+
+    Examples
+    --------
+    >>> plain(0.5), plain(2**60), plain(None)
+    (0.5, '1152921504606846976', 'None')
+    """
+    if isinstance(value, bool):
+        return as_text(value)
+    if isinstance(value, Integral):
+        whole = int(value)
+        return whole if abs(whole) <= LARGEST_WHOLE else as_text(value)
+    if isinstance(value, Real) and math.isfinite(value):
         return float(value)
     return as_text(value)
 
 
 def number(value: object, digits: int = 9) -> float | None:
-    """Return a finite number with so many digits; None for anything else."""
+    """Return a finite number with so many digits; None for anything else.
+
+    Examples
+    --------
+    >>> number(1 / 3, digits=3), number(float("nan")), number("a")
+    (0.333, None, None)
+    """
     finite = as_float(value)
     if finite is None or not math.isfinite(finite):
         return None

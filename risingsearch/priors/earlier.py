@@ -19,11 +19,10 @@ from risingsearch.arms import sign_of
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Floats, Ints
+from risingsearch.space import Configuration
 
 MOST_RUNS = 300
 """Runs of an earlier search that are learnt from; of more, as many drawn at random."""
-Params = Mapping[str, Any]
-
 HOW_TO_NAME = (
     "with prior=earlier_searches(..., score=..., direction=...), or by these keys in a "
     "sweep's prior"
@@ -72,7 +71,7 @@ class EarlierSearch:
     """
 
     name: str
-    params: Sequence[Params]
+    params: Sequence[Configuration]
     curves: Sequence[Floats]
     max_epochs: int = 0
     direction: str | None = None
@@ -230,7 +229,7 @@ def uniquely_named(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
 class EarlierRun(NamedTuple):
     """A run with scores in the direction of its source."""
 
-    params: Params
+    params: Configuration
     scores: Sequence[float]  # one per epoch, in their order; NaN if one was lost
 
 
@@ -249,6 +248,11 @@ class Source:
     ------
     InvalidParameterError
         If the direction is neither "maximize" nor "minimize".
+
+    Examples
+    --------
+    >>> Source("runs.csv", score="loss", direction="minimize").score
+    'loss'
     """
 
     source: Any
@@ -349,7 +353,7 @@ class Source:
         name = self.name or own_name
         sign = sign_of(direction)
         n_runs = 0
-        refused: Params = {}
+        refused: Configuration = {}
         usable = []
         curves = []
         for run in runs:
@@ -438,7 +442,7 @@ def _curve(scores: Sequence[float], sign: float) -> Floats:
     return curve if np.isfinite(curve).any() else curve[:0]
 
 
-def _not_held(params: Params) -> str:
+def _not_held(params: Configuration) -> str:
     """Return the parameters of a run that JSON cannot hold, for a message."""
     names = []
     for name, value in params.items():
@@ -448,7 +452,7 @@ def _not_held(params: Params) -> str:
     return f" (not {listed}: leave such columns out)" if names else ""
 
 
-def _as_plain(params: Params) -> dict[str, object] | None:
+def _as_plain(params: Configuration) -> dict[str, object] | None:
     """Return parameters as plain Python values; None if JSON cannot hold them."""
     plain = {
         name: value.item() if isinstance(value, np.generic) else value

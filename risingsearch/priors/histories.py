@@ -1,17 +1,20 @@
 """Runs in the history of a search: a row per epoch."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from risingsearch.priors.earlier import EarlierRun, as_number, checked_score
+from risingsearch.priors.matching import Params
 
 SCORE = "score"
+Row = Mapping[str, Any]
+"""An epoch of a history."""
 
 
 def runs_of(
-    candidates: Sequence[Mapping[str, Any]],
-    history: Iterable[Mapping[str, Any]],
+    candidates: Params,
+    history: Iterable[Row],
     score: str,
     where: str,
 ) -> Iterator[EarlierRun]:
@@ -54,15 +57,16 @@ def runs_of(
 
 
 def _value(
-    row: Mapping[str, Any],
+    row: Row,
     score: str,
     where: str,
 ) -> float:
     """Return the score of an epoch, or another metric of it; NaN if it was lost."""
     if score == SCORE or "failure" in row:
         return as_number(row[SCORE])
-    splits = [as_number(row[key]) for key in row if key.endswith(f"_test_{score}")]
+    numbers = {name: as_number(value) for name, value in row.items()}
+    splits = [numbers[name] for name in row if name.endswith(f"_test_{score}")]
     if splits:  # of cross-validation
         return sum(splits) / len(splits)
-    numeric = [key for key in row if not math.isnan(as_number(row[key]))]
-    return as_number(row[checked_score(score, numeric, where)])
+    known = [name for name, number in numbers.items() if not math.isnan(number)]
+    return numbers[checked_score(score, known, where)]

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from risingsearch.proposers.base import Floats
 from risingsearch.proposers.encoding import ABSENT
-from risingsearch.space import ROOT, is_number
+from risingsearch.space import ROOT, Configuration, is_number
 
-Params = Sequence[Mapping[str, Any]]
+Params = Sequence[Configuration]
 
 WIDE = 100.0
 """Ratio of highest to lowest from which values outside are measured in logarithms."""

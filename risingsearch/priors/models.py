@@ -12,11 +12,10 @@ from risingsearch.priors.earlier import EarlierSearch, uniquely_named
 from risingsearch.priors.matching import Columns, Matching, Params, features
 from risingsearch.proposers.base import Floats, Ints
 from risingsearch.proposers.gaussian_process import (
-    FITTED_ON,
-    GaussianProcess,
     Observations,
     Posterior,
     at_last_epoch,
+    fitted_posterior,
     matern,
     normal_scores,
     places_of_epochs,
@@ -221,9 +220,8 @@ def _model(
     places = places_of_epochs(epochs, search.max_epochs)
     at = np.column_stack([matching.features(search.params, shared), places])
     runs = Observations(at, normal_scores(scores))
-    sample = runs.sample(FITTED_ON, np.random.default_rng(0))
-    process = GaussianProcess.fitted(sample, len(shared))
-    return _Model(shared, process.condition(runs))
+    rng = np.random.default_rng(0)
+    return _Model(shared, fitted_posterior(runs, len(shared), rng))
 
 
 def _agreement(

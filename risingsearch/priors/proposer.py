@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.matching import Params
 from risingsearch.priors.models import Learnt, Predictions, correlation
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import normal_scores
@@ -108,7 +109,7 @@ class PriorProposer(Proposer):
     def __init__(
         self,
         learnt: Learnt,
-        candidates: Sequence[Mapping[str, Any]],
+        candidates: Params,
         own: Proposer | None = None,
         space: Space | None = None,
     ) -> None:
@@ -122,7 +123,7 @@ class PriorProposer(Proposer):
     @classmethod
     def between(
         cls,
-        candidates: Sequence[Mapping[str, Any]],
+        candidates: Params,
         searches: Sequence[EarlierSearch],
         own: Proposer | None = None,
         space: Space | None = None,

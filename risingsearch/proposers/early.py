@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from risingsearch.proposers.gaussian_process import (
 )
 from risingsearch.proposers.learning_rate import LearningRate
 from risingsearch.proposers.open_space import ArmPoints
-from risingsearch.space import Space
+from risingsearch.space import Configuration, Space
 
 MOST_OBSERVATIONS = 150
 MOST_ALIKE = 3  # arms that a proposal resembles
@@ -72,7 +72,7 @@ class Inputs(NamedTuple):
         alike = np.exp(-0.5 * squared_distances(self.others, other.others))
         squares = squared_distances(self.rates, other.rates)
         near = np.exp(-0.5 * squares / LENGTH**2)
-        return np.asarray(AMPLITUDE * near * (1.0 + alike), dtype=float)
+        return np.asarray(AMPLITUDE * near * (1.0 + alike))
 
 
 class EarlyModel(NamedTuple):
@@ -118,7 +118,7 @@ class EarlyModel(NamedTuple):
         variance = 2.0 * AMPLITUDE + variance - (white * white).sum(axis=0)
         deviation = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
         mean = rows.basis @ COEFFICIENTS + white.T @ self.whitened
-        return np.asarray(mean + EXPLORATION * deviation, dtype=float)
+        return np.asarray(mean + EXPLORATION * deviation)
 
 
 class EarlyProposer(Proposer):
@@ -152,7 +152,7 @@ class EarlyProposer(Proposer):
 
     def __init__(
         self,
-        candidates: Sequence[Mapping[str, Any]],
+        candidates: Sequence[Configuration],
         space: Space,
         rate: LearningRate,
         own: Proposer | None = None,

@@ -31,9 +31,9 @@ SHRINKAGE = 0.5
 """Rprop: a step grows while its slope keeps its sign, and shrinks where it turns."""
 
 N_SCALARS = 3  # hyperparameters after the length scales: decay, noise, amplitude
-LENGTH_RANGE = (math.exp(-4.0), math.exp(4.0))
+LOG_LENGTH_RANGE = (-4.0, 4.0)
 NOISE_RANGE = (2e-3, 2.0)
-AMPLITUDE_RANGE = (math.exp(-2.0), math.exp(2.0))
+LOG_AMPLITUDE_RANGE = (-2.0, 2.0)
 
 
 def at_last_epoch(features: Floats) -> Floats:
@@ -57,7 +57,10 @@ def at_last_epoch(features: Floats) -> Floats:
     return np.column_stack([features, np.ones(len(features))])
 
 
-def places_of_epochs(epochs: ArrayLike, max_epochs: int) -> Floats:
+def places_of_epochs(
+    epochs: ArrayLike,
+    max_epochs: int,
+) -> Floats:
     """Return the places of epochs, from 0 for the first to 1, by the logarithm.
 
     Parameters
@@ -78,7 +81,7 @@ def places_of_epochs(epochs: ArrayLike, max_epochs: int) -> Floats:
     array([0. , 0.5, 1. ])
     """
     places = np.log(epochs) / math.log(max(2, max_epochs))
-    return np.asarray(np.minimum(1.0, places), dtype=float)
+    return np.asarray(np.minimum(1.0, places))
 
 
 def standardised(scores: Floats) -> Floats:
@@ -103,8 +106,16 @@ def standardised(scores: Floats) -> Floats:
     lowest = 2.0 * middle - float(scores.max())
     kept = np.maximum(scores, lowest) - middle
     kept /= float(np.abs(kept).max()) or 1.0
-    deviation = max(float(kept.std()), 1e-9)
-    return np.asarray((kept - kept.mean()) / deviation, dtype=float)
+    return _standard(kept, 1e-9)
+
+
+def _standard(
+    values: Floats,
+    least_deviation: float,
+) -> Floats:
+    """Return values of mean 0 and deviation 1."""
+    deviation = max(float(values.std()), least_deviation)
+    return np.asarray((values - values.mean()) / deviation)
 
 
 def normal_scores(values: Floats) -> Floats:
@@ -126,14 +137,16 @@ def normal_scores(values: Floats) -> Floats:
     array([ 0.  , -1.22,  1.22])
     """
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[inverse]
-    quantile = NormalDist().inv_cdf
-    z = np.array([quantile((rank + 0.5) / len(values)) for rank in ranks])
-    deviation = max(float(z.std()), 1e-6)
-    return np.asarray((z - z.mean()) / deviation, dtype=float)
+    mean_ranks = np.cumsum(counts) - 0.5 * (counts + 1)
+    shares = (mean_ranks[inverse] + 0.5) / len(values)
+    quantiles = map(NormalDist().inv_cdf, shares)
+    return _standard(np.array(list(quantiles)), 1e-6)
 
 
-def squared_distances(a: Floats, b: Floats) -> Floats:
+def squared_distances(
+    a: Floats,
+    b: Floats,
+) -> Floats:
     """Return the squared Euclidean distances between the rows of two arrays.
 
     Examples
@@ -141,18 +154,21 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [1.0, 0.0]]))
     array([[25.,  1.]])
     """
-    lengths_a = (a * a).sum(axis=1)[:, None]
-    lengths_b = (b * b).sum(axis=1)
-    distances = lengths_a + lengths_b - 2.0 * a @ b.T
-    return np.asarray(np.maximum(distances, 0.0), dtype=float)
+    squares_a = (a * a).sum(axis=1)
+    squares_b = (b * b).sum(axis=1)
+    distances = squares_a[:, None] + squares_b - 2.0 * a @ b.T
+    return np.asarray(np.maximum(distances, 0.0))
 
 
 def _matern_factor(r: Floats) -> Floats:
     """Return the polynomial of the Matern 5/2 kernel, without its exponential."""
-    return np.asarray(1.0 + r + r * r / 3.0, dtype=float)
+    return np.asarray(1.0 + r + r * r / 3.0)
 
 
-def matern(a: Floats, b: Floats) -> Floats:
+def matern(
+    a: Floats,
+    b: Floats,
+) -> Floats:
     """Return the correlations of rows by the Matern 5/2 kernel of length scale 1.
 
     Examples
@@ -161,7 +177,16 @@ def matern(a: Floats, b: Floats) -> Floats:
     array([[1.   , 0.524]])
     """
     r = np.sqrt(5.0 * squared_distances(a, b))
-    return np.asarray(_matern_factor(r) * np.exp(-r), dtype=float)
+    return np.asarray(_matern_factor(r) * np.exp(-r))
+
+
+def _trend(
+    a: Floats,
+    b: Floats,
+) -> Floats:
+    """Return the covariances that level and trend give to places of epochs."""
+    before_last = np.outer(1.0 - a, 1.0 - b)
+    return np.asarray(TREND * (1.0 + before_last))
 
 
 def typical_inverse_length(n_parameters: int) -> float:
@@ -175,7 +200,11 @@ class Observations(NamedTuple):
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
 
-    def sample(self, most: int, rng: Rng) -> Observations:
+    def sample(
+        self,
+        most: int,
+        rng: Rng,
+    ) -> Observations:
         """Return so many at most: the best half of them, and others.
 
         Parameters
@@ -192,10 +221,12 @@ class Observations(NamedTuple):
         """
         if len(self.scores) <= most:
             return self
-        half = most // 2
+        n_best = most // 2
+        n_others = most - n_best
         order = np.argsort(-self.scores, kind="stable")
-        others = rng.choice(order[half:], most - half, replace=False)
-        rows = np.concatenate([order[:half], others])
+        best = order[:n_best]
+        others = rng.choice(order[n_best:], n_others, replace=False)
+        rows = np.concatenate([best, others])
         return Observations(self.at[rows], self.scores[rows])
 
 
@@ -221,8 +252,7 @@ class GaussianProcess(NamedTuple):
     def from_logs(cls, logs: Floats) -> GaussianProcess:
         """Build the process from the logarithms of its hyperparameters."""
         values = np.exp(logs)
-        decay, noise, amplitude = values[-N_SCALARS:].tolist()
-        return cls(values[:-N_SCALARS], decay, noise, amplitude)
+        return cls(values[:-N_SCALARS], *values[-N_SCALARS:].tolist())
 
     @classmethod
     def fitted(
@@ -256,15 +286,20 @@ class GaussianProcess(NamedTuple):
                 best = logs
                 highest = likelihood
             sign_kept = gradient * slope
-            factor = np.where(sign_kept < 0, SHRINKAGE, 1.0)
+            has_turned = sign_kept < 0
+            factor = np.where(has_turned, SHRINKAGE, 1.0)
             factor = np.where(sign_kept > 0, GROWTH, factor)
             step = np.clip(step * factor, *STEP_RANGE)
-            slope = np.where(sign_kept < 0, 0.0, gradient)
+            slope = np.where(has_turned, 0.0, gradient)
             logs = logs + np.sign(slope) * step
             logs = np.clip(logs, objective.low, objective.high)
         return cls.from_logs(best)
 
-    def kernel(self, a: Floats, b: Floats) -> Floats:
+    def kernel(
+        self,
+        a: Floats,
+        b: Floats,
+    ) -> Floats:
         """Return the covariances between two sets of rows.
 
         Parameters
@@ -281,18 +316,24 @@ class GaussianProcess(NamedTuple):
         epochs_b = b[:, -1]
         scaled_a = a[:, :-1] * self.inverse_lengths
         scaled_b = b[:, :-1] * self.inverse_lengths
-        decayed = np.exp(-self.decay * np.abs(epochs_a[:, None] - epochs_b))
-        own = matern(scaled_a, scaled_b) * decayed
-        shared = 1.0 + np.outer(1.0 - epochs_a, 1.0 - epochs_b)
-        return np.asarray(self.amplitude * own + TREND * shared, dtype=float)
+        epochs_apart = np.abs(epochs_a[:, None] - epochs_b)
+        own = matern(scaled_a, scaled_b) * np.exp(-self.decay * epochs_apart)
+        shared = _trend(epochs_a, epochs_b)
+        return np.asarray(self.amplitude * own + shared)
 
     def condition(self, observations: Observations) -> Posterior:
         """Return the posterior, given the scores so far."""
         covariance = self.kernel(observations.at, observations.at)
         covariance.flat[:: len(covariance) + 1] += self.noise
-        whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        weights = whitening.T @ (whitening @ observations.scores)
-        return Posterior(self, observations, whitening, weights)
+        lower = np.linalg.cholesky(covariance)
+        whitening = np.linalg.inv(lower)
+        whitened = whitening @ observations.scores
+        return Posterior(
+            process=self,
+            observations=observations,
+            whitening=whitening,
+            weights=whitening.T @ whitened,
+        )
 
 
 class Posterior(NamedTuple):
@@ -321,16 +362,43 @@ class Posterior(NamedTuple):
         white = self.whitening @ covariance
         explained = (white * white).sum(axis=0)
         variance = self.process.amplitude + TREND - explained
+        variance = np.maximum(variance, LEAST_VARIANCE)
         mean = covariance.T @ self.weights
         if self.feasibility is not None:
             feasible, _ = self.feasibility.predict(at)
             mean += UNLIKELY * np.minimum(0.0, feasible)
-        return mean, np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+        return mean, np.sqrt(variance)
 
     def upper_confidence_bound(self, features: Floats) -> Floats:
         """Return how high configurations may end: the mean and half a deviation."""
         mean, deviation = self.predict(at_last_epoch(features))
         return mean + EXPLORATION * deviation
+
+
+def fitted_posterior(
+    observations: Observations,
+    n_parameters: int,
+    rng: Rng,
+) -> Posterior:
+    """Fit a process to some of the observations, and condition it on all.
+
+    Parameters
+    ----------
+    observations : Observations
+        Standardised scores.
+    n_parameters : int
+        How many parameters the features describe.
+    rng : numpy.random.Generator
+        Draws those that it is fitted to.
+
+    Returns
+    -------
+    Posterior
+        Of all observations.
+    """
+    sample = observations.sample(FITTED_ON, rng)
+    process = GaussianProcess.fitted(sample, n_parameters)
+    return process.condition(observations)
 
 
 class _Likelihood:
@@ -346,26 +414,29 @@ class _Likelihood:
         columns = observations.at[:, :-1].T
         n_features, n = columns.shape
         differences = columns[:, :, None] - columns[:, None, :]
-        self.squared = (differences * differences).reshape(n_features, n**2)
-        self.epochs_apart = np.abs(epochs[:, None] - epochs).ravel()
-        self.shared = TREND * (1.0 + np.outer(1.0 - epochs, 1.0 - epochs))
+        squared = differences * differences
+        self.squared = squared.reshape(n_features, n**2)
+        epochs_apart = epochs[:, None] - epochs
+        self.epochs_apart = np.abs(epochs_apart).ravel()
+        self.shared = _trend(epochs, epochs)
         length = typical_inverse_length(n_parameters)
         n_logs = n_features + N_SCALARS
         self.typical = np.full(n_logs, math.log(length))
         self.typical[-N_SCALARS:] = np.log([0.5, 0.1, 1.0])
         self.spread = np.ones(n_logs)
         self.spread[-N_SCALARS:-1] = 1.5
-        ranges = np.tile(LENGTH_RANGE, (n_logs, 1))  # the decay's is the same
-        ranges[-2] = NOISE_RANGE
-        ranges[-1] = AMPLITUDE_RANGE
-        self.low, self.high = np.log(ranges).T
+        ranges = np.tile(LOG_LENGTH_RANGE, (n_logs, 1))  # the decay's is the same
+        ranges[-2] = np.log(NOISE_RANGE)
+        ranges[-1] = LOG_AMPLITUDE_RANGE
+        self.low, self.high = ranges.T
 
     def evaluate(self, logs: Floats) -> tuple[float, Floats]:
         """Return the logarithm of the likelihood, and its gradient."""
         n = len(self.scores)
         process = GaussianProcess.from_logs(logs)
         squares = process.inverse_lengths**2
-        r = np.sqrt(5.0 * np.maximum(squares @ self.squared, 0.0))
+        distances = np.maximum(squares @ self.squared, 0.0)
+        r = np.sqrt(5.0 * distances)
         decay = process.decay * self.epochs_apart
         decayed = process.amplitude * np.exp(-r - decay)
         own = _matern_factor(r) * decayed
@@ -378,12 +449,15 @@ class _Likelihood:
         fit = -0.5 * (self.scores @ weights)
         complexity = np.log(np.diag(lower)).sum()
         prior = 0.5 * (deviations @ deviations)
+        # Slopes along the covariances, then along what the covariances depend on.
         by_covariance = 0.5 * (np.outer(weights, weights) - inverse)
         by_pair = by_covariance.ravel()
         by_square = by_pair * (-5.0 / 6.0) * (1.0 + r) * decayed
+        by_decay = (by_pair * own) @ self.epochs_apart
+        by_noise = np.trace(by_covariance)
         gradient = -deviations / self.spread
         gradient[:-N_SCALARS] += 2.0 * squares * (self.squared @ by_square)
-        gradient[-3] -= process.decay * float((by_pair * own) @ self.epochs_apart)
-        gradient[-2] += process.noise * float(np.trace(by_covariance))
-        gradient[-1] += float(by_pair @ own)
+        gradient[-3] -= process.decay * by_decay
+        gradient[-2] += process.noise * by_noise
+        gradient[-1] += by_pair @ own
         return float(fit - complexity - prior), gradient

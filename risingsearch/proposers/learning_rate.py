@@ -14,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.space import Choices, Kind, Params, Space, is_between, is_number
+from risingsearch.space import (
+    Choices,
+    Configuration,
+    Kind,
+    Space,
+    is_between,
+    is_number,
+)
 
 Declared = str | Mapping[str, float] | bool | None
 """The option ``learning_rate``: a name, a name with a good value, False, or None."""
@@ -46,7 +53,7 @@ class LearningRate(NamedTuple):
         cls,
         space: Space,
         declared: Declared = None,
-        enqueued: Iterable[Params] = (),
+        enqueued: Iterable[Configuration] = (),
     ) -> LearningRate | None:
         """Return the learning rate of a space, as ``declared`` or named, if known.
 

@@ -11,29 +11,41 @@ from numpy.typing import ArrayLike
 
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import (
-    FITTED_ON,
-    GaussianProcess,
     Observations,
     Posterior,
     at_last_epoch,
+    fitted_posterior,
     places_of_epochs,
     standardised,
 )
 from risingsearch.space import Space, key_of_all
 
-FEWEST, MOST = 8, 200  # arms to propose by, and rows of the model
-FRESH, NEAR, CLIMBERS, ROUNDS = 200, 400, 10, 3
-DRAWN, MOST_ALIKE = 100, 3  # configurations of a list; arms that a proposal resembles
+FEWEST = 8
+MOST = 200  # arms to propose by, and rows of the model
+FRESH = 200
+NEAR = 400
+CLIMBERS = 10
+ROUNDS = 3
+DRAWN = 100
+MOST_ALIKE = 3  # configurations of a list; arms that a proposal resembles
 LARGE = 5  # full trainings; the learning rate proposes in no larger budget
-SHARES = {"opening_share": 0.1, "later_share": 0.4}  # of a larger one, for the policy
+SHARES = {
+    "opening_share": 0.1,
+    "later_share": 0.4,
+}  # of a larger one, for the policy
 SAME = 1e-9  # difference of features within which configurations are the same
 
 
 class ArmPoints:
     """The configurations of arms that have begun, as points of a space."""
 
-    def __init__(self, space: Space, candidates: Sequence[Mapping[str, Any]]) -> None:
-        self.space, self.candidates = space, candidates
+    def __init__(
+        self,
+        space: Space,
+        candidates: Sequence[Mapping[str, Any]],
+    ) -> None:
+        self.space = space
+        self.candidates = candidates
         self._known: dict[int, Floats] = {}
 
     def points(self, arms: Ints) -> Floats:
@@ -49,7 +61,10 @@ class ArmPoints:
         return self.space.features(self.points(arms))
 
     def untried(
-        self, points: Floats, opened: Opened, unopened: Ints
+        self,
+        points: Floats,
+        opened: Opened,
+        unopened: Ints,
     ) -> Iterator[tuple[Floats, Proposal]]:
         """Yield the features and proposals of allowed points that no arm has tried.
 
@@ -89,7 +104,11 @@ class OpenSpaceProposer(Proposer):
         """Return how the default policy shares a budget in an open space."""
         return {} if self._is_short else SHARES
 
-    def more_slots(self, n: int, proposals: Mapping[int, Proposal]) -> int:
+    def more_slots(
+        self,
+        n: int,
+        proposals: Mapping[int, Proposal],
+    ) -> int:
         """Return how many there are after the first ``n``, drawn if need be."""
         if self._draw is not None and len(self.candidates) <= n:
             known = [
@@ -104,9 +123,17 @@ class OpenSpaceProposer(Proposer):
     @property
     def identity(self) -> dict[str, Any]:
         """Identity among proposers, as JSON."""
-        return {"proposer": "open-space", "space": self.space.description}
+        return {
+            "proposer": "open-space",
+            "space": self.space.description,
+        }
 
-    def propose(self, opened: Opened, unopened: Ints, rng: Rng) -> Proposal | None:
+    def propose(
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
+    ) -> Proposal | None:
         """Return a promising configuration; None with too few arms opened."""
         if len(opened.arms) < FEWEST:
             return None
@@ -122,7 +149,12 @@ class OpenSpaceProposer(Proposer):
             return proposal._replace(like=tuple(opened.arms[nearest].tolist()))
         return None
 
-    def _promising(self, model: Posterior, opened: Opened, rng: Rng) -> Floats:
+    def _promising(
+        self,
+        model: Posterior,
+        opened: Opened,
+        rng: Rng,
+    ) -> Floats:
         """Return points, from the most promising on."""
         known = self._points.points(opened.arms)
         expected = model.predict(at_last_epoch(self.space.features(known)))[0]
@@ -150,7 +182,12 @@ class ListProposer(Proposer):
     def __init__(self, features: ArrayLike) -> None:
         self.features = np.asarray(features, dtype=float)
 
-    def propose(self, opened: Opened, unopened: Ints, rng: Rng) -> int | None:
+    def propose(
+        self,
+        opened: Opened,
+        unopened: Ints,
+        rng: Rng,
+    ) -> int | None:
         """Return a promising unopened arm; None with too few opened."""
         if len(opened.arms) < FEWEST:
             return None
@@ -162,7 +199,11 @@ class ListProposer(Proposer):
 
 
 def modelled(
-    opened: Opened, features: Floats, waiting: Floats, n_parameters: int, rng: Rng
+    opened: Opened,
+    features: Floats,
+    waiting: Floats,
+    n_parameters: int,
+    rng: Rng,
 ) -> Posterior:
     """Return a model of the scores of arms, and of others in training, by features."""
     numbers, places, averages = rows_of(opened, rng)
@@ -170,15 +211,13 @@ def modelled(
     epochs = np.concatenate([places, np.ones(len(waiting))])
     scores = np.concatenate([standardised(averages), np.zeros(len(waiting))])
     seen = Observations(np.column_stack([at, epochs]), scores)
-    sample = seen.sample(FITTED_ON, rng)
-    posterior = GaussianProcess.fitted(sample, n_parameters).condition(seen)
+    posterior = fitted_posterior(seen, n_parameters, rng)
     if not len(opened.failed):
         return posterior
     chances = np.ones(len(features))  # the worst scores would hide how others differ
     chances[opened.failed] = -1.0
     ended = Observations(at_last_epoch(features), chances)
-    sample = ended.sample(FITTED_ON, rng)
-    feasibility = GaussianProcess.fitted(sample, n_parameters).condition(ended)
+    feasibility = fitted_posterior(ended, n_parameters, rng)
     return posterior._replace(feasibility=feasibility)
 
 

@@ -18,6 +18,7 @@ from risingsearch.space.kinds import (
 from risingsearch.space.readers import is_distribution, kind_of
 from risingsearch.space.space import Configurations, Space, is_space
 from risingsearch.space.values import (
+    Configuration,
     Params,
     exact,
     is_between,
@@ -30,6 +31,7 @@ __all__ = [
     "PART",
     "ROOT",
     "Choices",
+    "Configuration",
     "Configurations",
     "Coordinate",
     "Drawn",

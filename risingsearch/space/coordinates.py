@@ -1,10 +1,10 @@
 """Coordinates of a space: a parameter each, and when it applies."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from risingsearch.space.kinds import Kind
+from risingsearch.space.values import Configuration
 
 PART = ""
 """Name of the coordinate that says which space of several a configuration is of."""
@@ -43,7 +43,7 @@ class Coordinate:
     name: str
     kind: Kind
     needs: tuple[str, ...] = ()
-    applies: Callable[[Mapping[str, Any]], bool] | None = None
+    applies: Callable[[Configuration], bool] | None = None
     when: object = None
     part: str | None = None
 
@@ -52,7 +52,7 @@ class Coordinate:
         """Parameters that decide if it applies, with the part."""
         return self.needs if self.part is None else (PART, *self.needs)
 
-    def is_active(self, values: Mapping[str, Any]) -> bool:
+    def is_active(self, values: Configuration) -> bool:
         """Return whether it applies where others have these values."""
         if self.part is not None and values.get(PART) != self.part:
             return False

@@ -1,12 +1,13 @@
 """Parameters and conditions as ConfigSpace describes them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from risingsearch.json_values import plain
 from risingsearch.space.coordinates import Coordinate
 from risingsearch.space.kinds import Choices, Drawn, Interval, Kind, Uneven
+from risingsearch.space.values import Configuration
 
 
 def of_configspace(name: str, value: Any) -> Kind | None:
@@ -72,7 +73,7 @@ def coordinates_of(space: Any) -> Iterator[Coordinate]:
 
 def _is_satisfied(
     condition: Any,
-    values: Mapping[str, Any],
+    values: Configuration,
 ) -> bool:
     """Return whether a condition holds; parents may be absent."""
     from ConfigSpace.types import NotSet

@@ -29,6 +29,20 @@ class Kind(ABC):
     """The values of a parameter, along its coordinate from 0 to 1.
 
     A kind defines ``place`` and ``described``, and either ``value`` or ``values_at``.
+
+    Examples
+    --------
+    >>> class Halves(Kind):
+    ...     def value(self, place):
+    ...         return place / 2
+    ...
+    ...     def place(self, value):
+    ...         return 2 * value
+    ...
+    ...     def described(self):
+    ...         return "halves"
+    >>> Halves().values_at(np.array([0.5, 1.0]))
+    [0.25, 0.5]
     """
 
     is_category = False  # whether values near each other have nothing in common
@@ -66,6 +80,10 @@ class Kind(ABC):
     @abstractmethod
     def described(self) -> object:
         """Return all that tells it from others, as JSON."""
+
+
+def _logarithm(number: float) -> float:
+    return float(np.log(number))
 
 
 @dataclass(frozen=True)
@@ -120,7 +138,7 @@ class Interval(Kind):
         if not self.log:
             return self.low, self.high
         half = 0.5 if self.whole else 0.0
-        return float(np.log(self.low - half)), float(np.log(self.high + half))
+        return _logarithm(self.low - half), _logarithm(self.high + half)
 
     @property
     def _n_steps(self) -> int | None:
@@ -128,45 +146,57 @@ class Interval(Kind):
         if self.log:
             return None
         if self.whole:
-            return int(self.high - self.low) // int(self.step or 1) + 1
+            return int(self.high - self.low) // self._whole_step + 1
         if not self.step:
             return None
-        return int((exact(self.high) - exact(self.low)) / exact(self.step)) + 1
+        width = exact(self.high) - exact(self.low)
+        return int(width / exact(self.step)) + 1
+
+    @property
+    def _whole_step(self) -> int:
+        return int(self.step or 1)
 
     def _at(self, k: int) -> float:
         if self.whole:
-            return int(self.low) + k * int(self.step or 1)
+            return int(self.low) + k * self._whole_step
         return float(exact(self.low) + k * exact(self.step or 1))
+
+    def _clipped(self, number: float) -> float:
+        return min(max(number, self.low), self.high)
 
     @property
     def listed(self) -> Sequence[float] | None:
         if self.whole:
-            return range(int(self.low), int(self.high) + 1, int(self.step or 1))
+            return range(int(self.low), int(self.high) + 1, self._whole_step)
         n_steps = self._n_steps
-        return None if n_steps is None else [self._at(k) for k in range(n_steps)]
+        if n_steps is None:
+            return None
+        return [self._at(k) for k in range(n_steps)]
 
     def value(self, place: float) -> float:
         n_steps = self._n_steps
         if n_steps:
-            return self._at(min(int(place * n_steps), n_steps - 1))
+            k = int(place * n_steps)
+            return self._at(min(k, n_steps - 1))
         low, high = self._ends()
         number = low + place * (high - low)
         if self.log:
             number = float(np.exp(number))
-        number = min(max(number, self.low), self.high)
+        number = self._clipped(number)
         return round(number) if self.whole else float(number)
 
     def place(self, value: float) -> float:
-        number = min(max(value, self.low), self.high)
+        number = self._clipped(value)
         n_steps = self._n_steps
         if n_steps:
             k = round((number - self.low) / (self.step or 1))
-            return float((min(k, n_steps - 1) + 0.5) / n_steps)
+            k = min(k, n_steps - 1)
+            return float((k + 0.5) / n_steps)
         low, high = self._ends()
         if low == high:
             return 0.5
         if self.log:
-            number = float(np.log(number))
+            number = _logarithm(number)
         return float((number - low) / (high - low))
 
     def has(self, value: object) -> bool:
@@ -177,21 +207,25 @@ class Interval(Kind):
         if self._n_steps is None:
             return True
         step = self.step or 1
-        tolerance = max(1e-6 * step, min(rounding_of(value), step / 4))
-        return abs(self.value(self.place(value)) - float(value)) <= tolerance
+        tolerance = min(rounding_of(value), step / 4)
+        tolerance = max(tolerance, 1e-6 * step)
+        nearest = self.value(self.place(value))
+        return abs(nearest - float(value)) <= tolerance
 
     def snapped(self, places: Places) -> Places:
         if self.low == self.high:
             return np.full_like(places, 0.5)
         n_steps = self._n_steps
         if n_steps:
-            steps = np.minimum(np.floor(places * n_steps), n_steps - 1)
+            steps = np.floor(places * n_steps)
+            steps = np.minimum(steps, n_steps - 1)
             return (steps + 0.5) / n_steps
         if not self.whole:
             return places
         low, high = self._ends()
-        whole = np.rint(np.exp(low + places * (high - low)))
-        logs: Places = np.log(np.clip(whole, self.low, self.high))
+        numbers = np.exp(low + places * (high - low))
+        whole = np.clip(np.rint(numbers), self.low, self.high)
+        logs: Places = np.log(whole)
         return (logs - low) / (high - low)
 
     def described(self) -> object:
@@ -200,14 +234,30 @@ class Interval(Kind):
 
 @dataclass(frozen=True)
 class Uneven(Interval):
-    """Numbers between two ends with a distribution: ConfigSpace's normal or beta."""
+    """Numbers between two ends with a distribution: ConfigSpace's normal or beta.
+
+    Parameters
+    ----------
+    low, high, log, step, whole
+        As of ``Interval``.
+    within : object
+        The distribution along the even coordinate, with ``cdf`` and ``ppf``.
+    text : str
+        Tells it from others.
+
+    Examples
+    --------
+    >>> from scipy.stats import beta
+    >>> Uneven(0.0, 10.0, within=beta(2, 2), text="beta").value(0.5)
+    5.0
+    """
 
     within: Any = None  # of scipy, from 0 to 1
     text: str = ""
 
     def _ends(self) -> tuple[float, float]:
         if self.log:
-            return float(np.log(self.low)), float(np.log(self.high))
+            return _logarithm(self.low), _logarithm(self.high)
         return float(self.low), float(self.high)
 
     def value(self, place: float) -> float:
@@ -327,21 +377,25 @@ class Choices(Kind):
         ordered: bool = False,
     ) -> None:
         listed = [plain(value) for value in values]
-        shares = [1.0] * len(listed) if weights is None else list(map(float, weights))
+        if weights is None:
+            weights = [1.0] * len(listed)
         first: dict[Hashable, Any] = {}
         total: dict[Hashable, float] = {}
-        for value, share in zip(listed, shares, strict=True):
+        for value, weight in zip(listed, weights, strict=True):
             key = key_of(value)
             first.setdefault(key, value)
-            total[key] = total.get(key, 0.0) + share
+            total[key] = total.get(key, 0.0) + float(weight)
         self._is_numeric = all(map(is_number, first.values()))
-        keys = sorted(first, key=first.__getitem__) if self._is_numeric else list(first)
+        keys = list(first)
+        if self._is_numeric:
+            keys.sort(key=first.__getitem__)
         self.values = [first[key] for key in keys]
         self.is_category = not (ordered or self._is_numeric)
         self._codes = {key: code for code, key in enumerate(keys)}
         parts = np.array([total[key] for key in keys])
-        self._ends = np.cumsum(parts) / parts.sum()
-        self._middles = self._ends - 0.5 * parts / parts.sum()
+        whole = parts.sum()
+        self._ends = np.cumsum(parts) / whole
+        self._middles = self._ends - 0.5 * parts / whole
 
     def _code_of(self, value: object) -> int | None:
         code = self._codes.get(key_of(value))
@@ -356,14 +410,16 @@ class Choices(Kind):
         return self.values
 
     def has(self, value: object) -> bool:
+        if self._code_of(value) is not None:
+            return True
         # Of numbers, 1 is 1.0.
-        is_near = self._is_numeric and any(is_between(value, v, v) for v in self.values)
-        return is_near or self._code_of(value) is not None
+        return self._is_numeric and any(is_between(value, v, v) for v in self.values)
 
     def codes(self, places: Places) -> NDArray[np.int64]:
         """Return the numbers of the values at these places; -1 for none of them."""
         codes = np.searchsorted(self._ends, places, side="right")
-        return np.where(np.isnan(places), -1, np.minimum(codes, len(self.values) - 1))
+        codes = np.minimum(codes, len(self.values) - 1)
+        return np.where(np.isnan(places), -1, codes)
 
     def values_at(self, places: Places) -> list[Any]:
         return [self.values[code] for code in self.codes(places).tolist()]
@@ -371,14 +427,15 @@ class Choices(Kind):
     def place(self, value: Any) -> float:
         code = self._code_of(value)
         if code is None and self._is_numeric and is_number(value):
-            numbers = np.array(self.values, dtype=float)
-            code = int(np.argmin(np.abs(numbers - float(value))))
+            distances = np.array(self.values, dtype=float) - float(value)
+            code = int(np.argmin(np.abs(distances)))
         if code is None:
             return math.nan if self.is_category else 0.5
         return float(self._middles[code])
 
     def snapped(self, places: Places) -> Places:
-        return np.where(np.isnan(places), math.nan, self._middles[self.codes(places)])
+        middles = self._middles[self.codes(places)]
+        return np.where(np.isnan(places), math.nan, middles)
 
     def columns(self, places: Places) -> list[Places]:
         n_values = len(self.values)
@@ -398,7 +455,21 @@ class Choices(Kind):
 
 @dataclass(frozen=True)
 class Drawn(Kind):
-    """Values that can be drawn, and have no places: a distribution with ``rvs``."""
+    """Values that can be drawn, and have no places: a distribution with ``rvs``.
+
+    Parameters
+    ----------
+    distribution : object
+        Its ``rvs(random_state=...)`` draws a value.
+
+    Examples
+    --------
+    >>> class Coin:
+    ...     def rvs(self, random_state):
+    ...         return "heads" if random_state.rand() < 0.5 else "tails"
+    >>> Drawn(Coin()).value(0.3)
+    'heads'
+    """
 
     distribution: Any
 

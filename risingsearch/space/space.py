@@ -18,7 +18,7 @@ from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Places, place_of
 from risingsearch.space.readers import is_distribution, kind_of
-from risingsearch.space.values import Params, key_of_all
+from risingsearch.space.values import Configuration, Params, key_of_all
 
 TRIES = 1_000
 """Draws in a row that a space may forbid."""
@@ -89,7 +89,9 @@ class Space:
         if isinstance(value, Mapping):
             return cls(Coordinate(name, kind_of(name, value[name])) for name in value)
         parts = [cls.of(part) for part in value]
-        return parts[0] if len(parts) == 1 else cls._of_parts(parts)
+        if len(parts) == 1:
+            return parts[0]
+        return cls._of_parts(parts)
 
     @classmethod
     def _of_parts(cls, parts: Sequence[Space]) -> Space:
@@ -132,7 +134,7 @@ class Space:
                 entries(part)["forbidden clauses"] = [str(clause) for clause in clauses]
         return whole
 
-    def permits(self, params: Mapping[str, Any]) -> bool:
+    def permits(self, params: Configuration) -> bool:
         """Return whether a configuration is allowed.
 
         Parameters
@@ -145,12 +147,13 @@ class Space:
         bool
             Whether no clause forbids it.
         """
-        clauses = self._forbidden[self._part_of(params).get(PART)]
+        part = self._part_of(params).get(PART)
+        clauses = self._forbidden[part]
         return not any(clause.is_forbidden_value(dict(params)) for clause in clauses)
 
     def problem_of(
         self,
-        params: Mapping[str, Any],
+        params: Configuration,
         *,
         beyond: bool = False,
     ) -> str | None:
@@ -223,7 +226,8 @@ class Space:
         """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
-            for params in self.from_units(rng.random((at_once, len(self.coordinates)))):
+            points = rng.random((at_once, len(self.coordinates)))
+            for params in self.from_units(points):
                 if self.permits(params):
                     n_forbidden = 0
                     yield params
@@ -266,7 +270,7 @@ class Space:
         self,
         n: int,
         rng: np.random.Generator,
-        known: Sequence[Mapping[str, Any]] = (),
+        known: Sequence[Configuration] = (),
     ) -> Configurations:
         """Return random configurations that are allowed, all of them different.
 
@@ -304,12 +308,13 @@ class Space:
                 n_in_vain = 0
                 keys.add(key)
                 drawn.append(params)
-            if len(drawn) == n or n_in_vain > TRIES_PER_KNOWN * (len(keys) + 50):
+            most_in_vain = TRIES_PER_KNOWN * (len(keys) + 50)
+            if len(drawn) == n or n_in_vain > most_in_vain:
                 break
         is_open = self.is_open and len(drawn) == n
         return Configurations(drawn, self if is_open else None)
 
-    def restored(self, params: Mapping[str, Any]) -> Params:
+    def restored(self, params: Configuration) -> Params:
         """Return a configuration with the values that JSON holds as their digests.
 
         Parameters
@@ -350,7 +355,8 @@ class Space:
         >>> Space.of({"depth": [1, 2, 3]}).from_unit([0.9])
         {'depth': 3}
         """
-        [params] = self.from_units(np.asarray(unit, dtype=float)[None, :])
+        rows = np.atleast_2d(np.asarray(unit, dtype=float))
+        [params] = self.from_units(rows)
         return params
 
     def from_units(self, rows: Places) -> list[Params]:
@@ -376,7 +382,7 @@ class Space:
             params.pop(PART, None)
         return configurations
 
-    def to_unit(self, params: Mapping[str, Any]) -> Places:
+    def to_unit(self, params: Configuration) -> Places:
         """Return the point of a configuration.
 
         Parameters
@@ -402,9 +408,9 @@ class Space:
                 unit[k] = place_of(values[coordinate.name], coordinate.kind)
         return unit
 
-    def _part_of(self, params: Mapping[str, Any]) -> Params:
+    def _part_of(self, params: Configuration) -> Params:
         """Return which part a configuration is of, as the value of its coordinate."""
-        if not self.coordinates or self.coordinates[0].name != PART:
+        if len(self._forbidden) == 1:
             return {}
 
         def unlike(part: str) -> tuple[int, int]:
@@ -452,7 +458,9 @@ class Space:
             columns += [np.where(on, feature, if_not) for feature in features]
             if coordinate.parents:
                 columns.append(np.where(on, ROOT, 0.0))
-        return np.column_stack(columns) if columns else np.empty((len(rows), 0))
+        if not columns:
+            return np.empty((len(rows), 0))
+        return np.column_stack(columns)
 
     def _active(self, rows: Places) -> list[NDArray[np.bool_]]:
         """Return of every coordinate in which rows its parameter applies."""
@@ -471,20 +479,19 @@ class Space:
                 )
                 flags = []
                 for i in first:
-                    values = {
-                        name: self.coordinates[at[name]].kind.value(rows[i, at[name]])
-                        for name, code in zip(
-                            coordinate.parents, parents[i], strict=True
-                        )
-                        if code >= 0
-                    }
+                    values = {}
+                    for name in coordinate.parents:
+                        if codes[name][i] >= 0:
+                            kind = self.coordinates[at[name]].kind
+                            values[name] = kind.value(rows[i, at[name]])
                     flags.append(coordinate.is_active(values))
                 on = np.array(flags, dtype=np.bool_)[row_of.reshape(-1)]
             active.append(on)
             if coordinate.name in needed:
                 places = coordinate.kind.snapped(rows[:, k])
                 _, order = np.unique(places, return_inverse=True)
-                codes[coordinate.name] = np.where(on & ~np.isnan(places), order, -1)
+                is_known = on & ~np.isnan(places)
+                codes[coordinate.name] = np.where(is_known, order, -1)
         return active
 
     def perturbed(
@@ -507,14 +514,18 @@ class Space:
             Two of five numbers are moved, and one category of ten is drawn anew.
         """
         rows = np.atleast_2d(np.asarray(units, dtype=float))
+        shape = rows.shape
         scale = 10.0 ** rng.uniform(-2.0, -0.5, (len(rows), 1))
-        steps = scale * rng.standard_normal(rows.shape)
-        moved = np.abs(rows + steps * (rng.random(rows.shape) < 0.4))
-        moved = np.clip(np.where(moved > 1.0, 2.0 - moved, moved), 0.0, 1.0)
-        fresh = rng.random(rows.shape)
-        drawn = (rng.random(rows.shape) < 0.1) | np.isnan(rows)
+        steps = scale * rng.standard_normal(shape)
+        is_moved = rng.random(shape) < 0.4
+        moved = np.abs(rows + steps * is_moved)
+        moved = np.where(moved > 1.0, 2.0 - moved, moved)
+        moved = np.clip(moved, 0.0, 1.0)
+        fresh = rng.random(shape)
+        is_redrawn = (rng.random(shape) < 0.1) | np.isnan(rows)
+        redrawn = np.where(is_redrawn, fresh, rows)
         is_category = np.array([each.kind.is_category for each in self.coordinates])
-        return np.where(is_category, np.where(drawn, fresh, rows), moved)
+        return np.where(is_category, redrawn, moved)
 
 
 def is_space(value: object) -> bool:
@@ -554,6 +565,12 @@ class Configurations(list[Params]):
         What others can be drawn from; None if they are all that is searched.
     most : int, optional
         How many of the space are tried; by default there is no limit.
+
+    Examples
+    --------
+    >>> space = Space.of({"depth": [1, 2, 3]})
+    >>> Configurations(space.every(), space=None)
+    [{'depth': 1}, {'depth': 2}, {'depth': 3}]
     """
 
     def __init__(

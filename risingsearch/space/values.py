@@ -11,8 +11,10 @@ import numpy as np
 from risingsearch.contents import digest
 from risingsearch.json_values import plain
 
+Configuration = Mapping[str, Any]
+"""The value of each parameter, by its name."""
 Params = dict[str, Any]
-"""A configuration: the value of each parameter, by its name."""
+"""A configuration that can be changed."""
 
 SINGLE_PRECISION = 2.0**-23
 """Relative error of a number that was saved in 32 bits."""
@@ -77,7 +79,7 @@ def key_of(value: object) -> Hashable:
     return kind, digest(value)
 
 
-def key_of_all(params: Mapping[str, object]) -> Hashable:
+def key_of_all(params: Configuration) -> Hashable:
     """Return a hashable, equal for configurations of the same values.
 
     Parameters
