@@ -13,8 +13,9 @@ from risingsearch.integrations.optuna.storages import Checkpoints
 from risingsearch.integrations.optuna.trials import (
     ARM,
     CHECKPOINT,
+    FIXED,
     N_EPOCHS,
-    NOTHING_TO_TRAIN,
+    NothingToTrain,
     TrialSlice,
     is_given_up,
 )
@@ -157,7 +158,8 @@ def arm(trial: optuna.Trial) -> TrialArm:
     if N_EPOCHS not in attrs:
         return TrialArm(trial, TrialSlice(trial.number, 0, None, asked=True), None)
     if attrs[N_EPOCHS] == 0:
-        raise optuna.TrialPruned(NOTHING_TO_TRAIN)
+        fixed = trial._cached_frozen_trial.system_attrs.get(FIXED)
+        raise optuna.TrialPruned(getattr(fixed, "reason", NothingToTrain.reason))
     checkpoints = None
     if isinstance(sampler, RisingSampler):
         checkpoints = sampler.checkpoints

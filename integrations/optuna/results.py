@@ -15,7 +15,10 @@ from risingsearch.integrations.optuna.trials import (
     FROM_EPOCH,
     GIVEN_UP,
     N_EPOCHS,
+    PREFIX,
+    constraints_of,
     curve,
+    is_feasible,
     sign_of,
 )
 from risingsearch.search.results import History
@@ -49,6 +52,8 @@ class ArmResult:
         All its reports, by step.
     opened_by_prior : bool
         Whether earlier searches suggested its parameters.
+    feasible : bool
+        Whether it violates no constraint of those that it was last given.
     """
 
     id: int
@@ -62,6 +67,7 @@ class ArmResult:
     n_trials: int
     curve: dict[int, float]
     opened_by_prior: bool = False
+    feasible: bool = True
 
 
 STATES = {
@@ -77,19 +83,21 @@ def arm_results(study: Study) -> list[ArmResult]:
 
 
 def best_arm(study: Study) -> ArmResult:
-    """Return the arm of a ``RisingSampler`` with the best score at any of its epochs.
+    """Return the feasible arm with the best score at any of its epochs.
 
     Raises
     ------
     SearchFailedError
-        If no arm has reported a finite score.
+        If no feasible arm has reported a finite score.
     """
     scored = [r for r in arm_results(study) if math.isfinite(r.best_score)]
-    if not scored:
-        msg = "no arm has a finite score yet, so none is the best: optimize the study"
+    feasible = [result for result in scored if result.feasible]
+    if not feasible:
+        lacks = "satisfies all constraints" if scored else "has a finite score"
+        msg = f"no arm {lacks} yet, so none is the best: optimize the study"
         raise SearchFailedError(msg)
     sign = sign_of(study)
-    return max(scored, key=lambda result: sign * result.best_score)
+    return max(feasible, key=lambda result: sign * result.best_score)
 
 
 def arms(study: Study) -> Any:
@@ -121,7 +129,8 @@ def arms(study: Study) -> Any:
 def finalize(study: Study) -> None:
     """Add one complete trial per arm, so that ``best_trial`` and the plots show arms.
 
-    Its value is the arm's best score, its reports are the whole curve. An arm whose own
+    Its value is the arm's best score, its reports are the whole curve; it has the user
+    attributes and constraints that the arm was last given. An arm whose own
     last trial has completed with that score needs none, nor does one without a finite
     score. A further call adds the new arms. The study is one of a ``RisingSampler``.
     """
@@ -142,9 +151,20 @@ def finalize(study: Study) -> None:
                 params=result.params,
                 distributions=_widened(slices[-1].distributions, result.params),
                 intermediate_values=result.curve,
-                user_attrs={FINAL: result.id},
+                user_attrs=_own_attrs(slices) | {FINAL: result.id},
+                system_attrs=constraints_of(slices),
             )
             study.add_trial(final)
+
+
+def _own_attrs(slices: list[FrozenTrial]) -> dict[str, Any]:
+    """Return the user attributes that the objective has set, the latest of each."""
+    return {
+        key: value
+        for trial in slices
+        for key, value in trial.user_attrs.items()
+        if not key.startswith(PREFIX)
+    }
 
 
 def _widened(distributions: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
@@ -200,6 +220,7 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         n_trials=len(trials),
         curve=found,
         opened_by_prior=BY_PRIOR in last.user_attrs,
+        feasible=is_feasible(constraints_of(trials)),
     )
 
 

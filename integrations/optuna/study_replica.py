@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch.arms import Job
@@ -16,6 +17,7 @@ from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trials import (
     AGAIN,
     ARM,
+    FINAL,
     FIXED,
     FROM_EPOCH,
     GIVEN_UP,
@@ -24,7 +26,9 @@ from risingsearch.integrations.optuna.trials import (
     SHORTEST,
     TrialSlice,
     arm_trial,
+    constraints_of,
     curve,
+    is_feasible,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -53,11 +57,12 @@ class OpenTrial:
         """Whether it waits in the study's queue."""
         return self.trial.state == TrialState.WAITING
 
-    def hear(self) -> None:
-        """Note the time if the trial has reported since it was last heard."""
+    def record_heartbeat(self) -> None:
+        """Record the time if the trial has reported since the last one."""
         n_reports = len(self.trial.intermediate_values)
         if not self.reported_at or n_reports > self.n_reports:
-            self.reported_at, self.n_reports = time.monotonic(), n_reports
+            self.reported_at = time.monotonic()
+            self.n_reports = n_reports
 
 
 class StudyReplica:
@@ -94,6 +99,7 @@ class StudyReplica:
         self._trials: Sequence[FrozenTrial] = ()
         self._open: dict[int, OpenTrial] = {}  # not finished, by number
         self._n_seen = 0
+        self._numbers: dict[int, list[int]] = {}  # of an arm's trials
         # The arms of the study are trial numbers, those of the scheduler 0, 1, 2, ...
         self._free = list(range(n_arms - 1, -1, -1))  # the scheduler's, not opened
         self._index: dict[int, int] = {}  # in the scheduler, by the study's arm
@@ -165,7 +171,7 @@ class StudyReplica:
             self._n_epochs += opened.job.n_epochs
         self._tell(opened, scores, state, values, seconds)
 
-    def silent(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
+    def stale_trials(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
         """Return running trials of other processes without a report for too long."""
         usual = self._seconds / max(1, self._n_epochs)
         seconds = max(seconds, SILENT_EPOCHS * usual, SHORTEST)
@@ -185,8 +191,12 @@ class StudyReplica:
         if slice_ is None:
             self._release(trial.number)
             self._open.pop(trial.number, None)
-            self.others.append(trial)
+            if FINAL not in trial.user_attrs:  # of an arm that is seen itself
+                self.others.append(trial)
             return
+        numbers = self._numbers.setdefault(slice_.arm, [])
+        if trial.number not in numbers:
+            numbers.append(trial.number)
         self.asks |= slice_.asked
         self._no_more |= LAST in trial.user_attrs
         self._reserve(trial, slice_)
@@ -195,7 +205,7 @@ class StudyReplica:
 
     def _reserve(self, trial: FrozenTrial, slice_: TrialSlice) -> None:
         opened = self._open.setdefault(trial.number, OpenTrial(trial, slice_))
-        opened.hear()
+        opened.record_heartbeat()
         if opened.job is not None and opened.slice.n_epochs == slice_.n_epochs:
             opened.slice = slice_
             return
@@ -441,21 +451,53 @@ class StudyReplica:
 
     def seen(self) -> list[FrozenTrial]:
         """Return one trial per arm, with scores after equally many epochs."""
-        found = {arm: self._trials[arm] for arm in self._index}
+        trials = {arm: self._trials[arm] for arm in self._index}
+        constraints = {arm: self._constraints(arm) for arm in self._index}
+        is_constrained = any(constraints.values())
         known = self.scheduler.opened()
         lengths = sorted(map(len, known.curves), reverse=True)
         epoch = min(lengths[: max(FEWEST_COMPARED, len(lengths) // 10)], default=0)
         for k, rewards in enumerate(known.curves):
-            arm, value = self._arm[int(known.arms[k])], math.nan
-            if known.wanted and (known.finished[k] or len(rewards) >= epoch):
+            arm = self._arm[int(known.arms[k])]
+            is_judged = constraints[arm] or not is_constrained
+            is_comparable = is_judged and len(rewards) >= epoch
+            value = math.nan
+            if known.wanted and (known.finished[k] or is_comparable):
                 value = float(self.scheduler.sign * rewards[:epoch][-1])
-            found[arm] = arm_trial(found[arm], self._newest(arm), value)
-        return list(found.values())
+            trials[arm] = arm_trial(
+                trials[arm], self._newest(arm), value, constraints[arm]
+            )
+        return list(trials.values())
 
     def opened(self) -> OpenedArms:
         """Return the arms, as models see them."""
         trials = {index: self._newest(arm) for arm, index in self._index.items()}
-        return OpenedArms(self.scheduler.opened(), trials)
+        known = self.scheduler.opened()
+        infeasible = [
+            k
+            for k, index in enumerate(known.arms.tolist())
+            if not is_feasible(self._constraints(self._arm[index]))
+        ]
+        # To the model, which knows no constraints, these arms have failed.
+        failed = np.union1d(known.failed, infeasible).astype(np.int64)
+        if infeasible and len(failed) == len(known.arms):
+            known = known._replace(wanted=False)
+        else:
+            known = known._replace(failed=failed)
+        return OpenedArms(known, trials)
+
+    def _constraints(self, arm: int) -> dict[str, Any]:
+        return constraints_of(self._trials[number] for number in self._numbers[arm])
+
+    def earlier_constraints(self, number: int) -> dict[str, Any]:
+        """Return the constraints of a trial's arm that it has not set itself."""
+        trial = self._trials[number]
+        constraints = self._constraints(trial.user_attrs.get(ARM, number))
+        return {
+            key: value
+            for key, value in constraints.items()
+            if key not in trial.system_attrs
+        }
 
     def arm_of(self, index: int) -> int:
         """Return the arm of the study that is an arm of the scheduler."""

@@ -7,10 +7,18 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
 from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.study import Study
@@ -23,6 +31,7 @@ from risingsearch.parameters import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.
+PREFIX = "rising:"
 ARM = "rising:arm"
 FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
@@ -33,10 +42,10 @@ BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
 LIKE = "rising:like"  # the arms that one opened for the model resembles
 FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
 AGAIN = "rising:again"  # system attribute: the dead trial whose FIXED it has
+CONSTRAINTS = "constraints"  # Optuna's system attribute for them, or its beginning
 SETTINGS = "rising:settings"  # attribute of a study: how it was begun
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
-NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
 READS = 100
 
@@ -61,6 +70,21 @@ class TrialSlice(NamedTuple):
             attrs.get(N_EPOCHS, 0 if GIVEN_UP in attrs else None),
             asked=ARM in attrs,
         )
+
+
+def constraints_of(slices: Iterable[FrozenTrial]) -> dict[str, Any]:
+    """Return the system attributes with an arm's constraints, the latest of each."""
+    return {
+        key: value
+        for trial in slices
+        for key, value in trial.system_attrs.items()
+        if key.partition(":")[0] == CONSTRAINTS and value is not None
+    }
+
+
+def is_feasible(constraints: Mapping[str, Any]) -> bool:
+    """Whether no constraint is violated; to Optuna one is if it is above zero."""
+    return all(np.max(values, initial=0.0) <= 0.0 for values in constraints.values())
 
 
 def curve(trial: FrozenTrial) -> dict[int, float]:
@@ -206,7 +230,12 @@ def fix_enqueued(
         trial.system_attrs = trial.system_attrs | {FIXED: due}
 
 
-def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTrial:
+def arm_trial(
+    opening: FrozenTrial,
+    last: FrozenTrial,
+    value: float,
+    constraints: Mapping[str, Any],
+) -> FrozenTrial:
     """Return an arm, from first to last slice, as a trial: failed without a value."""
     is_finite = math.isfinite(value)
     return FrozenTrial(
@@ -218,7 +247,7 @@ def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTr
         params=last.params,
         distributions=last.distributions,
         user_attrs=last.user_attrs,
-        system_attrs=opening.system_attrs,
+        system_attrs=opening.system_attrs | constraints,
         intermediate_values=curve(last),
         trial_id=opening._trial_id,
     )
@@ -227,8 +256,10 @@ def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTr
 class NothingToTrain(dict[str, Any]):
     """Fixed parameters of a trial without epochs: it ends when it suggests one."""
 
+    reason = "nothing to train: the epochs of this trial went to others"
+
     def __contains__(self, name: object) -> bool:
-        raise TrialPruned(NOTHING_TO_TRAIN)
+        raise TrialPruned(self.reason)
 
 
 class _WithoutEmptyTrials:
