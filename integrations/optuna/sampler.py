@@ -54,8 +54,14 @@ NOT_REPORTED = (
 )
 SEARCH = "rising:search"  # attribute of a study: which search it is
 SPENT = "{}, so nothing was left to train: to continue, allow RisingSampler more"
-COMPARED: tuple[str, ...] = "policy_params", "max_epochs", "min_epochs"
-COMPARED += "epochs_per_job", "error_score", "max_failures"  # that a study keeps
+COMPARED = (  # settings that a study keeps
+    "policy_params",
+    "max_epochs",
+    "min_epochs",
+    "epochs_per_job",
+    "error_score",
+    "max_failures",
+)
 FIRST = 10.0  # seconds that threads wait for the first trial to be chosen
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
@@ -495,7 +501,8 @@ class RisingSampler(BaseSampler):
                 self._most_arms,
                 self.max_epochs,
             )
-            self._here.replica, self._here.followed = replica, followed
+            self._here.replica = replica
+            self._here.followed = followed
             self._here.mine = set()
             if self.callbacks:
                 self._here.teller = self._callback_list(study, replica)

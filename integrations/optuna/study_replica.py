@@ -28,7 +28,7 @@ from risingsearch.integrations.optuna.trials import (
     arm_trial,
     constraints_of,
     curve,
-    is_feasible,
+    violation,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -93,7 +93,8 @@ class StudyReplica:
     def _begin(self, n_arms: int) -> None:
         self.scheduler = self._make_scheduler(n_arms)
         self.asks = False  # whether the objective has asked for an arm
-        self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
+        self._seconds = 0.0  # what finished slices took
+        self._n_epochs = 0
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
         self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
         self._trials: Sequence[FrozenTrial] = ()
@@ -140,36 +141,48 @@ class StudyReplica:
         if not self._trials[trial.number].state.is_finished():
             self._told.add(trial.number)
         if opened.job is None:
-            # What has not begun to train makes room for what is known to have trained.
-            for number, other in self._open.items():
-                if other.is_waiting or other.is_undecided:
-                    self._release(number)
-            opened.job = self._start(opened.slice, opened.reserved)
-            if opened.job is None:
-                return
-        arm, is_lost = opened.slice.arm, GIVEN_UP in trial.user_attrs
-        asks = self.asks and FIXED not in trial.system_attrs  # which is given out again
-        resumes = trial.params and (opened.slice.asked or asks)
-        if is_lost and arm == trial.number and not resumes:
-            self._open[trial.number] = opened
-            self._release(trial.number)  # the arm is proposed anew
-            del self._open[trial.number]
+            self._make_room(opened)
+        if opened.job is None:
+            return
+        arm = opened.slice.arm
+        is_given_up = GIVEN_UP in trial.user_attrs
+        if is_given_up and arm == trial.number and not self._can_resume(opened, trial):
+            self._release_arm(opened)  # it is proposed anew
             return
         self._holder.pop(arm, None)
         if state != TrialState.FAIL or arm not in self.newest:
             self.newest[arm] = trial
         scores = list(curve(trial).values())[opened.slice.from_epoch :]
-        if is_lost:  # it continues from its checkpoint
+        if is_given_up:  # it continues from its checkpoint
             self._n_given_up[arm, opened.slice.from_epoch] += 1
             self.scheduler.tell(opened.job, scores, ended=False)
-            return
-        seconds = None
-        if trial.datetime_start is not None:
-            now = trial.datetime_complete or datetime.now()
-            seconds = max(0.0, (now - trial.datetime_start).total_seconds())
-            self._seconds += seconds
-            self._n_epochs += opened.job.n_epochs
-        self._tell(opened, scores, state, values, seconds)
+        else:
+            seconds = self._record_time(trial, opened.job.n_epochs)
+            self._tell(opened, scores, state, values, seconds)
+
+    def _make_room(self, opened: OpenTrial) -> None:
+        """Start the job of a trial that is known to have trained, if it can be."""
+        # What has not begun to train makes room for it.
+        for number, other in self._open.items():
+            if other.is_waiting or other.is_undecided:
+                self._release(number)
+        opened.job = self._start(opened.slice, opened.reserved)
+
+    def _can_resume(self, opened: OpenTrial, trial: FrozenTrial) -> bool:
+        """Whether an arm that was given up in its first slice can be resumed."""
+        # What was enqueued is given out again.
+        asks = self.asks and FIXED not in trial.system_attrs
+        return bool(trial.params) and (opened.slice.asked or asks)
+
+    def _record_time(self, trial: FrozenTrial, n_epochs: int) -> float | None:
+        """Record how long a trial took, and return the seconds; None if not known."""
+        if trial.datetime_start is None:
+            return None
+        end = trial.datetime_complete or datetime.now()
+        seconds = max(0.0, (end - trial.datetime_start).total_seconds())
+        self._seconds += seconds
+        self._n_epochs += n_epochs
+        return seconds
 
     def stale_trials(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
         """Return running trials of other processes without a report for too long."""
@@ -266,14 +279,18 @@ class StudyReplica:
     def _release(self, number: int) -> None:
         """Release a trial's reserved epochs, and the index of an arm not opened."""
         opened = self._open.get(number)
-        if opened is None:
-            return
+        if opened is not None:
+            self._release_arm(opened)
+
+    def _release_arm(self, opened: OpenTrial) -> None:
+        number = opened.trial.number
+        arm = opened.slice.arm
         if opened.job is not None:
             self.scheduler.tell(opened.job, [], ended=False)
-            self._holder.pop(opened.slice.arm, None)
+            self._holder.pop(arm, None)
             opened.job = None
         opened.reserved = 0
-        if opened.slice.arm == number and number in self._index:
+        if arm == number and number in self._index:
             index = self._index.pop(number)
             del self._arm[index]
             self._free.append(index)
@@ -286,22 +303,24 @@ class StudyReplica:
         values: Sequence[float] | None,
         seconds: float | None,
     ) -> None:
-        job, slice_ = opened.job, opened.slice
+        job = opened.job
+        slice_ = opened.slice
         assert job is not None
-        complete = state == TrialState.COMPLETE
-        if complete and values and not scores and not slice_.from_epoch:
+        is_complete = state == TrialState.COMPLETE
+        if is_complete and values and not scores and not slice_.from_epoch:
             scores = list(values[:1])  # without reports, what it returns is an epoch
-        if not complete and (state == TrialState.FAIL or not scores):
+        if not is_complete and (state == TrialState.FAIL or not scores):
             if not slice_.asked and len(scores) + 1 < job.n_epochs:
                 self.scheduler.tell(job, [], ended=False)
                 job = self.scheduler.start(job.arm, len(scores) + 1)
             self.scheduler.fail(job, f"the trial ended as {state.name}")
             return
-        paused = slice_.asked and state == TrialState.PRUNED
-        paused = paused and len(scores) >= job.n_epochs
+        pauses = slice_.asked and state == TrialState.PRUNED
+        pauses = pauses and len(scores) >= job.n_epochs
+        pauses = pauses and not self._stays_infeasible(slice_.arm)
         scores = scores[: job.n_epochs]
-        self.scheduler.tell(job, scores, seconds, ended=not paused)
-        if not paused:
+        self.scheduler.tell(job, scores, seconds, ended=not pauses)
+        if not pauses:
             self.scheduler.end(job.arm)
 
     def _wanted_arms(self) -> int:
@@ -424,7 +443,8 @@ class StudyReplica:
         if job is not None and n_epochs < job.n_epochs:
             self.scheduler.tell(job, [], ended=False)
             job = self._start(opened.slice, n_epochs)
-        opened.job, opened.reserved = job, n_epochs
+        opened.job = job
+        opened.reserved = n_epochs
         opened.slice = TrialSlice(number, 0, n_epochs, asked=self.asks)
         if job is None:
             self._release(number)
@@ -461,11 +481,13 @@ class StudyReplica:
             arm = self._arm[int(known.arms[k])]
             is_judged = constraints[arm] or not is_constrained
             is_comparable = is_judged and len(rewards) >= epoch
-            value = math.nan
-            if known.wanted and (known.finished[k] or is_comparable):
-                value = float(self.scheduler.sign * rewards[:epoch][-1])
+            value = float(self.scheduler.sign * rewards[:epoch][-1])
             trials[arm] = arm_trial(
-                trials[arm], self._newest(arm), value, constraints[arm]
+                trials[arm],
+                self._newest(arm),
+                value if known.wanted else None,
+                constraints[arm],
+                is_comparable=known.finished[k] or is_comparable,
             )
         return list(trials.values())
 
@@ -476,7 +498,7 @@ class StudyReplica:
         infeasible = [
             k
             for k, index in enumerate(known.arms.tolist())
-            if not is_feasible(self._constraints(self._arm[index]))
+            if violation(self._constraints(self._arm[index])) > 0.0
         ]
         # To the model, which knows no constraints, these arms have failed.
         failed = np.union1d(known.failed, infeasible).astype(np.int64)
@@ -488,6 +510,12 @@ class StudyReplica:
 
     def _constraints(self, arm: int) -> dict[str, Any]:
         return constraints_of(self._trials[number] for number in self._numbers[arm])
+
+    def _stays_infeasible(self, arm: int) -> bool:
+        """Whether its last slice has not lessened an arm's violation of constraints."""
+        *earlier, _ = [self._trials[number] for number in self._numbers[arm]]
+        before = violation(constraints_of(earlier))
+        return violation(self._constraints(arm)) >= before > 0.0
 
     def earlier_constraints(self, number: int) -> dict[str, Any]:
         """Return the constraints of a trial's arm that it has not set itself."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import random
 import time
 import warnings
@@ -46,7 +45,8 @@ CONSTRAINTS = "constraints"  # Optuna's system attribute for them, or its beginn
 SETTINGS = "rising:settings"  # attribute of a study: how it was begun
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
-SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
+SHORTEST = 0.01  # seconds between two readings of the storage, at first
+LONGEST = 0.5  # and later
 READS = 100
 
 
@@ -82,9 +82,9 @@ def constraints_of(slices: Iterable[FrozenTrial]) -> dict[str, Any]:
     }
 
 
-def is_feasible(constraints: Mapping[str, Any]) -> bool:
-    """Whether no constraint is violated; to Optuna one is if it is above zero."""
-    return all(np.max(values, initial=0.0) <= 0.0 for values in constraints.values())
+def violation(constraints: Mapping[str, Any]) -> float:
+    """Return by how much constraints are violated: to Optuna, one is above zero."""
+    return sum(float(np.sum(np.maximum(v, 0.0))) for v in constraints.values())
 
 
 def curve(trial: FrozenTrial) -> dict[int, float]:
@@ -233,15 +233,17 @@ def fix_enqueued(
 def arm_trial(
     opening: FrozenTrial,
     last: FrozenTrial,
-    value: float,
+    value: float | None,
     constraints: Mapping[str, Any],
+    *,
+    is_comparable: bool,
 ) -> FrozenTrial:
-    """Return an arm, from first to last slice, as a trial: failed without a value."""
-    is_finite = math.isfinite(value)
+    """Return an arm, from first to last slice, as a trial: failed if not comparable."""
+    is_complete = is_comparable and value is not None
     return FrozenTrial(
         number=opening.number,
-        state=TrialState.COMPLETE if is_finite else TrialState.FAIL,
-        value=value if is_finite else None,
+        state=TrialState.COMPLETE if is_complete else TrialState.FAIL,
+        value=value,  # genetic samplers read the values of earlier parents
         datetime_start=opening.datetime_start,
         datetime_complete=opening.datetime_complete,
         params=last.params,
@@ -293,7 +295,8 @@ class ArmView(Study):
         # Not by Study.__init__, which would read the storage anew.
         self.__dict__.update(study.__dict__)
         self._storage = _WithoutEmptyTrials(study._storage)  # type: ignore[assignment]
-        self._trials, self._no_more = trials, no_more
+        self._trials = trials
+        self._no_more = no_more
 
     def _get_trials(
         self,
