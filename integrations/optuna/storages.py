@@ -5,6 +5,7 @@ import os
 import shutil
 import tarfile
 import threading
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ NAME = "checkpoint"  # of the folder in an archive
 # System attributes of a trial that was taken from a proxy:
 FIRST = "rising:first"  # the last process that may be the first
 CLOSED = "rising:closed"  # whether no other process can be the first any more
+PAUSE = 0.02  # seconds in which processes that were given the same trial see each other
 
 _popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
@@ -165,13 +167,16 @@ def _take_from_proxy(
 def _is_first(storage: BaseStorage, trial_id: int) -> bool:
     """Whether this process alone may have the trial that the storage has given it."""
     # Which database is behind a proxy cannot be seen. So processes that were given the
-    # same trial go through Lamport's splitter, which lets at most one of them pass. If
-    # none does, the trial is one of a process that is silent, and is given up.
+    # same trial go through Lamport's splitter, which lets at most one of them pass: the
+    # last, if the others see it within the pause. If none does, the trial is given up
+    # as that of a process that has died.
     name = uuid.uuid4().hex
     if FIRST in storage.get_trial_system_attrs(trial_id):
         return False
     storage.set_trial_system_attr(trial_id, FIRST, name)
-    if CLOSED in storage.get_trial_system_attrs(trial_id):
+    time.sleep(PAUSE)
+    attrs = storage.get_trial_system_attrs(trial_id)
+    if attrs[FIRST] != name or CLOSED in attrs:
         return False
     storage.set_trial_system_attr(trial_id, CLOSED, True)
     return bool(storage.get_trial_system_attrs(trial_id)[FIRST] == name)
