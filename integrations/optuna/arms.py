@@ -13,8 +13,9 @@ from risingsearch.integrations.optuna.storages import Checkpoints
 from risingsearch.integrations.optuna.trials import (
     ARM,
     CHECKPOINT,
+    FIXED,
     N_EPOCHS,
-    NOTHING_TO_TRAIN,
+    NothingToTrain,
     TrialSlice,
     is_given_up,
 )
@@ -45,7 +46,8 @@ class TrialArm:
         self.n_epochs = slice_.n_epochs
         self.checkpoint: Path | None = None
         self.trial: optuna.Trial = _FromZero(trial, self)
-        self._trial, self._slice = trial, slice_
+        self._trial = trial
+        self._slice = slice_
         self._checkpoints = checkpoints
         self._saved: list[list[int | str]] = trial._cached_frozen_trial.user_attrs.get(
             CHECKPOINT, []
@@ -94,10 +96,12 @@ class TrialArm:
             key = self._checkpoints.save(Path(folder))
         saved = self._saved
         earlier = [entry for entry in saved if entry[0] != epoch]
+        resumed = [e for e in earlier if int(e[0]) <= self._slice.from_epoch]
         # A process that takes this one for dead may not have seen the newest.
         kept = earlier[:1]
-        resumed = [e for e in earlier if int(e[0]) <= self._slice.from_epoch][:1]
-        self._saved = [[epoch, key], *kept, *(e for e in resumed if e not in kept)]
+        if resumed and resumed[0] not in kept:
+            kept.append(resumed[0])
+        self._saved = [[epoch, key], *kept]
         self._trial.set_user_attr(CHECKPOINT, self._saved)
         for entry in saved:
             if entry not in self._saved:
@@ -157,7 +161,8 @@ def arm(trial: optuna.Trial) -> TrialArm:
     if N_EPOCHS not in attrs:
         return TrialArm(trial, TrialSlice(trial.number, 0, None, asked=True), None)
     if attrs[N_EPOCHS] == 0:
-        raise optuna.TrialPruned(NOTHING_TO_TRAIN)
+        fixed = trial._cached_frozen_trial.system_attrs.get(FIXED)
+        raise optuna.TrialPruned(getattr(fixed, "reason", NothingToTrain.reason))
     checkpoints = None
     if isinstance(sampler, RisingSampler):
         checkpoints = sampler.checkpoints

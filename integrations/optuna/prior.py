@@ -91,7 +91,8 @@ class PriorSuggestions:
                 with suppress(InvalidParameterError):
                     check_usable(search, drawn)
                     usable.append(search)
-            self._space, self._proposer = own, None
+            self._space = own
+            self._proposer = None
             if usable:
                 learnt = Learnt(drawn, usable)
                 self._proposer = PriorProposer(learnt, self._candidates, space=space)

@@ -15,9 +15,12 @@ from risingsearch.integrations.optuna.trials import (
     FROM_EPOCH,
     GIVEN_UP,
     N_EPOCHS,
+    PREFIX,
+    constraints_of,
     curve,
     n_charged,
     sign_of,
+    violation,
 )
 from risingsearch.search.results import History
 
@@ -50,6 +53,9 @@ class ArmResult:
         All its reports, by step.
     opened_by_prior : bool
         Whether earlier searches suggested its parameters.
+    feasible : bool
+        Whether it violates no constraint. Not known, so False, while it is paused or
+        trains without any where other arms have some.
     """
 
     id: int
@@ -63,6 +69,7 @@ class ArmResult:
     n_trials: int
     curve: dict[int, float]
     opened_by_prior: bool = False
+    feasible: bool = True
 
 
 STATES = {
@@ -74,23 +81,25 @@ STATES = {
 
 def arm_results(study: Study) -> list[ArmResult]:
     """Return the results of the arms of a ``RisingSampler``, in their opening order."""
-    return [_result(study, trials) for trials in _by_arm(study).values()]
+    return [result for result, _ in _results(study)]
 
 
 def best_arm(study: Study) -> ArmResult:
-    """Return the arm of a ``RisingSampler`` with the best score at any of its epochs.
+    """Return the feasible arm with the best score at any of its epochs.
 
     Raises
     ------
     SearchFailedError
-        If no arm has reported a finite score.
+        If no feasible arm has reported a finite score.
     """
     scored = [r for r in arm_results(study) if math.isfinite(r.best_score)]
-    if not scored:
-        msg = "no arm has a finite score yet, so none is the best: optimize the study"
+    feasible = [result for result in scored if result.feasible]
+    if not feasible:
+        lacks = "satisfies all constraints" if scored else "has a finite score"
+        msg = f"no arm {lacks} yet, so none is the best: optimize the study"
         raise SearchFailedError(msg)
     sign = sign_of(study)
-    return max(scored, key=lambda result: sign * result.best_score)
+    return max(feasible, key=lambda result: sign * result.best_score)
 
 
 def arms(study: Study) -> Any:
@@ -122,9 +131,11 @@ def arms(study: Study) -> Any:
 def finalize(study: Study) -> None:
     """Add one complete trial per arm, so that ``best_trial`` and the plots show arms.
 
-    Its value is the arm's best score, its reports are the whole curve. An arm whose own
-    last trial has completed with that score needs none, nor does one without a finite
-    score. A further call adds the new arms. The study is one of a ``RisingSampler``.
+    Its value is the arm's best score, its reports are the whole curve; it has the user
+    attributes and constraints that the arm was last given. An arm whose own last trial
+    has completed with that score needs none, nor does one without a finite score, or
+    whose constraints are not known yet. A further call adds the new arms. The study is
+    one of a ``RisingSampler``.
     """
     trials = study.get_trials(deepcopy=False)
     shown = {
@@ -132,20 +143,32 @@ def finalize(study: Study) -> None:
         for trial in trials
         if FINAL in trial.user_attrs
     }
-    for arm, slices in _by_arm(study).items():
-        result = _result(study, slices)
+    for result, slices in _results(study):
         own = slices[-1].value if result.state == "complete" else None
         if own == result.best_score or not math.isfinite(result.best_score):
             continue
-        if (arm, result.epochs) not in shown:
+        constraints = constraints_of(slices)
+        is_judged = result.feasible or bool(constraints)
+        if is_judged and (result.id, result.epochs) not in shown:
             final = create_trial(
                 value=result.best_score,
                 params=result.params,
                 distributions=_widened(slices[-1].distributions, result.params),
                 intermediate_values=result.curve,
-                user_attrs={FINAL: result.id},
+                user_attrs=_own_attrs(slices) | {FINAL: result.id},
+                system_attrs=constraints,
             )
             study.add_trial(final)
+
+
+def _own_attrs(slices: list[FrozenTrial]) -> dict[str, Any]:
+    """Return the user attributes that the objective has set, the latest of each."""
+    return {
+        key: value
+        for trial in slices
+        for key, value in trial.user_attrs.items()
+        if not key.startswith(PREFIX)
+    }
 
 
 def _widened(distributions: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
@@ -159,6 +182,16 @@ def _widened(distributions: dict[str, Any], params: dict[str, Any]) -> dict[str,
     return found
 
 
+def _results(study: Study) -> list[tuple[ArmResult, list[FrozenTrial]]]:
+    """Return the results of all arms, each with the arm's trials."""
+    slices = _by_arm(study)
+    is_constrained = any(constraints_of(trials) for trials in slices.values())
+    return [
+        (_result(study, trials, is_constrained=is_constrained), trials)
+        for trials in slices.values()
+    ]
+
+
 def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
     """Return the trials that have trained, or do now, by the arm."""
     found: dict[int, list[FrozenTrial]] = {}
@@ -170,7 +203,9 @@ def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
     return dict(sorted(found.items()))
 
 
-def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
+def _result(
+    study: Study, trials: list[FrozenTrial], *, is_constrained: bool
+) -> ArmResult:
     found: dict[int, float] = {}
     for trial in trials:
         if trial.state != TrialState.FAIL:
@@ -180,11 +215,14 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
     if not found and last.state == TrialState.COMPLETE:
         assert last.value is not None
         found = {0: last.value}
-    state, own = STATES.get(last.state, "running"), _own_scores(last)
+    state = STATES.get(last.state, "running")
+    own = _own_scores(last)
     if GIVEN_UP in last.user_attrs:
         state = "paused"
     elif state == "paused" and not (own and math.isfinite(sum(own))):
         state = "failed"
+    constraints = constraints_of(trials)
+    is_judged = bool(constraints) or state == "complete" or not is_constrained
     sign = sign_of(study)
     scores = list(found.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
@@ -201,6 +239,7 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         n_trials=len(trials),
         curve=found,
         opened_by_prior=BY_PRIOR in last.user_attrs,
+        feasible=is_judged and violation(constraints) == 0.0,
     )
 
 
@@ -210,10 +249,10 @@ def _own_scores(trial: FrozenTrial) -> list[float]:
 
 def _n_lost(trial: FrozenTrial) -> int:
     """Return the epochs that a trial without a result was charged."""
-    state, attrs, n_scores = trial.state, trial.user_attrs, len(_own_scores(trial))
-    has_failed = state == TrialState.FAIL or (
-        not n_scores and state == TrialState.PRUNED
-    )
+    attrs = trial.user_attrs
+    n_scores = len(_own_scores(trial))
+    is_empty = not n_scores and trial.state == TrialState.PRUNED
+    has_failed = is_empty or trial.state == TrialState.FAIL
     if GIVEN_UP in attrs or not has_failed:
         return 0
-    return n_charged(n_scores, attrs[N_EPOCHS])
+    return n_charged(n_scores, int(attrs[N_EPOCHS]))

@@ -29,7 +29,11 @@ from risingsearch.integrations.optuna import trials
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.proposals import ModelSampler
 from risingsearch.integrations.optuna.pruner import RisingPruner
-from risingsearch.integrations.optuna.storages import checkpoints_in, claim
+from risingsearch.integrations.optuna.storages import (
+    check_taken_alone,
+    checkpoints_in,
+    claim,
+)
 from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.json_values import plain
 from risingsearch.priors import read_prior
@@ -50,8 +54,14 @@ NOT_REPORTED = (
 )
 SEARCH = "rising:search"  # attribute of a study: which search it is
 SPENT = "{}, so nothing was left to train: to continue, allow RisingSampler more"
-COMPARED: tuple[str, ...] = "policy_params", "max_epochs", "min_epochs"
-COMPARED += "epochs_per_job", "error_score", "max_failures"  # that a study keeps
+COMPARED = (  # settings that a study keeps
+    "policy_params",
+    "max_epochs",
+    "min_epochs",
+    "epochs_per_job",
+    "error_score",
+    "max_failures",
+)
 FIRST = 10.0  # seconds that threads wait for the first trial to be chosen
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
@@ -230,6 +240,10 @@ class RisingSampler(BaseSampler):
         if not isinstance(self.base, BaseSampler):
             msg = "base must be a sampler of Optuna, made by a call like TPESampler()"
             raise InvalidParameterError(f"{msg}; got {shown(base)}")
+        # Constraints may depend on what later slices of an arm report. The sampler that
+        # has them may be inside a PartialFixedSampler.
+        judge = getattr(self.base, "_base_sampler", self.base)
+        self._judges_every_slice = getattr(judge, "_constraints_func", None) is not None
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()
@@ -257,6 +271,13 @@ class RisingSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Choose the trial's work: an arm's next slice, a new arm, or nothing."""
         try:
+            check_taken_alone(study._storage, trial._trial_id)
+            self._choose_work(study, trial)
+        finally:
+            self._here.begins.set()
+
+    def _choose_work(self, study: Study, trial: FrozenTrial) -> None:
+        try:
             with self._here.lock:  # or two threads would open the same one
                 trials.fix_enqueued(study, trial, self._enqueued)
             if self._grant(study, trial) == 0:
@@ -269,8 +290,6 @@ class RisingSampler(BaseSampler):
             with suppress(UpdateFinishedTrialError):
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
-        finally:
-            self._here.begins.set()
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -320,20 +339,22 @@ class RisingSampler(BaseSampler):
             trial.system_attrs.pop(trials.FIXED, None)  # in memory, it is the storage's
             return
         self._here.suggested.pop(trial.number, None)  # of one that asked for nothing
-        if _opens(trial):
+        if _opens(trial) or self._judges_every_slice:
             self.base.after_trial(self._view(study, trial), trial, state, values)
-            if state != TrialState.FAIL:
-                trials.warn_of_unsuggested(trial)
+        if _opens(trial) and state != TrialState.FAIL:
+            trials.warn_of_unsuggested(trial)
         with self._following(study) as replica:
+            for key, value in replica.earlier_constraints(trial.number).items():
+                study._storage.set_trial_system_attr(trial._trial_id, key, value)
             replica.finish(trial, state, values)
             if trials.ARM not in trial.user_attrs and state != TrialState.FAIL:
                 warnings.warn(UNASKED, UserWarning, stacklevel=2)
             reports = trial.intermediate_values.values()
             if values and reports and values[0] not in reports:
                 warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
-            silent = replica.silent(self.give_up_after, self._here.mine)
-            trials.give_up(study, silent)
-            if silent:
+            stale = replica.stale_trials(self.give_up_after, self._here.mine)
+            trials.give_up(study, stale)
+            if stale:
                 replica.sync(trials.all_trials(study))
             if not replica.opens_next:
                 self._prepare_next(study, replica)
@@ -362,22 +383,23 @@ class RisingSampler(BaseSampler):
         """Let a trial train nothing; in ``optimize``, wait until there is work."""
         # Otherwise the worker would ask for one trial after the other in vain.
         # Optuna looks here first for each parameter, also one with a single value.
-        trial.system_attrs = trial.system_attrs | {
-            trials.FIXED: trials.NothingToTrain()
-        }
+        nothing = trials.NothingToTrain()
+        trial.system_attrs = trial.system_attrs | {trials.FIXED: nothing}
         self._here.mine.discard(trial.number)
         for pause in trials.pauses():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
-                trials.give_up(
-                    study, replica.silent(self.give_up_after, self._here.mine)
-                )
+                stale = replica.stale_trials(self.give_up_after, self._here.mine)
+                trials.give_up(study, stale)
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
-            if not study._thread_local.in_optimize_loop:
-                return
+                if not study._thread_local.in_optimize_loop:
+                    if replica.done:
+                        nothing.reason = SPENT.format(replica.scheduler.stop_reason)
+                        warnings.warn(nothing.reason, stacklevel=2)
+                    return
             time.sleep(pause)
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
@@ -479,7 +501,8 @@ class RisingSampler(BaseSampler):
                 self._most_arms,
                 self.max_epochs,
             )
-            self._here.replica, self._here.followed = replica, followed
+            self._here.replica = replica
+            self._here.followed = followed
             self._here.mine = set()
             if self.callbacks:
                 self._here.teller = self._callback_list(study, replica)

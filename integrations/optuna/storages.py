@@ -5,9 +5,10 @@ import os
 import shutil
 import tarfile
 import threading
+import time
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
@@ -16,14 +17,19 @@ from typing import Any
 from filelock import FileLock, Timeout
 from optuna.artifacts import FileSystemArtifactStore
 from optuna.artifacts.exceptions import ArtifactNotFound
-from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages import BaseStorage, GrpcStorageProxy, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
+from optuna.trial import TrialState
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError, SetupError
 from risingsearch.paths import checked_path
 
 NAME = "checkpoint"  # of the folder in an archive
+# System attributes of a trial that was taken from a proxy:
+FIRST = "rising:first"  # the last process that may be the first
+CLOSED = "rising:closed"  # whether no other process can be the first any more
+PAUSE = 0.02  # seconds in which processes that were given the same trial see each other
 
 _popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
@@ -92,16 +98,20 @@ def checkpoints_in(
 
 
 def claim(storage: BaseStorage) -> bool:
-    """Keep a SQLite database for this process; True if it was left by dead ones."""
+    """Have trials taken once only; True if dead processes have left some.
+
+    A SQLite database is kept for this process. Other storages are shared.
+    """
     # SQLite locks no row: two processes that read the queue at the same time may both
-    # get the same trial. Other storages are shared.
+    # get the same trial.
+    if isinstance(storage, GrpcStorageProxy):
+        _take_by(storage, _take_from_proxy)
+        return False
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
         return False
     # Two threads may not take the same trial out of the queue either.
-    storage.set_trial_state_values = partial(  # type: ignore[method-assign]
-        _one_at_a_time, type(storage).set_trial_state_values, storage
-    )
+    _take_by(storage, _one_at_a_time)
     database = backend.engine.url.database
     if not database or database == ":memory:":
         return False
@@ -120,6 +130,53 @@ def claim(storage: BaseStorage) -> bool:
     return True
 
 
-def _one_at_a_time(method: Callable[..., bool], *args: Any, **kwargs: Any) -> bool:
+def check_taken_alone(storage: BaseStorage, trial_id: int) -> None:
+    """Raise if others may have the trial that was taken before the storage's claim."""
+    is_claimed = "set_trial_state_values" in vars(storage)
+    if not isinstance(storage, GrpcStorageProxy) or is_claimed:
+        return
+    if not _is_first(storage, trial_id):
+        raise SetupError(
+            "another process was given the same trial at the same moment, as by a "
+            "proxy in front of SQLite: start this process again"
+        )
+
+
+def _take_by(storage: BaseStorage, take: Callable[..., bool]) -> None:
+    """Have trials taken out of the queue, and their states set, by a function."""
+    storage.set_trial_state_values = partial(  # type: ignore[method-assign]
+        take, storage
+    )
+
+
+def _one_at_a_time(storage: BaseStorage, *args: Any, **kwargs: Any) -> bool:
     with _popping:
-        return method(*args, **kwargs)
+        return type(storage).set_trial_state_values(storage, *args, **kwargs)
+
+
+def _take_from_proxy(
+    storage: BaseStorage,
+    trial_id: int,
+    state: TrialState,
+    values: Sequence[float] | None = None,
+) -> bool:
+    is_set = type(storage).set_trial_state_values(storage, trial_id, state, values)
+    return is_set and (state != TrialState.RUNNING or _is_first(storage, trial_id))
+
+
+def _is_first(storage: BaseStorage, trial_id: int) -> bool:
+    """Whether this process alone may have the trial that the storage has given it."""
+    # Which database is behind a proxy cannot be seen. So processes that were given the
+    # same trial go through Lamport's splitter, which lets at most one of them pass: the
+    # last, if the others see it within the pause. If none does, the trial is given up
+    # as that of a process that has died.
+    name = uuid.uuid4().hex
+    if FIRST in storage.get_trial_system_attrs(trial_id):
+        return False
+    storage.set_trial_system_attr(trial_id, FIRST, name)
+    time.sleep(PAUSE)
+    attrs = storage.get_trial_system_attrs(trial_id)
+    if attrs[FIRST] != name or CLOSED in attrs:
+        return False
+    storage.set_trial_system_attr(trial_id, CLOSED, True)
+    return bool(storage.get_trial_system_attrs(trial_id)[FIRST] == name)

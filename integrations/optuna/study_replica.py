@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch.arms import Job
@@ -16,6 +17,7 @@ from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trials import (
     AGAIN,
     ARM,
+    FINAL,
     FIXED,
     FROM_EPOCH,
     GIVEN_UP,
@@ -24,8 +26,10 @@ from risingsearch.integrations.optuna.trials import (
     SHORTEST,
     TrialSlice,
     arm_trial,
+    constraints_of,
     curve,
     n_charged,
+    violation,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -54,11 +58,12 @@ class OpenTrial:
         """Whether it waits in the study's queue."""
         return self.trial.state == TrialState.WAITING
 
-    def hear(self) -> None:
-        """Note the time if the trial has reported since it was last heard."""
+    def record_heartbeat(self) -> None:
+        """Record the time if the trial has reported since the last one."""
         n_reports = len(self.trial.intermediate_values)
         if not self.reported_at or n_reports > self.n_reports:
-            self.reported_at, self.n_reports = time.monotonic(), n_reports
+            self.reported_at = time.monotonic()
+            self.n_reports = n_reports
 
 
 class StudyReplica:
@@ -89,12 +94,14 @@ class StudyReplica:
     def _begin(self, n_arms: int) -> None:
         self.scheduler = self._make_scheduler(n_arms)
         self.asks = False  # whether the objective has asked for an arm
-        self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
+        self._seconds = 0.0  # what finished slices took
+        self._n_epochs = 0
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
         self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
         self._trials: Sequence[FrozenTrial] = ()
         self._open: dict[int, OpenTrial] = {}  # not finished, by number
         self._n_seen = 0
+        self._numbers: dict[int, list[int]] = {}  # of an arm's trials
         # The arms of the study are trial numbers, those of the scheduler 0, 1, 2, ...
         self._free = list(range(n_arms - 1, -1, -1))  # the scheduler's, not opened
         self._index: dict[int, int] = {}  # in the scheduler, by the study's arm
@@ -135,38 +142,50 @@ class StudyReplica:
         if not self._trials[trial.number].state.is_finished():
             self._told.add(trial.number)
         if opened.job is None:
-            # What has not begun to train makes room for what is known to have trained.
-            for number, other in self._open.items():
-                if other.is_waiting or other.is_undecided:
-                    self._release(number)
-            opened.job = self._start(opened.slice, opened.reserved)
-            if opened.job is None:
-                return
-        arm, is_lost = opened.slice.arm, GIVEN_UP in trial.user_attrs
-        asks = self.asks and FIXED not in trial.system_attrs  # which is given out again
-        resumes = trial.params and (opened.slice.asked or asks)
-        if is_lost and arm == trial.number and not resumes:
-            self._open[trial.number] = opened
-            self._release(trial.number)  # the arm is proposed anew
-            del self._open[trial.number]
+            self._make_room(opened)
+        if opened.job is None:
+            return
+        arm = opened.slice.arm
+        is_given_up = GIVEN_UP in trial.user_attrs
+        if is_given_up and arm == trial.number and not self._can_resume(opened, trial):
+            self._release_arm(opened)  # it is proposed anew
             return
         self._holder.pop(arm, None)
         if state != TrialState.FAIL or arm not in self.newest:
             self.newest[arm] = trial
         scores = list(curve(trial).values())[opened.slice.from_epoch :]
-        if is_lost:  # it continues from its checkpoint
+        if is_given_up:  # it continues from its checkpoint
             self._n_given_up[arm, opened.slice.from_epoch] += 1
             self.scheduler.tell(opened.job, scores, ended=False)
-            return
-        seconds = None
-        if trial.datetime_start is not None:
-            now = trial.datetime_complete or datetime.now()
-            seconds = max(0.0, (now - trial.datetime_start).total_seconds())
-            self._seconds += seconds
-            self._n_epochs += opened.job.n_epochs
-        self._tell(opened, scores, state, values, seconds)
+        else:
+            seconds = self._record_time(trial, opened.job.n_epochs)
+            self._tell(opened, scores, state, values, seconds)
 
-    def silent(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
+    def _make_room(self, opened: OpenTrial) -> None:
+        """Start the job of a trial that is known to have trained, if it can be."""
+        # What has not begun to train makes room for it.
+        for number, other in self._open.items():
+            if other.is_waiting or other.is_undecided:
+                self._release(number)
+        opened.job = self._start(opened.slice, opened.reserved)
+
+    def _can_resume(self, opened: OpenTrial, trial: FrozenTrial) -> bool:
+        """Whether an arm that was given up in its first slice can be resumed."""
+        # What was enqueued is given out again.
+        asks = self.asks and FIXED not in trial.system_attrs
+        return bool(trial.params) and (opened.slice.asked or asks)
+
+    def _record_time(self, trial: FrozenTrial, n_epochs: int) -> float | None:
+        """Record how long a trial took, and return the seconds; None if not known."""
+        if trial.datetime_start is None:
+            return None
+        end = trial.datetime_complete or datetime.now()
+        seconds = max(0.0, (end - trial.datetime_start).total_seconds())
+        self._seconds += seconds
+        self._n_epochs += n_epochs
+        return seconds
+
+    def stale_trials(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
         """Return running trials of other processes without a report for too long."""
         usual = self._seconds / max(1, self._n_epochs)
         seconds = max(seconds, SILENT_EPOCHS * usual, SHORTEST)
@@ -186,8 +205,12 @@ class StudyReplica:
         if slice_ is None:
             self._release(trial.number)
             self._open.pop(trial.number, None)
-            self.others.append(trial)
+            if FINAL not in trial.user_attrs:  # of an arm that is seen itself
+                self.others.append(trial)
             return
+        numbers = self._numbers.setdefault(slice_.arm, [])
+        if trial.number not in numbers:
+            numbers.append(trial.number)
         self.asks |= slice_.asked
         self._no_more |= LAST in trial.user_attrs
         self._reserve(trial, slice_)
@@ -196,7 +219,7 @@ class StudyReplica:
 
     def _reserve(self, trial: FrozenTrial, slice_: TrialSlice) -> None:
         opened = self._open.setdefault(trial.number, OpenTrial(trial, slice_))
-        opened.hear()
+        opened.record_heartbeat()
         if opened.job is not None and opened.slice.n_epochs == slice_.n_epochs:
             opened.slice = slice_
             return
@@ -257,14 +280,18 @@ class StudyReplica:
     def _release(self, number: int) -> None:
         """Release a trial's reserved epochs, and the index of an arm not opened."""
         opened = self._open.get(number)
-        if opened is None:
-            return
+        if opened is not None:
+            self._release_arm(opened)
+
+    def _release_arm(self, opened: OpenTrial) -> None:
+        number = opened.trial.number
+        arm = opened.slice.arm
         if opened.job is not None:
             self.scheduler.tell(opened.job, [], ended=False)
-            self._holder.pop(opened.slice.arm, None)
+            self._holder.pop(arm, None)
             opened.job = None
         opened.reserved = 0
-        if opened.slice.arm == number and number in self._index:
+        if arm == number and number in self._index:
             index = self._index.pop(number)
             del self._arm[index]
             self._free.append(index)
@@ -277,21 +304,23 @@ class StudyReplica:
         values: Sequence[float] | None,
         seconds: float | None,
     ) -> None:
-        job, slice_ = opened.job, opened.slice
+        job = opened.job
+        slice_ = opened.slice
         assert job is not None
-        complete = state == TrialState.COMPLETE
-        if complete and values and not scores and not slice_.from_epoch:
+        is_complete = state == TrialState.COMPLETE
+        if is_complete and values and not scores and not slice_.from_epoch:
             scores = list(values[:1])  # without reports, what it returns is an epoch
-        if not complete and (state == TrialState.FAIL or not scores):
+        if not is_complete and (state == TrialState.FAIL or not scores):
             charged = n_charged(len(scores), job.n_epochs)
             reason = f"the trial ended as {state.name}"
             self.scheduler.fail(job, reason, charged=charged)
             return
-        paused = slice_.asked and state == TrialState.PRUNED
-        paused = paused and len(scores) >= job.n_epochs
+        pauses = slice_.asked and state == TrialState.PRUNED
+        pauses = pauses and len(scores) >= job.n_epochs
+        pauses = pauses and not self._stays_infeasible(slice_.arm)
         scores = scores[: job.n_epochs]
-        self.scheduler.tell(job, scores, seconds, ended=not paused)
-        if not paused:
+        self.scheduler.tell(job, scores, seconds, ended=not pauses)
+        if not pauses:
             self.scheduler.end(job.arm)
 
     def _wanted_arms(self) -> int:
@@ -414,7 +443,8 @@ class StudyReplica:
         if job is not None and n_epochs < job.n_epochs:
             self.scheduler.tell(job, [], ended=False)
             job = self._start(opened.slice, n_epochs)
-        opened.job, opened.reserved = job, n_epochs
+        opened.job = job
+        opened.reserved = n_epochs
         opened.slice = TrialSlice(number, 0, n_epochs, asked=self.asks)
         if job is None:
             self._release(number)
@@ -441,21 +471,61 @@ class StudyReplica:
 
     def seen(self) -> list[FrozenTrial]:
         """Return one trial per arm, with scores after equally many epochs."""
-        found = {arm: self._trials[arm] for arm in self._index}
+        trials = {arm: self._trials[arm] for arm in self._index}
+        constraints = {arm: self._constraints(arm) for arm in self._index}
+        is_constrained = any(constraints.values())
         known = self.scheduler.opened()
         lengths = sorted(map(len, known.curves), reverse=True)
         epoch = min(lengths[: max(FEWEST_COMPARED, len(lengths) // 10)], default=0)
         for k, rewards in enumerate(known.curves):
-            arm, value = self._arm[int(known.arms[k])], math.nan
-            if known.wanted and (known.finished[k] or len(rewards) >= epoch):
-                value = float(self.scheduler.sign * rewards[:epoch][-1])
-            found[arm] = arm_trial(found[arm], self._newest(arm), value)
-        return list(found.values())
+            arm = self._arm[int(known.arms[k])]
+            is_judged = constraints[arm] or not is_constrained
+            is_comparable = is_judged and len(rewards) >= epoch
+            value = float(self.scheduler.sign * rewards[:epoch][-1])
+            trials[arm] = arm_trial(
+                trials[arm],
+                self._newest(arm),
+                value if known.wanted else None,
+                constraints[arm],
+                is_comparable=known.finished[k] or is_comparable,
+            )
+        return list(trials.values())
 
     def opened(self) -> OpenedArms:
         """Return the arms, as models see them."""
         trials = {index: self._newest(arm) for arm, index in self._index.items()}
-        return OpenedArms(self.scheduler.opened(), trials)
+        known = self.scheduler.opened()
+        infeasible = [
+            k
+            for k, index in enumerate(known.arms.tolist())
+            if violation(self._constraints(self._arm[index])) > 0.0
+        ]
+        # To the model, which knows no constraints, these arms have failed.
+        failed = np.union1d(known.failed, infeasible).astype(np.int64)
+        if infeasible and len(failed) == len(known.arms):
+            known = known._replace(wanted=False)
+        else:
+            known = known._replace(failed=failed)
+        return OpenedArms(known, trials)
+
+    def _constraints(self, arm: int) -> dict[str, Any]:
+        return constraints_of(self._trials[number] for number in self._numbers[arm])
+
+    def _stays_infeasible(self, arm: int) -> bool:
+        """Whether its last slice has not lessened an arm's violation of constraints."""
+        *earlier, _ = [self._trials[number] for number in self._numbers[arm]]
+        before = violation(constraints_of(earlier))
+        return violation(self._constraints(arm)) >= before > 0.0
+
+    def earlier_constraints(self, number: int) -> dict[str, Any]:
+        """Return the constraints of a trial's arm that it has not set itself."""
+        trial = self._trials[number]
+        constraints = self._constraints(trial.user_attrs.get(ARM, number))
+        return {
+            key: value
+            for key, value in constraints.items()
+            if key not in trial.system_attrs
+        }
 
     def arm_of(self, index: int) -> int:
         """Return the arm of the study that is an arm of the scheduler."""

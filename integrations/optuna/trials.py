@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import copy
-import math
 import random
 import time
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
 from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.study import Study
@@ -23,6 +30,7 @@ from risingsearch.space import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.
+PREFIX = "rising:"
 ARM = "rising:arm"
 FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
@@ -33,11 +41,12 @@ BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
 LIKE = "rising:like"  # the arms that one opened for the model resembles
 FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
 AGAIN = "rising:again"  # system attribute: the dead trial whose FIXED it has
+CONSTRAINTS = "constraints"  # Optuna's system attribute for them, or its beginning
 SETTINGS = "rising:settings"  # attribute of a study: how it was begun
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
 
-NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
-SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
+SHORTEST = 0.01  # seconds between two readings of the storage, at first
+LONGEST = 0.5  # and later
 READS = 100
 
 
@@ -66,6 +75,21 @@ class TrialSlice(NamedTuple):
 def n_charged(n_scores: int, n_epochs: int) -> int:
     """Return the epochs that a failed slice has trained, the last without a score."""
     return min(n_scores + 1, n_epochs)
+
+
+def constraints_of(slices: Iterable[FrozenTrial]) -> dict[str, Any]:
+    """Return the system attributes with an arm's constraints, the latest of each."""
+    return {
+        key: value
+        for trial in slices
+        for key, value in trial.system_attrs.items()
+        if key.partition(":")[0] == CONSTRAINTS and value is not None
+    }
+
+
+def violation(constraints: Mapping[str, Any]) -> float:
+    """Return by how much constraints are violated: to Optuna, one is above zero."""
+    return sum(float(np.sum(np.maximum(v, 0.0))) for v in constraints.values())
 
 
 def curve(trial: FrozenTrial) -> dict[int, float]:
@@ -211,19 +235,26 @@ def fix_enqueued(
         trial.system_attrs = trial.system_attrs | {FIXED: due}
 
 
-def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTrial:
-    """Return an arm, from first to last slice, as a trial: failed without a value."""
-    is_finite = math.isfinite(value)
+def arm_trial(
+    opening: FrozenTrial,
+    last: FrozenTrial,
+    value: float | None,
+    constraints: Mapping[str, Any],
+    *,
+    is_comparable: bool,
+) -> FrozenTrial:
+    """Return an arm, from first to last slice, as a trial: failed if not comparable."""
+    is_complete = is_comparable and value is not None
     return FrozenTrial(
         number=opening.number,
-        state=TrialState.COMPLETE if is_finite else TrialState.FAIL,
-        value=value if is_finite else None,
+        state=TrialState.COMPLETE if is_complete else TrialState.FAIL,
+        value=value,  # genetic samplers read the values of earlier parents
         datetime_start=opening.datetime_start,
         datetime_complete=opening.datetime_complete,
         params=last.params,
         distributions=last.distributions,
         user_attrs=last.user_attrs,
-        system_attrs=opening.system_attrs,
+        system_attrs=opening.system_attrs | constraints,
         intermediate_values=curve(last),
         trial_id=opening._trial_id,
     )
@@ -232,8 +263,10 @@ def arm_trial(opening: FrozenTrial, last: FrozenTrial, value: float) -> FrozenTr
 class NothingToTrain(dict[str, Any]):
     """Fixed parameters of a trial without epochs: it ends when it suggests one."""
 
+    reason = "nothing to train: the epochs of this trial went to others"
+
     def __contains__(self, name: object) -> bool:
-        raise TrialPruned(NOTHING_TO_TRAIN)
+        raise TrialPruned(self.reason)
 
 
 class _WithoutEmptyTrials:
@@ -267,7 +300,8 @@ class ArmView(Study):
         # Not by Study.__init__, which would read the storage anew.
         self.__dict__.update(study.__dict__)
         self._storage = _WithoutEmptyTrials(study._storage)  # type: ignore[assignment]
-        self._trials, self._no_more = trials, no_more
+        self._trials = trials
+        self._no_more = no_more
 
     def _get_trials(
         self,

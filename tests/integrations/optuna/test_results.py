@@ -59,6 +59,7 @@ def test_arms_are_a_table(searched):
         "state",
         "n_trials",
         "opened_by_prior",
+        "feasible",
         "params_x",
     }
 

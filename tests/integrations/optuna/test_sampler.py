@@ -537,3 +537,29 @@ def test_another_pruner_is_warned_of(objective, make_study):
 def test_what_is_wrong_is_said_at_once(given, message):
     with pytest.raises(InvalidParameterError, match=message):
         rising.RisingSampler(**{"budget": 10, "max_epochs": 5} | given)
+
+
+def test_a_study_whose_budget_is_spent_says_so_when_it_is_asked(objective, make_study):
+    study = make_study(budget=30)
+    study.optimize(objective)
+    spent = "the budget of 30 epochs is spent, so nothing was left to train"
+    with pytest.warns(UserWarning, match=spent):
+        trial = study.ask()
+    with pytest.raises(optuna.TrialPruned, match=spent):
+        trial.suggest_float("x", 0.0, 1.0)
+    with pytest.raises(optuna.TrialPruned, match=spent):
+        rising.arm(trial)
+    study.tell(trial, state=TrialState.PRUNED)
+    assert sum(result.epochs for result in rising.arm_results(study)) == 30
+
+
+def test_a_study_that_waits_for_a_trial_does_not_say_that_its_budget_is_spent(
+    make_study,
+):
+    study = make_study(budget=3, max_epochs=3, epochs_per_job=3)
+    first = study.ask()
+    first.suggest_float("x", 0.0, 1.0)
+    rising.arm(first)
+    second = study.ask()
+    with pytest.raises(optuna.TrialPruned, match="went to others"):
+        second.suggest_float("x", 0.0, 1.0)
