@@ -12,7 +12,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.output import Pace, ReportFile, reports
-from risingsearch.scripts.processes import Script, end_left_over, unusable
+from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
 from risingsearch.search.processes import Slots
 from risingsearch.search.training import COST, RESERVED, StartedEpochs
@@ -35,7 +35,6 @@ LOG = "log.txt"
 PROGRESS, FILES = "progress.json", "files"
 """In a state, which is a tar file: the progress of the arm, and its directory."""
 Reports = list[dict[str, Any]]  # of epochs, each with its score and other metrics
-LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
 class Attempt(NamedTuple):
@@ -112,7 +111,7 @@ class CommandTrainable:
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
         """Run the script for some epochs; return its report of each."""
         # It works on a copy of the arm's last checkpoint directory, which is kept if it
-        # succeeds. A ScriptError is its fault, a SetupError that of the machine.
+        # succeeds. A ScriptError is its fault, other errors are that of the machine.
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
 
@@ -182,19 +181,10 @@ class CommandTrainable:
         for left in home.glob("training-*"):
             shutil.rmtree(left, ignore_errors=True)
 
-    @contextmanager
-    def _blaming_the_disk(self, arm: int) -> Iterator[None]:
-        """Raise a ``SetupError`` for problems of the disk, not of the script."""
+    def _blaming_the_disk(self, arm: int) -> AbstractContextManager[None]:
+        """Raise a ``RunDirError`` for problems of the disk, not of the script."""
         home = self.home(arm)
-        try:
-            yield
-        except OSError as error:
-            raise unusable(home, error) from error
-        except ScriptError as error:
-            if shutil.disk_usage(home).free < LEAST_FREE:
-                msg = f"{home} is on a full disk ({error}): make room, and resume"
-                raise SetupError(msg) from error
-            raise
+        return files.blaming_the_disk(home, files.MAKE_ROOM, home)
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
@@ -430,21 +420,19 @@ class ArchivedTrainable(CommandTrainable):
         except tarfile.FilterError as error:
             msg = f"a checkpoint cannot be taken to other machines: {error}"
             raise ScriptError(msg) from error
-        except OSError as error:
-            raise unusable(folder, error) from error
         self._same.add((run.arm, run.epoch))
 
     def load(self, path: str) -> ScriptRun:
         """Return the run that ``save`` wrote, and restore its directory on disk."""
-        try:
-            with tarfile.open(path) as archive:
-                progress = archive.extractfile(PROGRESS)
-                assert progress is not None
-                run = ScriptRun(**json.load(progress))
-                if FILES in archive.getnames():
-                    self._unpack(archive, run)
-        except OSError as error:
-            raise unusable(self.folder, error) from error
+        with (
+            files.blaming_the_disk(self.folder, files.MAKE_ROOM),
+            tarfile.open(path) as archive,
+        ):
+            progress = archive.extractfile(PROGRESS)
+            assert progress is not None
+            run = ScriptRun(**json.load(progress))
+            if FILES in archive.getnames():
+                self._unpack(archive, run)
         return run
 
     def at_hand(

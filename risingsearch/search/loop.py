@@ -395,6 +395,9 @@ class Loop:
             future = workers.train(log.trainable, task)
         except SetupError:
             raise
+        except RunDirError:  # of a state that cannot be saved
+            self._abandon()
+            raise
         except concurrent.futures.BrokenExecutor as error:
             self._unfinished.append(job)  # it has not begun
             self._replace_dead(list(self._futures), error)
@@ -445,6 +448,10 @@ class Loop:
         try:
             outcome = future.result()
         except SetupError:
+            raise
+        except RunDirError:  # of a state that cannot be saved
+            del self._futures[future]
+            self._abandon()
             raise
         except concurrent.futures.BrokenExecutor as error:
             together = [future] if self._workers.isolates_jobs else self._futures

@@ -31,6 +31,7 @@ from risingsearch.checks import (
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    RunDirError,
     SearchFailedError,
     SetupError,
 )
@@ -133,7 +134,8 @@ class StartedEpochs(list[Any]):
         self, epochs: Iterable[Any], startup: float, why_ended: str | None = None
     ) -> None:
         super().__init__(epochs)
-        self.startup, self.why_ended = startup, why_ended
+        self.startup = startup
+        self.why_ended = why_ended
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
@@ -159,7 +161,7 @@ def run_from(
             state = None
         else:
             resume_from = run.kept if task.as_bytes else state
-    except SetupError:
+    except (RunDirError, SetupError):
         raise
     except Exception as error:
         if _FORKED.search(str(error)):
@@ -182,7 +184,8 @@ class _JobRun:
         self.startup = 0.0
         self.ended: bool | str = False
         self.kept = task.state  # what the arm can be resumed from
-        self._trainable, self._task = trainable, task
+        self._trainable = trainable
+        self._task = task
         self._best_reward = task.best_reward
         self._snapshot: tuple[int, bytes] | None = None
         self._scores: list[float] = []
@@ -194,14 +197,16 @@ class _JobRun:
         """Train until the job is done, the arm ends, or the search is interrupted."""
         job = self._task.job
         last = job.from_epoch + job.n_epochs
-        train, at_once = partial(self._trainable.train, state), False
+        train = partial(self._trainable.train, state)
+        at_once = False
         dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
         share = 0.0  # of the time that the epochs took together
         results: Any = None
         if has_method(self._trainable, "train_epochs"):
             with self.clock, self.limited(job.n_epochs):
                 results = self._trainable.train_epochs(state, job.n_epochs)
-            train, at_once = partial(next, iter(results)), True
+            train = partial(next, iter(results))
+            at_once = True
             dumped = cache(dumped)  # they have all changed it
             share = self.clock.lap() / max(1, len(results))
             self.startup += getattr(results, "startup", 0.0)

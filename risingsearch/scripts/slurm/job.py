@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from risingsearch.errors import RisingSearchError, ScriptError, SetupError
+from risingsearch.errors import RisingSearchError, RunDirError, ScriptError, SetupError
 from risingsearch.scripts.slurm.slices import SliceOutcome, SlurmSlice, SubmittedSlice
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
 from risingsearch.storage.files import read_digested
@@ -47,7 +47,7 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
     except Exception as error:
         is_ours = isinstance(error, RisingSearchError)
         kind = SetupError if is_ours else ScriptError
-        if isinstance(error, ScriptError):
+        if isinstance(error, RunDirError | ScriptError):
             kind = type(error)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
         return SliceOutcome(_since(began), [], error=kind.__name__, message=text)
