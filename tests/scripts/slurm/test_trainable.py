@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts import trainable
+from risingsearch.errors import RunDirError, ScriptError, SetupError
 from risingsearch.scripts.slurm import jobs as jobs_module
 from risingsearch.scripts.slurm.clients import Element
 from risingsearch.scripts.slurm.slices import FOLDER, claimed, note_of
 from risingsearch.scripts.slurm.trainable import AfterSlurm
 from risingsearch.search.training import _Clock
+from risingsearch.storage import files
 
 pytestmark = pytest.mark.usefixtures("pretended")
 
@@ -265,10 +265,8 @@ def test_what_fails_on_a_full_disk_is_not_charged_once_there_is_room(
     own = training(*["raise SystemExit('no space')"] * (fate is None))
     run = own.start({"lr": 0.1}, 70)
     with monkeypatch.context() as patched:
-        patched.setattr(
-            trainable.shutil, "disk_usage", lambda path: SimpleNamespace(free=0)
-        )
-        with pytest.raises(SetupError, match="is on a full disk"):
+        patched.setattr(files, "_has_room", lambda folder: False)
+        with pytest.raises(RunDirError, match="cannot be written .* make room"):
             own.train_epochs(run, 2)
     assert claimed(tmp_path / "run" / FOLDER, own._slice(run, 2)) is None
 
