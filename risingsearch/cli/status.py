@@ -64,6 +64,12 @@ class RunView:
                 if isinstance(metric, Mapping):
                     metric = metric.get("name") or metric["regex"]
                 result = replace(self.status.result, metric=str(metric))
+                if not (
+                    self.last["sweep"].get("resume", True) or self.status.is_running
+                ):
+                    from risingsearch.scripts.ended import with_ended_arms
+
+                    result = with_ended_arms(result)
                 self.status = self.status._replace(result=result)
 
     def is_of_sweep(self) -> bool:
