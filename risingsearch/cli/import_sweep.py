@@ -119,7 +119,8 @@ def imported(
         if name != fields[name]:
             note(f"parameters.{name}: called {name}_ here, where {name} is taken")
     command = _command(content, fields)
-    metric, method = _metric(content.get("metric")), content.get("method")
+    metric = _metric(content.get("metric"))
+    method = content.get("method")
     if method not in METHODS:
         msg = f"method must be one of {', '.join(METHODS)}; got {method!r}"
         raise InvalidParameterError(msg)

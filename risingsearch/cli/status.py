@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from risingsearch.search.following import RunStatus
     from risingsearch.search.results import SearchResult
 
-WAITING, RUNNING, STOPPED, FINISHED = "waiting", "running", "stopped", "finished"
+WAITING = "waiting"
+RUNNING = "running"
+STOPPED = "stopped"
+FINISHED = "finished"
 """States of a run: before the first epoch; then; without a process; at the end."""
 SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
 

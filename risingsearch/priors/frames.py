@@ -19,7 +19,10 @@ from risingsearch.priors.earlier import (
 )
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
-RUN, EPOCH, SECONDS, DIRECTION = "run", "epoch", "seconds", "direction"
+RUN = "run"
+EPOCH = "epoch"
+SECONDS = "seconds"
+DIRECTION = "direction"
 EXPORTED = {"arm", EPOCH, "score", "round", "job", DIRECTION}
 """Columns by which a table of ``risingsearch export`` is recognised."""
 PARAMETER = "param_"
@@ -66,7 +69,8 @@ def _unquoted(cell: Any) -> Any:
 
 def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> EarlierSearch:
     """Return the runs in a pandas DataFrame; one without a score has failed."""
-    direction, score = asked.direction, asked.score
+    direction = asked.direction
+    score = asked.score
     metric = score
     if set(frame.columns) >= EXPORTED:
         said = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None

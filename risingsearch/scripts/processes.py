@@ -65,7 +65,8 @@ def end_left_over(home: Path) -> None:
     path = home / RUNNING
     try:
         with open_regular_file(path) as file:
-            content, inode = file.read(), os.fstat(file.fileno()).st_ino
+            content = file.read()
+            inode = os.fstat(file.fileno()).st_ino
         if content:  # else the sweep was killed before it had written it
             marked = json.loads(content)
             if marked["inode"] == inode:
@@ -171,7 +172,8 @@ class Script:
         cwd: Path | str | None = None,
     ) -> None:
         self._marker = Marker(home)
-        self._lock, self._has_ended = threading.Lock(), False
+        self._lock = threading.Lock()
+        self._has_ended = False
         try:
             self._process = subprocess.Popen(
                 command,
@@ -188,7 +190,8 @@ class Script:
             raise
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self.stdout, self.stderr = self._process.stdout, self._process.stderr
+        self.stdout = self._process.stdout
+        self.stderr = self._process.stderr
 
     @property
     def is_running(self) -> bool:

@@ -12,7 +12,8 @@ from risingsearch.errors import ScriptError, SetupError
 SHOWN = 200  # characters of a line in a message
 MOST_KEYS = 20  # in a message
 SEARCHED = 2_000  # characters of a line: some patterns take their square in time
-SCORE, EPOCH = "score", "epoch"
+SCORE = "score"
+EPOCH = "epoch"
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()]\w)"
 )

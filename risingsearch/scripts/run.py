@@ -47,7 +47,8 @@ from risingsearch.storage.run_directory import (
 )
 
 ARMS = "arms"
-UNLIKELY, DOUBTFUL = 0.01, 0.1
+UNLIKELY = 0.01
+DOUBTFUL = 0.1
 """Probabilities that all scripts fail to resume by chance: the search ends while it
 runs, or at its end."""
 RETAINED = 2
@@ -105,6 +106,13 @@ def run_sweep(
     if sweep.resume:
         _check_resumed(search, DOUBTFUL)
         return result, _best_folder(result, trainable)
+    return _once_ended(result, trainable)
+
+
+def _once_ended(
+    result: SearchResult, trainable: CommandTrainable
+) -> tuple[SearchResult, Path | None]:
+    """Return result and best checkpoint of a search whose processes have ended."""
     result = with_ended_arms(result)
     assert result.best_arm is not None
     is_whole = not was_cut_short(result.arms[result.best_arm])
@@ -272,7 +280,8 @@ class _CheckpointCleaner:
     def __init__(
         self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
     ) -> None:
-        self._trainable, self._search = trainable, search
+        self._trainable = trainable
+        self._search = search
         self._resumes = resumes
         self._changed: set[int] = set()  # arms whose directories may have to go
 

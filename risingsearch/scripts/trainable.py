@@ -32,7 +32,8 @@ FIELDS = ("arm", "seed", "from_epoch", "epochs", "to_epoch", "checkpoint_dir", "
 in upper case after ``RISINGSEARCH_``."""
 LOG = "log.txt"
 """In an arm's folder: all that its scripts have printed. It is never shortened."""
-PROGRESS, FILES = "progress.json", "files"
+PROGRESS = "progress.json"
+FILES = "files"
 """In a state, which is a tar file: the progress of the arm, and its directory."""
 Reports = list[dict[str, Any]]  # of epochs, each with its score and other metrics
 
@@ -85,8 +86,10 @@ class CommandTrainable:
         self.starts_processes = True
         self.command = list(command)
         self.folder = folder.absolute()
-        self.report_file, self.timeout = report_file, timeout
-        self.cwd, self.cost = cwd, cost
+        self.report_file = report_file
+        self.timeout = timeout
+        self.cwd = cwd
+        self.cost = cost
         self.gpus = gpus
         self.arms: dict[int, int] = {}
         self._metric = metric
@@ -94,7 +97,8 @@ class CommandTrainable:
         self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
-        self._lock, self._has_ended = threading.Lock(), False
+        self._lock = threading.Lock()
+        self._has_ended = False
         self.has_reported = False  # a score, of any arm
 
     def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:
@@ -118,7 +122,8 @@ class CommandTrainable:
     def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         self._make_home(home)
         end_left_over(home)
-        begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs
+        begin = self._last_checkpoint(run)
+        to_epoch = run.epoch + n_epochs
         self._drop_work(home)
         with self._slots.taken() as slot:
             attempt = self.attempt(run, begin, to_epoch, slot)
@@ -452,7 +457,8 @@ class ArchivedTrainable(CommandTrainable):
         return self.home(run.arm) / checkpoint_name(run.epoch)
 
     def _unpack(self, archive: tarfile.TarFile, run: ScriptRun) -> None:
-        home, after = self.home(run.arm), self.folder_of(run)
+        home = self.home(run.arm)
+        after = self.folder_of(run)
         self._make_home(home)
         beside = Path(tempfile.mkdtemp(prefix="training-", dir=home))
         archive.extractall(beside, filter="data")

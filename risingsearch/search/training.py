@@ -40,6 +40,7 @@ from risingsearch.search.trainable import dump, has_method, restore
 
 COST = "cost"
 STDERR = 2
+TIMED_OUT = 1  # the exit code of a process that faulthandler has ended
 _FORKED = re.compile(
     r"CUDA in forked subprocess|CUDA error: initialization error|"
     r"combination with fork-based multiprocessing"

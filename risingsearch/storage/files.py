@@ -125,7 +125,8 @@ def read_digested(path: Path) -> bytes:
 
 def undigested(content: bytes) -> bytes:
     """Content without its digest line; a ValueError if the digest does not fit."""
-    head, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    head = content[:DIGEST_BYTES]
+    body = content[DIGEST_BYTES:]
     if head != digest_line(body):
         raise ValueError("its digest does not fit")
     return body

@@ -42,7 +42,10 @@ from risingsearch.storage.files import (
 from risingsearch.storage.journal import Event, Journal, Recorded, create, read, read_on
 from risingsearch.storage.object_store import ObjectStore, checked_url
 
-JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
+JOURNAL = "journal.jsonl"
+CHECKPOINTS = "checkpoints"
+STATE = "state.json"
+LOCK = "lock"
 URL = "checkpoints"
 """In a header: the folder of an object store that holds the checkpoints."""
 

@@ -52,15 +52,18 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
         return SliceOutcome(_since(began), [], error=kind.__name__, message=text)
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
-    results, work = attempt.results, attempt.work.name
+    results = attempt.results
+    work = attempt.work.name
     return SliceOutcome(_since(began), results, work, startup=startup)
 
 
 def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrainable:
     """Return a trainable that trains here as it would beside the search."""
     options = dict(facts)
-    command, folder = options.pop("command"), Path(options.pop("folder"))
-    variables, private = {}, options.pop("environment")
+    command = options.pop("command")
+    folder = Path(options.pop("folder"))
+    variables = {}
+    private = options.pop("environment")
     if private is not None:  # the file with the values, which are secret
         try:
             variables = json.loads(read_digested(Path(private)))["environment"][slot]

@@ -61,7 +61,8 @@ class AfterSlurm(CommandTrainable):
         part = self._slice(run, n_epochs)
         submitted = claimed(self._slices, part)
         if submitted is not None:
-            (_, part), outcome = submitted.spec, submitted.outcome
+            (_, part) = submitted.spec
+            outcome = submitted.outcome
             if outcome and outcome.error is None and self._is_there(submitted, outcome):
                 return self._taken(run, submitted, outcome)
             submitted.close()

@@ -10,6 +10,7 @@ from risingsearch.scripts.slurm import jobs as jobs_module
 from risingsearch.scripts.slurm.clients import Element
 from risingsearch.scripts.slurm.slices import FOLDER, claimed, note_of
 from risingsearch.scripts.slurm.trainable import AfterSlurm
+from risingsearch.scripts.trainable import NothingReportedError
 from risingsearch.search.training import _Clock
 from risingsearch.storage import files
 
@@ -105,7 +106,7 @@ def test_a_script_that_fails_counts_with_its_own_words(training):
 
 def test_a_script_that_reports_nothing_is_told_apart(training):
     own = training("print(0.5)")
-    with pytest.raises(trainable.NothingReportedError):
+    with pytest.raises(NothingReportedError):
         own.train_epochs(own.start({"lr": 0.1}, 70), 1)
 
 
@@ -266,7 +267,7 @@ def test_what_fails_on_a_full_disk_is_not_charged_once_there_is_room(
     run = own.start({"lr": 0.1}, 70)
     with monkeypatch.context() as patched:
         patched.setattr(files, "_has_room", lambda folder: False)
-        with pytest.raises(RunDirError, match="cannot be written .* make room"):
+        with pytest.raises(RunDirError, match=r"cannot be written .* make room"):
             own.train_epochs(run, 2)
     assert claimed(tmp_path / "run" / FOLDER, own._slice(run, 2)) is None
 
