@@ -68,7 +68,7 @@ def load_yaml(text: str) -> Any:
     return values
 
 
-class _Constructor(SafeConstructor):  # type: ignore[misc]
+class _Constructor(SafeConstructor):
     """Constructor whose merges (``<<``) take no longer than what they bring."""
 
     n_merged = 0

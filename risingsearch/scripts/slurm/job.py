@@ -46,7 +46,7 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
             attempt = trainable.attempt(run, part.begin, part.to_epoch)
     except Exception as error:
         is_ours = isinstance(error, RisingSearchError)
-        kind = SetupError if is_ours else ScriptError
+        kind: type[RisingSearchError] = SetupError if is_ours else ScriptError
         if isinstance(error, RunDirError | ScriptError):
             kind = type(error)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
