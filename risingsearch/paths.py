@@ -18,3 +18,8 @@ def checked_path(name: str, value: Any) -> Path:
                 return path
     msg = f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
     raise InvalidParameterError(msg)
+
+
+def kept_path(name: str, value: Any) -> Path:
+    """Return a checked path that stays the same if the current folder changes."""
+    return checked_path(name, value).absolute()

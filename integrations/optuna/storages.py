@@ -23,7 +23,7 @@ from optuna.trial import TrialState
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError, SetupError
-from risingsearch.paths import checked_path
+from risingsearch.paths import kept_path
 
 NAME = "checkpoint"  # of the folder in an archive
 # System attributes of a trial that was taken from a proxy:
@@ -83,7 +83,7 @@ def checkpoints_in(
     if checkpoint_dir is not None and artifact_store is not None:
         raise InvalidParameterError("give checkpoint_dir or artifact_store, not both")
     if checkpoint_dir is not None:
-        folder = checked_path("checkpoint_dir", checkpoint_dir).absolute()
+        folder = kept_path("checkpoint_dir", checkpoint_dir)
         folder.mkdir(parents=True, exist_ok=True)
         artifact_store = FileSystemArtifactStore(folder)
     methods = "open_reader", "write", "remove"

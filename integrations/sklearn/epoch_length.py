@@ -14,7 +14,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     trains_in_one_fit,
 )
 from risingsearch.integrations.sklearn.folds import Folds, configured
-from risingsearch.paths import checked_path
+from risingsearch.paths import kept_path
 from risingsearch.search.run import Run
 
 FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores
@@ -26,7 +26,7 @@ MEASURED = 0.1  # seconds of training that tell what a step takes
 
 def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved."""
-    saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
+    saved = None if run_dir is None else Run.at(kept_path("run_dir", run_dir))
     if saved is not None:
         return int(saved.header["settings"]["fingerprint"].get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from risingsearch.integrations.trackers.tracker import SEARCH_RUN, SearchLog, Tracker
-from risingsearch.paths import checked_path
+from risingsearch.paths import kept_path
 
 FILE_VERSION = "brain.Event:2"
 
@@ -90,4 +90,4 @@ class TensorBoardTracker(Tracker):
     folder: str | Path = "tensorboard"
 
     def __post_init__(self) -> None:
-        self.folder = checked_path("folder", self.folder).absolute()
+        self.folder = kept_path("folder", self.folder)

@@ -13,7 +13,7 @@ from risingsearch.integrations.trackers.tracker import (
     Tracker,
     shown,
 )
-from risingsearch.paths import checked_path
+from risingsearch.paths import kept_path
 
 QUIET: dict[str, object] = {
     "silent": True,
@@ -140,4 +140,4 @@ class WandbTracker(Tracker):
     def __post_init__(self) -> None:
         if self.mode is not None:
             checked_choice("mode", self.mode, ("online", "offline"))
-        self.folder = checked_path("folder", self.folder).absolute()
+        self.folder = kept_path("folder", self.folder)

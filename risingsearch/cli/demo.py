@@ -176,7 +176,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; test the model if that is the best so far."""
-        score, log = float(super().score(X, y, sample_weight)), self.log
+        score = float(super().score(X, y, sample_weight))
+        log = self.log
         if not log.best or score > log.score:
             log.best.append((log.epochs, score))
             X, y, *_, test = self.problem
@@ -186,8 +187,11 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def run(search: str, seed: int) -> DemoRun:
     """Run a search, and return the counts of its models."""
-    problem, log = load(), DemoRun(search, seed)
-    Classifier.problem, Classifier.log, Classifier.tried = problem, log, set()
+    problem = load()
+    log = DemoRun(search, seed)
+    Classifier.problem = problem
+    Classifier.log = log
+    Classifier.tried = set()
     begin = time.process_time()
     with threadpool_limits(1):  # models this small train slower with more
         log.result = SEARCHES[search](problem, seed)
@@ -291,7 +295,8 @@ if importlib.util.find_spec("optuna"):
 
 def run_demo(out: Path, seed: int) -> None:
     """Run every search with four seeds; print, draw and write a report to ``out``."""
-    picture, report = out / "best-by-epochs.png", out / "report.html"
+    picture = out / "best-by-epochs.png"
+    report = out / "report.html"
     with writing(picture):  # before anything is trained
         out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out).close()
@@ -351,7 +356,8 @@ def best_by_epochs(found: Sequence[DemoRun]) -> Figure:
         best = np.array([_best_at(run, grid) for run in runs])
         middle = np.median(best, axis=0)
         ax.plot(grid, middle, line, color=color, lw=2, label=search)
-        low, high = best.min(axis=0), best.max(axis=0)
+        low = best.min(axis=0)
+        high = best.max(axis=0)
         ax.fill_between(grid, low, high, color=color, alpha=0.15, linewidth=0)
         early.append(middle[BUDGET // 20])
     ax.set_ylim(bottom=np.nanmin(early))  # before that, scores are too low to compare

@@ -97,9 +97,12 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
     if kind == "json":
         print_json(rows, file)
         return
-    writer = csv.DictWriter(file, dict.fromkeys(name for row in rows for name in row))
-    writer.writeheader()
-    writer.writerows(rows)
+    from risingsearch.priors.frames import quoted
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(file)
+    writer.writerow(map(quoted, names))
+    writer.writerows([quoted(row.get(name, "")) for name in names] for row in rows)
 
 
 def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:

@@ -71,7 +71,9 @@ class LiveRun:
                 mark = run.reader.version()
                 if mark != self._mark or self.problem is not None:
                     run.look()
-                    self._mark, self.problem, self._page = mark, None, None
+                    self._mark = mark
+                    self.problem = None
+                    self._page = None
             self._rest(begun)
         return f"{self._mark} {self.problem}"
 
@@ -82,7 +84,8 @@ class LiveRun:
         except Exception as error:  # of any kind: the files may hold anything
             is_ours = isinstance(error, RisingSearchError)
             what = "" if is_ours else f"{type(error).__name__}: "
-            self.problem, self._page = one_line(f"{what}{error}"), None
+            self.problem = one_line(f"{what}{error}")
+            self._page = None
 
     def words(self) -> str:
         """Return how the run is doing, for the user."""
@@ -134,7 +137,8 @@ class LiveRuns:
     """The list of several runs, or their comparison."""
 
     def __init__(self, runs: Sequence[LiveRun], page: Callable[..., str]) -> None:
-        self._runs, self._page = runs, page
+        self._runs = runs
+        self._page = page
 
     def version(self) -> str:
         """Return a text that changes with the page."""

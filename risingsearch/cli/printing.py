@@ -64,7 +64,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
         if name in IN_JSON or (has_none and name in OF_THE_BEST):
             continue
-        if value is None and name in ("left_out", "first_failure"):
+        if value is None and name in ("left_out", "first_failure", "checkpoint"):
             continue
         if has_none and name == "best_score":
             value = "none"

@@ -50,7 +50,8 @@ class Screen:
             yield _arms(status.result, options.max_width, room)
 
     def _head(self) -> Iterator[RenderableType]:
-        run, status = self.run, self.run.status
+        run = self.run
+        status = self.run.status
         name = Text(one_line(str(run.path)), style="bold")
         yield _line(name, (f"  {run.state}", STYLES.get(run.state, "")))
         if status is None:
@@ -126,7 +127,8 @@ def _arms(result: SearchResult, width: int, room: int) -> Table:
     if has_room:
         table.add_column(f"when, of {n_epochs:,} epochs", no_wrap=True, width=strip)
         table.add_column("curve", no_wrap=True, width=wide)
-    arms, curves = result.history["arm"], result.curves
+    arms = result.history["arm"]
+    curves = result.curves
     drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide)
     for arm, curve in zip(shown, drawn, strict=True):
         is_best = arm.arm == result.best_arm

@@ -10,7 +10,8 @@ from typing import Any
 from risingsearch.cli.options import add_run_command, whole
 from risingsearch.errors import InvalidParameterError, missing
 
-HOST, LAST_PORT = "127.0.0.1", 65_535
+HOST = "127.0.0.1"
+LAST_PORT = 65_535
 
 
 def add_serve(commands: Any) -> None:

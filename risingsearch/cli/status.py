@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from risingsearch.search.following import RunStatus
     from risingsearch.search.results import SearchResult
 
-WAITING, RUNNING, STOPPED, FINISHED = "waiting", "running", "stopped", "finished"
+WAITING = "waiting"
+RUNNING = "running"
+STOPPED = "stopped"
+FINISHED = "finished"
 """States of a run: before the first epoch; then; without a process; at the end."""
 SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
 
@@ -64,6 +67,12 @@ class RunView:
                 if isinstance(metric, Mapping):
                     metric = metric.get("name") or metric["regex"]
                 result = replace(self.status.result, metric=str(metric))
+                if not (
+                    self.last["sweep"].get("resume", True) or self.status.is_running
+                ):
+                    from risingsearch.scripts.ended import with_ended_arms
+
+                    result = with_ended_arms(result)
                 self.status = self.status._replace(result=result)
 
     def is_of_sweep(self) -> bool:

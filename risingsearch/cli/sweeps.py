@@ -238,5 +238,5 @@ def _print_found(
         result, checkpoint = begin(
             retry_failed=arguments.retry_failed, trackers=_trackers
         )
-    facts = facts_of(result, run_dir) | {"checkpoint": str(checkpoint)}
+    facts = facts_of(result, run_dir) | {"checkpoint": checkpoint and str(checkpoint)}
     print_facts(facts, as_json=arguments.json, result=result)

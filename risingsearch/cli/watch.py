@@ -57,10 +57,13 @@ def _follow(run: RunView, console: Console) -> None:
 
     from risingsearch.cli.screen import Screen
 
-    mark, due, n_stopped = None, 0.0, 0
+    mark = None
+    due = 0.0
+    n_stopped = 0
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            now, version = time.monotonic(), run.reader.version()
+            now = time.monotonic()
+            version = run.reader.version()
             if mark != version and now >= due:
                 mark = version
                 run.look()

@@ -1,6 +1,7 @@
 """Earlier searches in tables: a row per run, or a row per epoch of a run."""
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,8 @@ EXPORTED = {"arm", EPOCH, "score", "round", "job", DIRECTION}
 """Columns by which a table of ``risingsearch export`` is recognised."""
 PARAMETER = "param_"
 _MISSING = ["", "nan", "NaN"]  # cells of text without a value; "None" is a category
+_FORMULA = re.compile("'*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]")
+"""How a text begins that a spreadsheet would run, quoted or not."""
 
 
 def of_file(path: Path, asked: Source) -> EarlierSearch:
@@ -62,6 +65,8 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
                 na_values=_MISSING,
                 keep_default_na=False,
             )
+            if set(frame.columns) >= EXPORTED:
+                frame = frame.map(_unquoted)
     except ImportError as error:
         raise missing("pyarrow", extra="sim") from error
     except Exception as error:  # pyarrow and pandas raise many kinds
@@ -73,6 +78,22 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
 
 def _is_frame(source: object) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
+
+
+def quoted(cell: Any) -> Any:
+    """Return a cell of an exported CSV file, which no spreadsheet takes for a formula.
+
+    >>> quoted("=1+1"), quoted("-0.5"), quoted(-0.5), quoted("adam")
+    ("'=1+1", '-0.5', -0.5, 'adam')
+    """
+    is_text = isinstance(cell, str) and isinstance(_value(cell), str)
+    return f"'{cell}" if is_text and _FORMULA.match(cell) else cell
+
+
+def _unquoted(cell: Any) -> Any:
+    """Inverse of ``quoted``."""
+    is_quoted = isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell)
+    return cell[1:] if is_quoted else cell
 
 
 def of_frame(

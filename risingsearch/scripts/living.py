@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
+from risingsearch.scripts.ended import HAS_ENDED, MADE_ROOM
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of
 from risingsearch.scripts.trainable import (
@@ -54,8 +55,7 @@ class LivingTrainable(CommandTrainable):
     def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         living = self._claimed(run)
         if living is None:
-            made_room = "its process made room for those of better arms (max_alive)"
-            why = made_room if run.arm in self._evicted else "its process has ended"
+            why = MADE_ROOM if run.arm in self._evicted else HAS_ENDED
             return StartedEpochs([], 0.0, why)
         is_over = True
         try:

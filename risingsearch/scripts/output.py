@@ -7,12 +7,12 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from risingsearch.errors import ScriptError
+from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import SHOWN, Reader
 from risingsearch.storage.files import open_regular_file
@@ -22,6 +22,7 @@ POLL_EVERY = 0.05
 """Seconds to wait for a line before checking whether the script still runs."""
 LINGER = 1.0  # seconds to wait for the last lines of a script that has ended
 LONGEST = 1 << 20  # characters that are kept of a line without an end
+_Line = tuple[str, bool]  # and whether it is of standard output, not of errors
 
 
 class Lines:
@@ -40,7 +41,8 @@ class Lines:
 
     def end(self) -> list[str]:
         """Return the rest: nothing follows."""
-        rest, self._rest = self._rest + self._decoder.decode(b"", final=True), ""
+        rest = self._rest + self._decoder.decode(b"", final=True)
+        self._rest = ""
         return [rest] if rest else []
 
 
@@ -48,7 +50,8 @@ class ReportFile:
     """Lines that are added to a file once a script has started; it may appear later."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
+        self._folder = folder
+        self._name = name
         self._lines = Lines()
         with self._opened() as file:
             self._at = 0 if file is None else os.fstat(file.fileno()).st_size
@@ -96,35 +99,85 @@ def reports(
 ) -> Generator[dict[str, Any]]:
     """Yield the epochs that a reader finds in a script's output, or in a file."""
     reported = time.monotonic()
-    last = {True: "", False: ""}
-    cut: list[str] = []  # lines without an end: a script that is killed leaves a part
     with closing(_Output(script)) as output:
+        heard = _Heard(output, reader, log, file)
         while not output.is_over:
-            lines: list[str] = []
-            for line, may_report in output.new_lines():
-                log.write(line)
-                last[may_report] = line.strip()[:SHOWN] or last[may_report]
-                if file is None and (may_report or reader.reads_errors):
-                    lines.append(line)
-            log.flush()
-            if file is not None:
-                lines += file.new_lines(all_of_it=output.is_over)
-            cut = [*cut, *(line for line in lines if not line.endswith("\n"))][-2:]
-            for line in lines:
-                if line.endswith("\n") and (record := reader.read(line)):
-                    yield record
-                    reported = time.monotonic()
+            for record in heard.new_records():
+                yield record
+                reported = time.monotonic()
             late = timeout is not None and time.monotonic() > reported + timeout
             if late and script.is_running:
                 msg = f"the script has reported no epoch for {timeout:g} seconds"
                 raise ScriptError(msg)
     if script.returncode != 0:
-        line = last[False] or last[True]
-        names = {-number.value: number.name for number in signal.Signals}
-        code = script.returncode
-        how = names.get(code, f"signal {-code}") if code < 0 else f"exit code {code}"
-        raise ScriptError(f"the script ended with {how}; its last line: {line!r}")
-    yield from filter(None, map(reader.read, cut))
+        how = _how_ended(script.returncode)
+        raise ScriptError(f"the script ended with {how}; its last line: {heard.last!r}")
+    yield from heard.cut_records()
+
+
+def _how_ended(code: int) -> str:
+    """Return the end of a script that has failed, by its return code."""
+    names = {-number.value: number.name for number in signal.Signals}
+    return f"exit code {code}" if code > 0 else names.get(code, f"signal {-code}")
+
+
+class _Heard:
+    """Lines of a script: all are logged, and those that may be reports are read."""
+
+    def __init__(
+        self, output: "_Output", reader: Reader, log: IO[str], file: ReportFile | None
+    ) -> None:
+        self._output = output
+        self._reader = reader
+        self._log = log
+        self._file = file
+        self._last = {True: "", False: ""}  # of standard output, and of errors
+        self._cut: list[_Line] = []  # without an end, as a script leaves when killed
+        self._reports_in: bool | None = None  # standard output, or errors
+
+    @property
+    def last(self) -> str:
+        """The last line that is not blank: of standard error, if there is one."""
+        return self._last[False] or self._last[True]
+
+    def new_records(self) -> Iterator[dict[str, Any]]:
+        """Yield the reports in the lines that have come."""
+        printed = list(self._logged())
+        if self._file is None:
+            lines = [one for one in printed if one[1] or self._reader.reads_errors]
+        else:
+            added = self._file.new_lines(all_of_it=self._output.is_over)
+            lines = [(line, True) for line in added]
+        whole = [one for one in lines if one[0].endswith("\n")]
+        cut = [one for one in lines if not one[0].endswith("\n")]
+        self._cut = [*self._cut, *cut][-2:]
+        yield from self._records_in(whole)
+
+    def cut_records(self) -> Iterator[dict[str, Any]]:
+        """Yield the reports in lines without an end, once the script has succeeded."""
+        yield from self._records_in(self._cut)
+
+    def _logged(self) -> Iterator[_Line]:
+        for line, is_output in self._output.new_lines():
+            self._log.write(line)
+            self._last[is_output] = line.strip()[:SHOWN] or self._last[is_output]
+            yield line, is_output
+        self._log.flush()
+
+    def _records_in(self, lines: Iterable[_Line]) -> Iterator[dict[str, Any]]:
+        for line, is_output in lines:
+            record = self._reader.read(line)
+            if record is None:
+                continue
+            if self._reports_in not in (None, is_output):
+                raise SetupError(
+                    "the metric's pattern finds numbers in standard output and in "
+                    f"standard error, last in {line.strip()[:SHOWN]!r}, and a print "
+                    "beside a logger would count each epoch twice: name in the pattern "
+                    "what stands in the lines of one of them alone"
+                )
+            self._reports_in = is_output
+            yield record
 
 
 class _Output:
@@ -142,7 +195,7 @@ class _Output:
         """Whether the script has ended and no line is outstanding."""
         return self._due < math.inf and not self._open.get_map()
 
-    def new_lines(self) -> Iterator[tuple[str, bool]]:
+    def new_lines(self) -> Iterator[_Line]:
         """Yield lines that have come, each with whether it may be a report."""
         for key, _ in self._ready():
             yield from self._split(key, os.read(key.fd, AT_ONCE))
@@ -165,9 +218,7 @@ class _Output:
         self._script.wait(POLL_EVERY)
         return []
 
-    def _split(
-        self, key: selectors.SelectorKey, content: bytes
-    ) -> Iterator[tuple[str, bool]]:
+    def _split(self, key: selectors.SelectorKey, content: bytes) -> Iterator[_Line]:
         lines, may_report = key.data
         for line in lines.add(content) if content else lines.end():
             yield line, may_report
@@ -182,7 +233,8 @@ class Pace:
     # that, nor do reports that come together because the script has kept them back.
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._began = clock, clock()
+        self._clock = clock
+        self._began = clock()
         self._first = self._last = math.nan
         self._n_reports = 0
 

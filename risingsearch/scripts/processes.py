@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from risingsearch.errors import SetupError, needed
-from risingsearch.storage.files import open_regular_file
+from risingsearch.storage.files import MAKE_ROOM, blaming_the_disk, open_regular_file
 
 with needed("psutil", "cli"):
     import psutil
@@ -37,26 +37,18 @@ POLL_EVERY = 0.005
 EXEC = 1.0  # seconds for which a process without an environment may be starting
 
 
-def unusable(path: Path, error: OSError) -> SetupError:
-    """Return the error for a file or folder that scripts need."""
-    return SetupError(
-        f"{path} cannot be used ({error}): make room or change the permissions, and "
-        "resume"
-    )
-
-
 class Marker:
     """The file that names the token of a job which is about to start."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / RUNNING
         self.token = secrets.token_hex(16)
-        try:
-            with open(self.path, "x", opener=partial(os.open, mode=0o600)) as file:
-                inode = os.fstat(file.fileno()).st_ino
-                json.dump({"token": self.token, "inode": inode}, file)
-        except OSError as error:
-            raise unusable(self.path, error) from error
+        with (
+            blaming_the_disk(self.path, MAKE_ROOM),
+            open(self.path, "x", opener=partial(os.open, mode=0o600)) as file,
+        ):
+            inode = os.fstat(file.fileno()).st_ino
+            json.dump({"token": self.token, "inode": inode}, file)
 
     @property
     def variables(self) -> dict[str, str]:
@@ -73,7 +65,8 @@ def end_left_over(home: Path) -> None:
     path = home / RUNNING
     try:
         with open_regular_file(path) as file:
-            content, inode = file.read(), os.fstat(file.fileno()).st_ino
+            content = file.read()
+            inode = os.fstat(file.fileno()).st_ino
         if content:  # else the sweep was killed before it had written it
             marked = json.loads(content)
             if marked["inode"] == inode:
@@ -179,7 +172,8 @@ class Script:
         cwd: Path | str | None = None,
     ) -> None:
         self._marker = Marker(home)
-        self._lock, self._has_ended = threading.Lock(), False
+        self._lock = threading.Lock()
+        self._has_ended = False
         try:
             self._process = subprocess.Popen(
                 command,
@@ -196,7 +190,8 @@ class Script:
             raise
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self.stdout, self.stderr = self._process.stdout, self._process.stderr
+        self.stdout = self._process.stdout
+        self.stderr = self._process.stderr
 
     @property
     def is_running(self) -> bool:

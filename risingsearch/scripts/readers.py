@@ -1,6 +1,7 @@
 """Reports in the lines that a script prints: JSON, or a number that a pattern finds."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -11,30 +12,49 @@ from risingsearch.errors import ScriptError, SetupError
 SHOWN = 200  # characters of a line in a message
 MOST_KEYS = 20  # in a message
 SEARCHED = 2_000  # characters of a line: some patterns take their square in time
-SCORE, EPOCH = "score", "epoch"
+SCORE = "score"
+EPOCH = "epoch"
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()]\w)"
 )
 """Escape sequences of a terminal: colour, cursor."""
 _OBJECT = re.compile(r'\{\s*"')
 _NUMBER = (
-    r"(?:[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?)(?!\w)))"
+    r"(?:[-+]?(?:\d\.#[A-Z]+\d*|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|"
+    r"(?i:nan|inf(?:inity)?)(?!\w)))"
 )
-"""A number with its sign and exponent."""
+"""A number with its sign and exponent; 1.#QNAN is how some C libraries print NaN."""
 _FIELDS = {"{number}": (SCORE, _NUMBER), "{epoch}": (EPOCH, r"\d+")}
 _FIELD = re.compile(r"(\((?:\?P<\w+>)?)?(\{number\}|\{epoch\})")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", re.DOTALL)
 _QUANTIFIER = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?|([*+?]|\{\d*,\d*\})([?+]?)", re.DOTALL
 )
+_MINUS = "\u2010-\u2015\u207b\u2212\ufe63\uff0d"  # what may be printed for a minus sign
+_SPLITS = "'\u2019\u00a0\u202f\u2009"  # digits into groups of three
+_POINTS = "\u00b7\u066b\u066c\u2396\u22c5\uff0c\uff0e"  # of a fraction, not as here
 _BEGUN = re.compile(
-    r"(?:\d[._'\u2019\u00a0\u202f]?|\d\.?[eE][-+]?|(?:^|[\s:=(\[|,;])(?:[-\u2212]\.?|\.))$"
+    rf"(?:\d[._{_SPLITS}{_POINTS}]?|\d\.?[eE][-+]?"
+    rf"|(?:^|[\s:=(\[|,;])(?:[-{_MINUS}]\.?|\.))$"
 )
 """Text before a match that begins inside a number."""
-_CONTINUES = re.compile(r"[eE][-+]?\d|[._]?\d|['\u2019\u00a0\u202f]\d{3}(?!\d)")
+_CONTINUES = re.compile(
+    rf"[eE][-+]?\d|\s[eE][-+]\d|[._{_POINTS}]?\d|[{_SPLITS}]\d{{3}}(?!\d)|#[A-Z]"
+)
 """Text behind a match that ends inside a number."""
+_WORDS = (
+    r"[num\u00b5\u03bc]?s|secs?|min|mins|h|hrs?|d|days?"
+    r"|(?:nano|micro|milli)?seconds?|minutes?|hours?"
+    r"|[kKMGT]?i?B|[kKMGT]|[kMG]?Hz|bits?|bytes?|[kmM]?[WJV]|[ck\u00b5m]?m|[km]?g|dB"
+    r"|percent|pct|\u2030|\u2031|ppm|thousand|million|billion|trillion|mn|bn"
+    r"|\w+/(?:s|sec|second|min|h|it|step|batch|epoch)"
+)
+"""Units that may stand behind a blank; other words there say something else."""
+_TIMES = "\u00d7\u2715\u2a2f\u00b7\u22c5*x^"
 _UNIT = re.compile(
-    rf"(?>{_NUMBER})([^\W\d]\w*|\s?/\s?\d+|[:\u00d7*^\u2013-]\d+)"
+    rf"(?>{_NUMBER})("
+    rf"[^\W\d]\w*|\s?(?:{_WORDS})(?![\w:=/])"
+    rf"|\s?[/\u00f7]\s?\d+|\s(?:out\s)?of\s\d+|\s?[{_TIMES}]{{1,2}}\s?\d+|[:\u2013-]\d+)"
     r"|[-+]?\d{1,3}( \d{3})(?!\d)"
 )
 """A number that another meaning follows: a unit, a fraction, more of its digits."""
@@ -85,7 +105,8 @@ class JsonLines:
 
 def _records(text: str) -> Iterator[dict[str, Any]]:
     """Yield the objects in a line that ends with one; a ValueError otherwise."""
-    decoder, end = json.JSONDecoder(), 0
+    decoder = json.JSONDecoder()
+    end = 0
     while found := _OBJECT.search(text, end):
         record, end = decoder.raw_decode(text, found.start())
         yield record
@@ -133,16 +154,18 @@ class PlainLines:
 
     def _number(self, found: re.Match[str], group: str | int, line: str) -> float:
         """Return the number that a group has matched, which has to be whole."""
-        text, shown = found[group] or "", repr(line.strip()[:SHOWN])
+        text = found[group] or ""
+        shown = repr(line.strip()[:SHOWN])
         try:
-            number = float(text)
+            number = math.nan if "#" in text else float(text)
         except ValueError:
             raise ScriptError(
                 f"the metric's pattern finds {text[:SHOWN]!r}, which is no number, in "
                 f"{shown}"
             ) from None
         begin, end = found.span(group)
-        before, behind = found.string[:begin], found.string[end:]
+        before = found.string[:begin]
+        behind = found.string[end:]
         is_part = _BEGUN.search(before) or _CONTINUES.match(behind)
         if "," not in self._regex:  # which then separates no numbers
             is_part = is_part or re.search(r"\d,$", before) or re.match(r",\d", behind)
@@ -157,7 +180,8 @@ class PlainLines:
 
     def _problem(self, found: re.Match[str], group: str | int) -> str:
         """Return why a number may not mean the same as those of other lines."""
-        text, end = found.string, found.end(group)
+        text = found.string
+        end = found.end(group)
         if group == EPOCH:
             return ""
         if unit := _UNIT.match(text, found.start(group)):
@@ -188,7 +212,8 @@ def pattern_of(regex: str) -> re.Pattern[str]:
     """Compile a pattern in which ``{number}`` and ``{epoch}`` stand for such groups."""
 
     def group(found: re.Match[str]) -> str:
-        opened, (name, number) = found[1] or "", _FIELDS[found[2]]
+        opened = found[1] or ""
+        name, number = _FIELDS[found[2]]
         return opened + (number if opened.startswith("(?") else f"(?P<{name}>{number})")
 
     return re.compile(_FIELD.sub(group, regex))
@@ -227,7 +252,8 @@ def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
 def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
     """Return the pattern with any numbers for its groups, if it says where they are."""
     # They may follow more blanks, for alignment, and a sign that cannot be read.
-    source, n_groups, end = pattern.pattern, 0, 0
+    source = pattern.pattern
+    n_groups = end = 0
     wanted = {pattern.groupindex.get(name, 1): name for name in (EPOCH, SCORE)}
     opened: list[tuple[int, int]] = []
     parts: list[str] = []
@@ -239,7 +265,7 @@ def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
         elif token[0] == ")" and opened:
             closed, begin = opened.pop()
             if closed in wanted:
-                number = rf"\s*\u2212?(?P<{wanted[closed]}>{_NUMBER})"
+                number = rf"\s*[{_MINUS}]?(?P<{wanted[closed]}>{_NUMBER})"
                 parts += [source[end:begin], number]
                 end = token.end()
     if re.search(r"\w|\^", re.sub(r"\\.", "", parts[0] if parts else "")):

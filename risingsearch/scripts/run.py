@@ -18,6 +18,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scripts import identity
+from risingsearch.scripts.ended import was_cut_short, with_ended_arms
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
 from risingsearch.scripts.slurm.clients import check_commands
@@ -40,13 +41,15 @@ from risingsearch.storage.files import check_owner
 from risingsearch.storage.object_store import ObjectStore
 from risingsearch.storage.run_directory import (
     URL,
+    check_free,
     damage_as_error,
     holds_search,
     saved_header,
 )
 
 ARMS = "arms"
-UNLIKELY, DOUBTFUL = 0.01, 0.1
+UNLIKELY = 0.01
+DOUBTFUL = 0.1
 """Probabilities that all scripts fail to resume by chance: the search ends while it
 runs, or at its end."""
 RETAINED = 2
@@ -61,20 +64,20 @@ def run_sweep(
     *,
     retry_failed: bool = False,
     trackers: MakeTrackers = lambda options: [],
-) -> tuple[SearchResult, Path]:
-    """Run a sweep to its end, or continue it; return result and best checkpoint."""
+) -> tuple[SearchResult, Path | None]:
+    """Run a sweep to its end, or continue it; return result and best checkpoint.
+
+    The checkpoint is None if the process that wrote it was ended before its last epoch.
+    """
     check_owner(run_dir)  # it says what runs, and where
     cwd = Path.cwd() if cwd is None else cwd
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
+    before = None if begun is None else identity.last_identity(run_dir)
     sweep = _seeded(sweep, {} if begun is None else begun["sweep"])
-    if begun is None:
-        check_sweep(sweep)
-    else:
-        before = identity.last_identity(run_dir)
-        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
+    _check_can_run(sweep, run_dir, begun)
     placement = sweep.placement()
-    n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
+    n_workers = len(placement.variables)
     executor = ThreadPoolExecutor(n_workers)
     search = _search(
         sweep,
@@ -89,31 +92,70 @@ def run_sweep(
     cleaner = _CheckpointCleaner(trainable, search, resumes=sweep.resume)
     search._loop.on_report = cleaner.after_job
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
-    if begun is not None and search.scheduler.best_arm is not None:
+    if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search._log.held(), _ended(executor, search), interrupted_by_termination():
         trainable.end_left_over()
-        if begun is not None:
+        if before is not None:
             identity.warn_of_changes(run_dir, before, sweep, cwd)
         identity.save(run_dir, sweep, cwd, placement.gpus)
-        if search.scheduler.n_jobs != n_workers:
-            search.resize(n_workers)
-        trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
-        if isinstance(trainable, AfterSlurm):
-            trainable.resume(search)
-        if more is not None:
-            search.extend(more)
-        is_spent = search.scheduler.spent >= search.scheduler.budget
-        if retry_failed and search.retry_failed() and is_spent:
-            raise InvalidParameterError(
-                f"the budget of {run_dir} is spent, and what has failed cannot be "
-                "tried again: add to it with --budget +N"
-            )
+        _prepare(search, trainable, n_workers, more)
+        if retry_failed:
+            _retry_failed(search, run_dir)
         result = search.run()
         cleaner.clean()
     if sweep.resume:
         _check_resumed(search, DOUBTFUL)
-    return result, _best_folder(result, trainable)
+        return result, _best_folder(result, trainable)
+    return _once_ended(result, trainable)
+
+
+def _once_ended(
+    result: SearchResult, trainable: CommandTrainable
+) -> tuple[SearchResult, Path | None]:
+    """Return result and best checkpoint of a search whose processes have ended."""
+    result = with_ended_arms(result)
+    assert result.best_arm is not None
+    is_whole = not was_cut_short(result.arms[result.best_arm])
+    return result, _best_folder(result, trainable) if is_whole else None
+
+
+def _check_can_run(
+    sweep: Sweep, run_dir: Path, begun: identity.Identity | None
+) -> None:
+    """Raise an error if a search cannot begin in a directory, or continue there."""
+    if begun is None:
+        for name in (identity.FILE, ARMS):
+            check_free(run_dir / name)
+        check_sweep(sweep)
+    else:
+        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
+
+
+def _prepare(
+    search: RisingSearch,
+    trainable: CommandTrainable,
+    n_workers: int,
+    more: Budget | None,
+) -> None:
+    """Let a search continue with other workers, arms, slices or a larger budget."""
+    if search.scheduler.n_jobs != n_workers:
+        search.resize(n_workers)
+    trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
+    if isinstance(trainable, AfterSlurm):
+        trainable.resume(search)
+    if more is not None:
+        search.extend(more)
+
+
+def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
+    """Have failed configurations tried first, if any budget is left for that."""
+    is_spent = search.scheduler.spent >= search.scheduler.budget
+    if search.retry_failed() and is_spent:
+        raise InvalidParameterError(
+            f"the budget of {run_dir} is spent, and what has failed cannot be "
+            "tried again: add to it with --budget +N"
+        )
 
 
 def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
@@ -218,7 +260,7 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
 
 def resume_sweep(
     run_dir: Path, added: float | Budget | None = None, **options: Any
-) -> tuple[SearchResult, Path]:
+) -> tuple[SearchResult, Path | None]:
     """Continue a sweep from its run directory alone, as it was last run."""
     saved = identity.last(run_dir)
     environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
@@ -239,7 +281,8 @@ class _CheckpointCleaner:
     def __init__(
         self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
     ) -> None:
-        self._trainable, self._search = trainable, search
+        self._trainable = trainable
+        self._search = search
         self._resumes = resumes
         self._changed: set[int] = set()  # arms whose directories may have to go
 

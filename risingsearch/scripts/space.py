@@ -23,7 +23,7 @@ from risingsearch.space import (
 )
 
 with needed("pydantic", "cli"):
-    from pydantic import AfterValidator, Field, model_validator
+    from pydantic import AfterValidator, Field, PlainValidator, model_validator
 
 from risingsearch.scripts.settings import Strict
 
@@ -43,14 +43,29 @@ def _plain(value: Any) -> Any:
     return value
 
 
-Value = bool | int | float | str
+def _value(value: Any) -> Any:
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError("it is a number, text, true or false")
+    return _plain(value)
+
+
+def _one_or_more(value: Any) -> Any:
+    try:
+        return [*map(_value, value)] if isinstance(value, list) else _value(value)
+    except ValueError as error:
+        msg = "it is a number, text, true, false, or a list of these"
+        raise ValueError(msg) from error
+
+
+Value = Annotated[bool | int | float | str, PlainValidator(_value)]
+Wanted = Annotated[Any, PlainValidator(_one_or_more)]
 Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 
 
 class BaseParameter(Strict, ABC):
     """A parameter; ``when`` maps earlier parameters to the values that it needs."""
 
-    when: dict[str, Value | list[Value]] = Field(default_factory=dict)
+    when: dict[str, Wanted] = Field(default_factory=dict)
 
     def applies(self, drawn: Mapping[str, Any]) -> bool:
         """Whether the parameter is used with the values drawn before."""

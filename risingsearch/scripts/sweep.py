@@ -31,7 +31,7 @@ try:
         model_validator,
     )
 
-    from risingsearch.scripts.yaml_files import problems_of, read_yaml
+    from risingsearch.scripts.yaml_files import problems_of, read_yaml, unusable_text
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
@@ -98,6 +98,18 @@ def _counted(most: int, *words: str) -> PlainValidator:
     return PlainValidator(checked)
 
 
+def _learning_rate(value: Any) -> Any:
+    """Check a declared learning rate; the space says whether it is one."""
+    named = value if isinstance(value, dict) else {}
+    are_numbers = all(isinstance(k, str) and is_number(v) for k, v in named.items())
+    if (named and are_numbers) or isinstance(value, str) or value in (None, False):
+        return value
+    raise ValueError(
+        "it is the name of a parameter, a mapping of it to a good value such as "
+        "{lr: 0.01}, or false"
+    )
+
+
 class Sweep(Strict):
     """A search over a training script: the keys of its file."""
 
@@ -144,7 +156,9 @@ class Sweep(Strict):
     prior: Annotated[
         list[EarlierSetting] | None, BeforeValidator(prior_as_mappings)
     ] = None
-    learning_rate: str | dict[str, float] | Literal[False] | None = None
+    learning_rate: Annotated[
+        str | dict[str, float] | Literal[False] | None, PlainValidator(_learning_rate)
+    ] = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(trackers_as_mapping)] = (
         None
     )
@@ -192,32 +206,9 @@ class Sweep(Strict):
         if (self.space is None) == (not self.parameters):
             msg = "give either parameters or space, a file of ConfigSpace, to search"
             raise ValueError(msg)
-        space = self.candidate_space
-        if taken := [name for name in space.names if name in FIELDS]:
-            raise ValueError(
-                f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
-                f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
-            )
-        ranges = {one.name for one in space.coordinates if not one.kind.is_finite}
-        for i, params in enumerate(self.enqueue):
-            texts = [k for k in params if k in ranges and not is_number(params[k])]
-            if problem := space.problem_of(params, beyond=True) or (
-                texts and f"{texts[0]} must be a number; got {shown(params[texts[0]])}"
-            ):
-                msg = f"enqueue[{i}] is no configuration of the sweep: {problem}"
-                raise ValueError(msg)
-            if params in self.enqueue[:i]:
-                msg = f"enqueue[{i}] was enqueued before: name each configuration once"
-                raise ValueError(msg)
-        allowed = {*space.names, *FIELDS}
-        for part in self.command:
-            for name in _checked_fields(part):
-                if name not in allowed:
-                    raise ValueError(
-                        f"the command names {{{name}}}, which is neither a parameter "
-                        f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
-                    )
         for problem in chain(
+            self._conflicts_of_names(),
+            self._conflicts_of_enqueued(),
             self._conflicts_in_slurm(),
             self._conflicts_of_workers(),
             self._conflicts_of_scripts(),
@@ -226,6 +217,36 @@ class Sweep(Strict):
         if self.checkpoints is not None:
             checked_url(self.checkpoints)  # here, where the given value is not shown
         return self
+
+    def _conflicts_of_names(self) -> Iterator[str]:
+        names = self.candidate_space.names
+        if taken := [name for name in names if name in FIELDS]:
+            yield (
+                f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
+                f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
+            )
+        used = (name for part in self.command for name in _checked_fields(part))
+        if unknown := [name for name in used if name not in {*names, *FIELDS}]:
+            yield (
+                f"the command names {{{unknown[0]}}}, which is neither a parameter "
+                f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
+            )
+        variables = (name for each in self.environment for name in each)
+        if wrong := [name for name in variables if not name or "=" in name]:
+            yield f"environment: {wrong[0]!r} cannot be the name of a variable"
+
+    def _conflicts_of_enqueued(self) -> Iterator[str]:
+        space = self.candidate_space
+        ranges = {one.name for one in space.coordinates if not one.kind.is_finite}
+        for i, params in enumerate(self.enqueue):
+            texts = [k for k in params if k in ranges and not is_number(params[k])]
+            problem = space.problem_of(params, beyond=True)
+            if texts and not problem:
+                problem = f"{texts[0]} must be a number; got {shown(params[texts[0]])}"
+            if problem:
+                yield f"enqueue[{i}] is no configuration of the sweep: {problem}"
+            if params in self.enqueue[:i]:
+                yield f"enqueue[{i}] was enqueued before: name each configuration once"
 
     def _conflicts_in_slurm(self) -> Iterator[str]:
         if self.launcher.slurm is None:
@@ -379,6 +400,11 @@ KEYS = {place: list(form.model_fields) for place, form in FORMS.items()}
 
 def checked_sweep(content: Any, source: str) -> Sweep:
     """Return the sweep of plain values, or raise an InvalidParameterError."""
+    if (place := unusable_text(content)) is not None:
+        raise InvalidParameterError(
+            f"{source}: {place!r} holds a NUL byte or half of a character, which no "
+            "script can be given: leave it out"
+        )
     try:
         return Sweep.model_validate(content)
     except ValidationError as error:

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.output import Pace, ReportFile, reports
-from risingsearch.scripts.processes import Script, end_left_over, unusable
+from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
 from risingsearch.search.processes import Slots
 from risingsearch.search.training import COST, RESERVED, StartedEpochs
@@ -33,10 +33,10 @@ FIELDS = ("arm", "seed", "from_epoch", "epochs", "to_epoch", "checkpoint_dir", "
 in upper case after ``RISINGSEARCH_``."""
 LOG = "log.txt"
 """In an arm's folder: all that its scripts have printed. It is never shortened."""
-PROGRESS, FILES = "progress.json", "files"
+PROGRESS = "progress.json"
+FILES = "files"
 """In a state, which is a tar file: the progress of the arm, and its directory."""
 Reports = list[dict[str, Any]]  # of epochs, each with its score and other metrics
-LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
 class Attempt(NamedTuple):
@@ -102,8 +102,10 @@ class CommandTrainable:
         self.starts_processes = True
         self.command = list(command)
         self.folder = folder.absolute()
-        self.report_file, self.timeout = report_file, timeout
-        self.cwd, self.cost = cwd, cost
+        self.report_file = report_file
+        self.timeout = timeout
+        self.cwd = cwd
+        self.cost = cost
         self.gpus = gpus
         self.arms: dict[int, int] = {}
         self._metric = metric
@@ -111,7 +113,8 @@ class CommandTrainable:
         self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
-        self._lock, self._has_ended = threading.Lock(), False
+        self._lock = threading.Lock()
+        self._has_ended = False
         self.has_reported = False  # a score, of any arm
 
     def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:
@@ -128,14 +131,15 @@ class CommandTrainable:
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
         """Run the script for some epochs; return its report of each."""
         # It works on a copy of the arm's last checkpoint directory, which is kept if it
-        # succeeds. A ScriptError is its fault, a SetupError that of the machine.
+        # succeeds. A ScriptError is its fault, other errors are that of the machine.
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
 
     def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         self._make_home(home)
         end_left_over(home)
-        begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs
+        begin = self._last_checkpoint(run)
+        to_epoch = run.epoch + n_epochs
         self._drop_work(home)
         with self._slots.taken() as slot:
             attempt = self.attempt(run, begin, to_epoch, slot)
@@ -205,19 +209,10 @@ class CommandTrainable:
         for left in home.glob("training-*"):
             shutil.rmtree(left, ignore_errors=True)
 
-    @contextmanager
-    def _blaming_the_disk(self, arm: int) -> Iterator[None]:
-        """Raise a ``SetupError`` for problems of the disk, not of the script."""
+    def _blaming_the_disk(self, arm: int) -> AbstractContextManager[None]:
+        """Raise a ``RunDirError`` for problems of the disk, not of the script."""
         home = self.home(arm)
-        try:
-            yield
-        except OSError as error:
-            raise unusable(home, error) from error
-        except ScriptError as error:
-            if shutil.disk_usage(home).free < LEAST_FREE:
-                msg = f"{home} is on a full disk ({error}): make room, and resume"
-                raise SetupError(msg) from error
-            raise
+        return files.blaming_the_disk(home, files.MAKE_ROOM, home)
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
@@ -454,21 +449,19 @@ class ArchivedTrainable(CommandTrainable):
         except tarfile.FilterError as error:
             msg = f"a checkpoint cannot be taken to other machines: {error}"
             raise ScriptError(msg) from error
-        except OSError as error:
-            raise unusable(folder, error) from error
         self._same.add((run.arm, run.epoch))
 
     def load(self, path: str) -> ScriptRun:
         """Return the run that ``save`` wrote, and restore its directory on disk."""
-        try:
-            with tarfile.open(path) as archive:
-                progress = archive.extractfile(PROGRESS)
-                assert progress is not None
-                run = ScriptRun(**json.load(progress))
-                if FILES in archive.getnames():
-                    self._unpack(archive, run)
-        except OSError as error:
-            raise unusable(self.folder, error) from error
+        with (
+            files.blaming_the_disk(self.folder, files.MAKE_ROOM),
+            tarfile.open(path) as archive,
+        ):
+            progress = archive.extractfile(PROGRESS)
+            assert progress is not None
+            run = ScriptRun(**json.load(progress))
+            if FILES in archive.getnames():
+                self._unpack(archive, run)
         return run
 
     def at_hand(
@@ -488,7 +481,8 @@ class ArchivedTrainable(CommandTrainable):
         return self.home(run.arm) / checkpoint_name(run.epoch)
 
     def _unpack(self, archive: tarfile.TarFile, run: ScriptRun) -> None:
-        home, after = self.home(run.arm), self.folder_of(run)
+        home = self.home(run.arm)
+        after = self.folder_of(run)
         self._make_home(home)
         beside = Path(tempfile.mkdtemp(prefix="training-", dir=home))
         archive.extractall(beside, filter="data")

@@ -4,18 +4,22 @@ import difflib
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import ScalarNode, SequenceNode
 
 from risingsearch.errors import InvalidParameterError
 
 SHOWN = 5  # problems in a message
 LONGEST = 500  # characters of each
+MOST_VALUES = 1_000_000  # in a file, once its aliases are written out
+MOST_MERGED = 100_000  # keys that merges bring
 _WORDS = {  # other words than those of pydantic
     "missing": "is missing",
     "model_type": "must be a mapping",
@@ -24,6 +28,7 @@ _WORDS = {  # other words than those of pydantic
         "{type: log-uniform, low: 1e-5, high: 0.1}"
     ),
     "union_tag_not_found": "needs a type",
+    "dict_type": "must be a mapping",
 }
 _EXAMPLES = {
     "command": '[python, train.py, "--lr={lr}"]',
@@ -53,10 +58,84 @@ def load_yaml(text: str) -> Any:
         msg = f"{found[0]} would have words such as on be true: leave it out"
         raise ValueError(msg)
     yaml: Any = YAML(typ="safe", pure=True)
-    allowed, tag = yaml.constructor.yaml_constructors, "tag:yaml.org,2002:"
+    yaml.Constructor = _Constructor
+    allowed = yaml.constructor.yaml_constructors
+    tag = "tag:yaml.org,2002:"
     as_text = {f"{tag}{kind}": allowed[f"{tag}str"] for kind in ("timestamp", "value")}
     yaml.constructor.yaml_constructors = allowed | as_text
-    return yaml.load(text)
+    values = yaml.load(text)
+    _check_size(values)
+    return values
+
+
+class _Constructor(SafeConstructor):
+    """Constructor whose merges (``<<``) take no longer than what they bring."""
+
+    n_merged = 0
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Put the merged keys into a mapping, each key and each source once."""
+        for key, value in node.value:
+            if key.tag.endswith(":merge") and isinstance(value, SequenceNode):
+                value.value = [*{id(one): one for one in value.value}.values()]
+        node.merge = None
+        super().flatten_mapping(node)
+        if node.merge is not None:
+            self.n_merged += len(node.merge)
+            if self.n_merged > MOST_MERGED:
+                msg = f"its merges (<<) bring more than {MOST_MERGED:,} keys"
+                raise ValueError(f"{msg}: write fewer")
+            node.merge = _with_last(node.merge)
+            node.value = _with_last(node.value)
+
+
+def _with_last(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return pairs of nodes with each key once, and its last value."""
+    last = {
+        (key.tag, key.value) if isinstance(key, ScalarNode) else id(key): (key, value)
+        for key, value in pairs
+    }
+    return list(last.values())
+
+
+def _check_size(values: Any) -> None:
+    """Raise a ValueError if aliases stand for too much to be written out."""
+    sizes: dict[int, int | None] = {}  # None until all inside is counted
+
+    def size(value: Any) -> int:
+        if not isinstance(value, dict | list):
+            return 1
+        if id(value) not in sizes:
+            sizes[id(value)] = None
+            inside = value.values() if isinstance(value, dict) else value
+            sizes[id(value)] = 1 + sum(map(size, inside))
+        if (n_values := sizes[id(value)]) is None:
+            raise ValueError("an alias stands inside of what it names")
+        return n_values
+
+    if size(values) > MOST_VALUES:
+        msg = f"its aliases stand for more than {MOST_VALUES:,} values: write fewer"
+        raise ValueError(msg)
+
+
+def unusable_text(values: Any, place: str = "") -> str | None:
+    """Return the place of a text that no process can be given; None without one."""
+    if isinstance(values, str):
+        is_usable = "\0" not in values and not re.search("[\ud800-\udfff]", values)
+        return None if is_usable else place
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(values, dict):
+        items = values.items()
+    elif isinstance(values, list):
+        items = enumerate(values)
+    for key, value in items:
+        at = f"{place}.{key}".lstrip(".")
+        found = unusable_text(value, at)
+        if found is None and isinstance(key, str):
+            found = unusable_text(key, at)
+        if found is not None:
+            return found
+    return None
 
 
 def dump_yaml(values: Any) -> str:
@@ -97,42 +176,66 @@ def _sentence(
     tagged: Mapping[str, int],
     keys: Mapping[str, Sequence[str]],
 ) -> str:
-    place, form = [str(part) for part in problem["loc"]], ""
+    place = [str(part) for part in problem["loc"] if part != "[key]"]
+    form = ""
     if place and (tag := tagged.get(place[0])) and len(place) > tag:
         form = place.pop(tag)
-    where, words = ".".join(place), str(problem["msg"])
-    is_of_type = problem["type"].endswith("_type")  # which it should have
+    where = ".".join(place)
     if problem["type"] == "extra_forbidden":
-        words = f"is no key of a sweep here{_hint(place, keys)}"
-        if own := keys.get(f"{place[0]}.*.{form}"):
-            words = f"is no key of {form}, which has {', '.join(sorted(own))}"
+        words = _unknown_key(place, form, keys)
     elif problem["type"] == "union_tag_invalid":
-        tag, tags = problem["ctx"]["tag"], problem["ctx"]["expected_tags"]
-        meant = difflib.get_close_matches(tag, tags.replace("'", "").split(", "), n=1)
-        hint = f" (did you mean {meant[0]}?)" if meant else ""
         where += f".{problem['ctx']['discriminator'].strip(chr(39))}"
-        words = f"must be one of {tags}; got {_cut(json.dumps(tag))}{hint}"
+        words = _unknown_form(problem["ctx"])
     elif problem["type"] == "missing" and where == "budget":
         words = (
             "is missing: say when the search ends, by budget: 300 for 300 epochs in "
             "all, or by timeout: 600 for 600 seconds of wall-clock time"
         )
-    elif problem["type"] in _WORDS:
-        words = _WORDS[problem["type"]]
-    elif words.startswith("Input should "):  # as pydantic begins its sentences
-        words = words.replace("Input should", "must")
-        if is_of_type and (one := _EXAMPLES.get(where.removeprefix("epoch_"))):
-            words += f" such as {one}"
     else:
-        where, words = where and f"{where}:", words.removeprefix("Value error, ")
-    if problem["type"] != "value_error":
-        where = where or "the file"
+        where, words = _in_words(problem, where)
+    return f"{_cut(where)} {_cut(words + _given(problem))}".lstrip()
+
+
+def _unknown_key(place: list[str], form: str, keys: Mapping[str, Sequence[str]]) -> str:
+    if own := keys.get(f"{place[0]}.*.{form}"):
+        return f"is no key of {form}, which has {', '.join(sorted(own))}"
+    return f"is no key of a sweep here{_hint(place, keys)}"
+
+
+def _unknown_form(context: Mapping[str, str]) -> str:
+    tag = context["tag"]
+    tags = context["expected_tags"]
+    meant = difflib.get_close_matches(tag, tags.replace("'", "").split(", "), n=1)
+    hint = f" (did you mean {meant[0]}?)" if meant else ""
+    return f"must be one of {tags}; got {_cut(json.dumps(tag))}{hint}"
+
+
+def _in_words(problem: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Return the place of a problem, and what is wrong there."""
+    words = str(problem["msg"])
+    if problem["type"] == "value_error":
+        return where and f"{where}:", words.removeprefix("Value error, ")
+    if known := _WORDS.get(problem["type"]):
+        return where or "the file", known
+    if not words.startswith("Input should "):  # as pydantic begins its sentences
+        return f"{where or 'the file'}:", words
+    example = _EXAMPLES.get(where.removeprefix("epoch_"))
+    such = f" such as {example}" if example and _is_of_type(problem) else ""
+    return where or "the file", words.replace("Input should", "must") + such
+
+
+def _is_of_type(problem: Mapping[str, Any]) -> bool:
+    """Whether a value is of another type than it should be."""
+    return str(problem["type"]).endswith("_type")
+
+
+def _given(problem: Mapping[str, Any]) -> str:
     value = problem.get("input")
     if not isinstance(value, dict | list | None):
-        words += f"; got {_cut(json.dumps(value, default=str))}"
-    elif value is not None and is_of_type:  # whose values may be secrets
-        words += f"; got a {'list' if isinstance(value, list) else 'mapping'}"
-    return f"{_cut(where)} {_cut(words)}".lstrip()
+        return f"; got {_cut(json.dumps(value, default=str))}"
+    if value is not None and _is_of_type(problem):  # whose values may be secrets
+        return f"; got a {'list' if isinstance(value, list) else 'mapping'}"
+    return ""
 
 
 def _hint(place: list[str], keys: Mapping[str, Sequence[str]]) -> str:

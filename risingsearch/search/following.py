@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from risingsearch.budget import SECONDS, WALL_CLOCK
 from risingsearch.errors import InvalidParameterError, RisingSearchError
-from risingsearch.paths import checked_path
+from risingsearch.paths import kept_path
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run
@@ -56,7 +56,7 @@ class RunReader:
     """Reader of the search in a run directory, which changes nothing there."""
 
     def __init__(self, run_dir: str | Path, *, may_come: bool = False) -> None:
-        self.path = checked_path("run_dir", run_dir)
+        self.path = kept_path("run_dir", run_dir)
         self._replayed: Replayed | None = None
         if may_come and not os.path.lexists(self.path):
             return

@@ -32,6 +32,7 @@ from risingsearch.search.run_log import RunLog, named_failure
 from risingsearch.search.trainable import gpus_of
 from risingsearch.search.training import (
     COST,
+    TIMED_OUT,
     Outcome,
     Task,
     Workers,
@@ -202,7 +203,7 @@ class Loop:
         self._progress = ProgressLine(log.scheduler, note) if progress else None
         self._epoch_timeout = math.inf if epoch_timeout is None else epoch_timeout
         self._begun: dict[int, float] = {}  # by job, when it was submitted last
-        self._lasted: dict[int, float] = {}  # until its process died
+        self._timed_out: dict[int, bool] = {}  # by job, its last process
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._longest = 0.0  # seconds of a job in this run
         self._overdue = math.inf  # on time.time, when jobs in flight should have ended
@@ -334,7 +335,7 @@ class Loop:
         first, last = job.from_epoch + 1, job.from_epoch + job.n_epochs
         when = f"epoch {first}" if first == last else f"one of epochs {first} to {last}"
         did = "killed its process"
-        if self._lasted.get(job.id, 0.0) >= self._epoch_timeout:
+        if self._timed_out.get(job.id):
             did = f"took longer than epoch_timeout={self._epoch_timeout:g} seconds"
         elif is_late and self._workers.isolates_jobs:
             did += ", or was ended as it began or trained long after the time was over,"
@@ -406,6 +407,9 @@ class Loop:
             future = workers.train(log.trainable, task)
         except SetupError:
             raise
+        except RunDirError:  # of a state that cannot be saved
+            self._abandon()
+            raise
         except concurrent.futures.BrokenExecutor as error:
             self._unfinished.append(job)  # it has not begun
             self._replace_dead(list(self._futures), error)
@@ -456,6 +460,10 @@ class Loop:
         try:
             outcome = future.result()
         except SetupError:
+            raise
+        except RunDirError:  # of a state that cannot be saved
+            del self._futures[future]
+            self._abandon()
             raise
         except concurrent.futures.BrokenExecutor as error:
             together = [future] if self._workers.isolates_jobs else self._futures
@@ -521,13 +529,22 @@ class Loop:
             jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
             if jobs:
                 self._log.died([job.id for job in jobs])
-            now = time.monotonic()
-            self._lasted |= {job.id: now - self._begun.get(job.id, now) for job in jobs}
+            self._timed_out |= {job.id: self._is_timed_out(job, error) for job in jobs}
             if not self._workers.isolates_jobs and self.apart is None:
                 raise self._executor_failed(error) from error
             for one in lost:
                 del self._futures[one]
             self._unfinished += reversed(jobs)
+
+    def _is_timed_out(self, job: Job, error: Exception) -> bool:
+        """Whether a process ended itself in an epoch that took too long."""
+        # It may have died, or was ended, before the epoch began, or because of the end
+        # of all time.
+        ended_itself = getattr(error, "exit_code", None) == TIMED_OUT
+        now = time.monotonic()
+        lasted = now - self._begun.get(job.id, now)
+        in_time = time.time() < self._overdue - LATE
+        return ended_itself and in_time and lasted >= self._epoch_timeout
 
     def _abandon(self) -> None:
         """Stop waiting for jobs in flight; record finished ones."""

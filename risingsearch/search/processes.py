@@ -15,6 +15,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, suppress
 from multiprocessing import get_start_method, parent_process
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from risingsearch.errors import SetupError
@@ -102,10 +103,12 @@ class SingleProcesses(Executor):
             except (BrokenExecutor, AttributeError):  # it has died between two jobs
                 self._workers[slot] = self._started(slot)
                 future = self._workers[slot].submit(fn, *args, **kwargs)
+            processes = list(self._workers[slot]._processes.values())
             try:
                 result = future.result()
             except BrokenExecutor as error:
                 self._workers[slot] = None
+                vars(error)["exit_code"] = _exit_code(processes)
                 if slot in self._first and self._first[slot].exception():
                     raise SetupError(
                         "a worker process has ended before its first job, with the "
@@ -152,6 +155,15 @@ class OwnProcesses(SingleProcesses):
         worker = ProcessPoolExecutor(1, initializer=end_with_parent, initargs=(parent,))
         self._first[slot] = worker.submit(int)  # with which the process is started
         return worker
+
+
+def _exit_code(processes: Sequence[BaseProcess]) -> int | None:
+    """Return the exit code of a process that has died, which its pool reaps."""
+    [process] = processes
+    deadline = time.monotonic() + POLL_SECONDS
+    while process.exitcode is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS / 100.0)
+    return process.exitcode
 
 
 def end_with_parent(parent: int | None) -> None:

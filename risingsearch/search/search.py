@@ -15,7 +15,7 @@ from risingsearch.budget import Budget
 from risingsearch.checks import checked_seed, shown
 from risingsearch.contents import code_digest
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.paths import checked_path
+from risingsearch.paths import kept_path
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.scheduler import Scheduler
@@ -210,7 +210,7 @@ class RisingSearch:
             msg = f"fingerprint must be a dict of JSON values; got {shown(fingerprint)}"
             raise InvalidParameterError(msg)
         if run_dir is not None:
-            arguments["run_dir"] = run_dir = checked_path("run_dir", run_dir)
+            arguments["run_dir"] = run_dir = kept_path("run_dir", run_dir)
         self._make(arguments, None if run_dir is None else Run.at(run_dir))
 
     @classmethod
@@ -328,7 +328,7 @@ class RisingSearch:
         RunDirError
             If there is no search, or as for a new one.
         """
-        path = checked_path("run_dir", run_dir)
+        path = kept_path("run_dir", run_dir)
         check_owner(path)
         run = Run.open(path)
         check_kind(path, run.header["settings"], {})
@@ -371,7 +371,7 @@ class RisingSearch:
         SearchResult
             As ``run`` would return it if it ended now.
         """
-        path = checked_path("run_dir", run_dir)
+        path = kept_path("run_dir", run_dir)
         is_running = is_held(path)
         return Replayed.of(Run.open(path)).result(is_running=is_running)
 

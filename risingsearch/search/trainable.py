@@ -1,10 +1,11 @@
 """Trainables, their seeds, and their states as bytes."""
 
-import os
 import pickle
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +13,15 @@ import numpy as np
 from risingsearch.checks import call_problem, checked_float
 from risingsearch.errors import NotTrainableError
 from risingsearch.space import Configurations, Space
+from risingsearch.storage.files import blaming_the_disk
 
 TAKES = {"start": "params, seed", "train": "state"}
 MAY_TAKE = {"save": "state, path", "load": "path"}
+CHECKPOINT = "checkpoint"
+_ROOM = (
+    "make room there, raise its quota or limit, or let TMPDIR name another folder, and "
+    "resume"
+)
 
 
 class Trainable(Protocol):
@@ -111,29 +118,40 @@ def gpus_of(trainable: Any) -> float:
 def dump(trainable: Any, state: Any) -> bytes:
     """Return the state as bytes, by the trainable's own ``save`` or by pickle."""
     if not has_method(trainable, "save"):
+        name = f"the state, a {type(state).__name__},"
         try:
-            return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
+            with blaming_the_disk(name, "make room, and resume"):
+                return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise NotTrainableError(
-                f"the state, a {type(state).__name__}, cannot be pickled ({error}): "
-                "give the trainable save(state, path) and load(path)"
+                f"{name} cannot be pickled ({error}): give the trainable "
+                "save(state, path) and load(path)"
             ) from error
-    with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
-        path = os.path.join(folder, "checkpoint")
-        trainable.save(state, path)
-        with open(path, "rb") as file:
-            return file.read()
+    with _temporary_folder() as folder:
+        path = folder / CHECKPOINT
+        with blaming_the_disk(folder.parent, _ROOM, folder):
+            trainable.save(state, str(path))
+        return path.read_bytes()
 
 
 def restore(trainable: Any, checkpoint: bytes) -> Any:
     """Return the state that ``dump`` wrote."""
     if not has_method(trainable, "load"):
         return pickle.loads(checkpoint)
-    with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
-        path = os.path.join(folder, "checkpoint")
-        with open(path, "wb") as file:
-            file.write(checkpoint)
-        return trainable.load(path)
+    with _temporary_folder() as folder:
+        path = folder / CHECKPOINT
+        with blaming_the_disk(folder.parent, _ROOM):
+            path.write_bytes(checkpoint)
+        return trainable.load(str(path))
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Yield a folder for a checkpoint on its way to a trainable, or from it."""
+    with blaming_the_disk("a temporary folder", _ROOM):
+        made = tempfile.TemporaryDirectory(prefix="risingsearch-")
+    with made as folder:
+        yield Path(folder)
 
 
 def has_method(trainable: Any, name: str) -> bool:

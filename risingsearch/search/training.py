@@ -31,6 +31,7 @@ from risingsearch.checks import (
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    RunDirError,
     ScriptError,
     SearchFailedError,
     SetupError,
@@ -40,6 +41,7 @@ from risingsearch.search.trainable import dump, has_method, restore
 
 COST = "cost"
 STDERR = 2
+TIMED_OUT = 1  # the exit code of a process that faulthandler has ended
 _FORKED = re.compile(
     r"CUDA in forked subprocess|CUDA error: initialization error|"
     r"combination with fork-based multiprocessing"
@@ -135,7 +137,8 @@ class StartedEpochs(list[Any]):
         self, epochs: Iterable[Any], startup: float, why_ended: str | None = None
     ) -> None:
         super().__init__(epochs)
-        self.startup, self.why_ended = startup, why_ended
+        self.startup = startup
+        self.why_ended = why_ended
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
@@ -161,7 +164,7 @@ def run_from(
             state = None
         else:
             resume_from = run.kept if task.as_bytes else state
-    except SetupError:
+    except (RunDirError, SetupError):
         raise
     except Exception as error:
         if _FORKED.search(str(error)):
@@ -184,7 +187,8 @@ class _JobRun:
         self.startup = 0.0
         self.ended: bool | str = False
         self.kept = task.state  # what the arm can be resumed from
-        self._trainable, self._task = trainable, task
+        self._trainable = trainable
+        self._task = task
         self._best_reward = task.best_reward
         self._snapshot: tuple[int, bytes] | None = None
         self._n_begun = 1  # epochs, of which the last may have failed
@@ -197,7 +201,8 @@ class _JobRun:
         """Train until the job is done, an epoch fails, or the arm or search ends."""
         job = self._task.job
         last = job.from_epoch + job.n_epochs
-        train, at_once = partial(self._trainable.train, state), False
+        train = partial(self._trainable.train, state)
+        at_once = False
         dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
         share = 0.0  # of the time that the epochs took together
         results: Any = None
@@ -205,7 +210,8 @@ class _JobRun:
             self._n_begun = job.n_epochs
             with self.clock, self.limited(job.n_epochs):
                 results = self._trainable.train_epochs(state, job.n_epochs)
-            train, at_once = partial(next, iter(results)), True
+            train = partial(next, iter(results))
+            at_once = True
             dumped = cache(dumped)  # they have all changed it
             share = self.clock.lap() / max(1, len(results))
             self._n_begun = max(1, len(results))

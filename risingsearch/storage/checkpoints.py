@@ -77,7 +77,8 @@ class Store:
     def __init__(
         self, files: Folder | ObjectStore, max_bytes: int | None = None
     ) -> None:
-        self.files, self._max_bytes = files, max_bytes
+        self.files = files
+        self._max_bytes = max_bytes
         self._sizes = {
             Key(int(match[1]), int(match[2])): n_bytes
             for name, n_bytes in files.sizes().items()

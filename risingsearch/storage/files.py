@@ -6,15 +6,23 @@ import os
 import secrets
 import shlex
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from risingsearch.errors import RunDirError
+from risingsearch.errors import RunDirError, SetupError
 
 PRIVATE = 0o600  # the mode of files that only their owner may read
+MAKE_ROOM = "make room or change the permissions, and resume"
+PROBED = 1 << 20  # bytes that a folder with room has to take
+_NO_ROOM = [
+    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
+    "SIGXFSZ",  # by which a program ends whose file has become too large
+]
+"""Words of all languages' libraries for a full disk, a quota and a limit of size."""
 
 
 @contextmanager
@@ -23,8 +31,50 @@ def usable(path: Path, done: str, advice: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        msg = f"{path} cannot be {done} ({error.strerror}){advice}"
+        msg = f"{path} cannot be {done} ({error.strerror or error}){advice}"
         raise RunDirError(msg) from error
+
+
+@contextmanager
+def blaming_the_disk(
+    what: Path | str, advice: str, folder: Path | None = None
+) -> Iterator[None]:
+    """Raise a RunDirError if a block, which may be the user's, fails to write.
+
+    Libraries hide the cause: an error of any type counts if it tells of no room, or if
+    nothing more can be written to ``folder``.
+    """
+    try:
+        yield
+    except (RunDirError, SetupError):
+        raise
+    except Exception as error:
+        if not _is_of_the_disk(error, folder):
+            raise
+        raise RunDirError(f"{what} cannot be written ({error}): {advice}") from error
+
+
+def _is_of_the_disk(error: BaseException, folder: Path | None) -> bool:
+    """Whether an error says that there is no room, or none is left in a folder."""
+    if isinstance(error, OSError):
+        return True
+    link: BaseException | None = error
+    while link is not None:
+        if any(words in str(link) for words in _NO_ROOM):
+            return True
+        link = link.__cause__ or link.__context__
+    return folder is not None and not _has_room(folder)
+
+
+def _has_room(folder: Path) -> bool:
+    """Whether one more file can be written, which is larger than those there."""
+    sizes = (path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.seek(max(sizes, default=0))  # the limit of a file may be below that
+            return file.write(bytes(PROBED)) == PROBED
+    except OSError:
+        return False
 
 
 def atomic_write(path: Path, *parts: bytes, mode: int = 0o666) -> None:
@@ -75,7 +125,8 @@ def read_digested(path: Path) -> bytes:
 
 def undigested(content: bytes) -> bytes:
     """Content without its digest line; a ValueError if the digest does not fit."""
-    head, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    head = content[:DIGEST_BYTES]
+    body = content[DIGEST_BYTES:]
     if head != digest_line(body):
         raise ValueError("its digest does not fit")
     return body

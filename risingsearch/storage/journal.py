@@ -29,7 +29,8 @@ class Journal:
 
     def __init__(self, path: Path, recorded: Recorded) -> None:
         self.path = path
-        self.n_events, self.n_bytes = len(recorded.events), recorded.n_bytes
+        self.n_events = len(recorded.events)
+        self.n_bytes = recorded.n_bytes
         with _writable(path):
             os.truncate(path, recorded.n_bytes)
 
@@ -104,7 +105,8 @@ def _with_events(path: Path, rest: bytes, recorded: Recorded) -> Recorded:
     return Recorded(header, events, n_bytes + begin)
 
 
-_MARK, _END = b', "crc": "', b'"}\n'
+_MARK = b', "crc": "'
+_END = b'"}\n'
 _json = json.JSONEncoder(allow_nan=False).encode
 
 

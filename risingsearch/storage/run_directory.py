@@ -42,7 +42,10 @@ from risingsearch.storage.files import (
 from risingsearch.storage.journal import Event, Journal, Recorded, create, read, read_on
 from risingsearch.storage.object_store import ObjectStore, checked_url
 
-JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
+JOURNAL = "journal.jsonl"
+CHECKPOINTS = "checkpoints"
+STATE = "state.json"
+LOCK = "lock"
 URL = "checkpoints"
 """In a header: the folder of an object store that holds the checkpoints."""
 
@@ -119,6 +122,7 @@ class RunDirectory:
             n_in_state, state = _saved_state(self.path / STATE)
             if not holds_search(self.path):
                 _check_complete(path, 0, n_in_state)
+                check_free(self.path / STATE)
                 if self._url is not None:  # a new folder of the object store
                     header = {**header, URL: f"{self._url}/{secrets.token_hex(8)}"}
                     ObjectStore(header[URL]).check()
@@ -246,6 +250,15 @@ def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
                 stacklevel=2,
             )
     return 0, None
+
+
+def check_free(path: Path) -> None:
+    """Raise a RunDirError if a file is there that a new search would replace."""
+    if os.path.lexists(path):
+        raise RunDirError(
+            f"{path} is there, and {path.parent} holds no search that it belongs to: "
+            "move it away, or give an empty folder as run_dir"
+        )
 
 
 def _check_complete(path: Path, n_events: int, n_in_state: int) -> None:

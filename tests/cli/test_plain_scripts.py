@@ -1,5 +1,7 @@
 """A script that cannot resume is tuned as it is."""
 
+import csv
+import json
 import signal
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 
 from risingsearch import RisingSearch
 from risingsearch.cli.main import main
+from risingsearch.priors import earlier_searches
 from risingsearch.scripts import run
 from tests.cli.sweeping import exported, json_of, started, still_alive, wait_for
 
@@ -109,3 +112,64 @@ def test_what_lived_when_a_sweep_ended_is_lost(plain, capsys, number):
     assert still_alive() == []
     assert found["epochs"] <= 24
     assert found["failures"] == 0
+
+
+def test_processes_that_have_ended_are_not_called_paused(plain, capsys):
+    sweep = Path("plain.yaml").read_text() + "policy: round-robin\n"
+    Path("plain.yaml").write_text(sweep)
+    found = json_of(capsys, "run", "plain.yaml")
+    assert found["arms"] == {"finished": 6}
+    assert found["checkpoint"] is None
+    assert json_of(capsys, "status", "runs/plain")["arms"] == {"finished": 6}
+    assert main(["report", "runs/plain"]) == 0
+    page = Path("runs/plain/report.html").read_text()
+    assert "its process has ended" in page
+    assert '"paused"' not in page
+
+
+def test_the_file_of_another_tool_is_not_replaced(plain, capsys):
+    Path("sweep.json").write_text("mine")
+    assert main(["run", "plain.yaml", "--run-dir", "."]) == 2
+    assert "sweep.json is there, and . holds no search" in capsys.readouterr().err
+    assert Path("sweep.json").read_text() == "mine"
+    assert not Path("journal.jsonl").exists()
+
+
+def test_a_disk_that_is_full_stops_a_sweep_that_continues(plain, capsys):
+    program = Path("train.py").read_text()
+    Path("train.py").write_text(
+        "import errno, os\nraise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))"
+    )
+    assert main(["run", "plain.yaml"]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be written (the script ended with exit code 1" in said
+    assert "make room" in said
+    Path("train.py").write_text(program)
+    found = json_of(capsys, "run", "plain.yaml")
+    assert (found["epochs"], found["failures"]) == (24, 0)
+
+
+def test_an_exported_table_holds_no_formulas(folder, capsys):
+    values = ["=1+1", "-x", "@a", "'=b", "-5", "+"]
+    Path("train.py").write_text("""
+import json, sys
+print(json.dumps({"epoch": 1, "score": -float(sys.argv[1]), "=more": "+cmd"}))
+""")
+    sweep = {
+        "command": [sys.executable, "train.py", "0.5", "{word}"],
+        "parameters": {"word": {"type": "choice", "values": values}},
+        "candidates": "all",
+        "budget": 6,
+        "max_epochs": 1,
+    }
+    Path("words.yaml").write_text(json.dumps(sweep))
+    json_of(capsys, "run", "words.yaml")
+    assert main(["export", "runs/words", "--out", "words.csv"]) == 0
+    with open("words.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    words = {row["param_word"] for row in rows}
+    assert words == {"'=1+1", "'-x", "'@a", "''=b", "-5", "'+"}
+    assert {row["'=more"] for row in rows} == {"'+cmd"}
+    assert {row["score"] for row in rows} == {"-0.5"}
+    [read] = earlier_searches("words.csv")
+    assert {params["word"] for params in read.params} == {*values, -5} - {"-5"}

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risingsearch.errors import ScriptError
+from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts import output
 from risingsearch.scripts.output import Lines, Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script
-from risingsearch.scripts.readers import JsonLines
+from risingsearch.scripts.readers import JsonLines, reader_of
 from tests.scripts.test_living import is_alive
 
 
@@ -221,3 +221,20 @@ def test_something_else_in_the_place_of_the_file(tmp_path):
     os.mkfifo(tmp_path / "told")
     with pytest.raises(ScriptError, match=r"in told cannot be read .*is a named pipe"):
         list(file.new_lines())
+
+
+def test_a_print_beside_a_logger_ends_the_search(tmp_path):
+    program = """
+        import logging, sys
+        logging.basicConfig()
+        for _ in range(2):
+            print("acc: 0.5", flush=True)
+            logging.warning("acc: 0.5")
+    """
+    script = Script([sys.executable, "-c", textwrap.dedent(program)], tmp_path, {})
+    reader = reader_of({"regex": "acc: {number}"})
+    try:
+        with pytest.raises(SetupError, match="output and in standard error, last"):
+            list(reports(script, reader, timeout=None, log=io.StringIO()))
+    finally:
+        script.end()

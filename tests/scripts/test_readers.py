@@ -153,3 +153,34 @@ def test_where_a_number_stands_is_for_the_pattern_to_say(regex, line, found):
     names = ("epoch", "score")
     expected = None if found is None else dict(zip(names, found, strict=True))
     assert read(regex, line) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1.5 h", "2 GiB", "900 samples/s", "3 million", "40 percent", "7 out of 9"),
+        *("7 \u00f7 9", "2.5 x 10^-2", "2.5 \u00b7 10\u2075", "2.5 e-05", "10\u2074"),
+        *("\u0660\u066b\u0669", "\uff10\uff0e\uff15", "\u20130.5", "0\u00b75"),
+    ],
+)
+def test_a_number_whose_meaning_may_change_with_the_line_is_refused(text):
+    with pytest.raises(SetupError, match="have the script print numbers such as"):
+        read(TAUGHT, f"val_loss: {text}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        *(("-1.#IND", math.nan), ("1.#QO", math.nan), ("nan(ind)", math.nan)),
+        *(("\u0664\u0662", 42.0), ("\uff10.\uff15", 0.5), ("0.5 \u00b1 0.1", 0.5)),
+        *(("0.5 s: 3", 0.5), ("0.5 after 12 ms", 0.5), ("0.5 (3 min)", 0.5)),
+    ],
+)
+@pytest.mark.parametrize("number", ["{number}", "([0-9.]+)"])
+def test_unusual_numbers_are_read_right(number, text, score):
+    found = read(f"val_loss: {number}", f"val_loss: {text}\n")
+    assert found["score"] == pytest.approx(score, nan_ok=True)
+
+
+def test_a_pattern_that_names_the_unit_reads_it():
+    assert read("took {number} ms", "took 300 ms")["score"] == 300.0

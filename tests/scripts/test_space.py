@@ -144,7 +144,7 @@ def test_the_space_may_be_a_file_of_configspace(tmp_path, suffix):
     ("changes", "message"),
     [
         ({"space": {"x": 1}}, "space has no hyperparameters"),
-        ({"space": 3}, "space must be a valid dictionary"),
+        ({"space": 3}, "space must be a mapping; got 3"),
         ({"parameters": {"a": LR}}, "give either parameters or space, a file of"),
         ({"enqueue": [{"lr": 5, "kind": "sgd"}]}, "sweep: 'momentum' is missing"),
         ({"candidates": "all"}, "candidates: all, and lr has no end of them"),

@@ -267,7 +267,7 @@ def test_files_are_yaml_or_json(tmp_path):
         (b"a: \0", "is not valid YAML: unacceptable character"),
         (b"a: {lr: 1,\n  lr: 2}", 'line 2: found duplicate key "lr"'),
         (b"a: 1\n---\nb: 1", "line 2: expected a single document"),
-        (b"budget: &a {b: *a}", "budget: b is no unit"),
+        (b"budget: &a {b: *a}", "an alias stands inside of what it names"),
         (b"", "a.yaml: the file must be a mapping"),
     ],
 )
@@ -278,3 +278,54 @@ def test_a_file_that_is_no_sweep(tmp_path, content, message):
         read_sweep(file)
     assert message in str(raised.value)
     assert len(str(raised.value)) < 1000
+
+
+WHEN = {
+    "a": {"type": "choice", "values": [1, 2]},
+    "b": {"type": "uniform", "low": 0, "high": 1},
+}
+
+
+@pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}], own: 1}}"])
+def test_aliases_that_multiply_take_no_time(form):
+    lines = [f"a0: &a0 {'[1, 2]' if form[0] == '[' else '{b: 1, c: 2}'}"]
+    lines += [
+        f"a{i}: &a{i} {form.format(', '.join([f'*a{i - 1}'] * 9))}"
+        for i in range(1, 40)
+    ]
+    if form[0] == "[":
+        with pytest.raises(ValueError, match="aliases stand for more than 1,000,000"):
+            load_yaml("\n".join(lines))
+    else:
+        assert load_yaml("\n".join(lines))["a39"] == {"b": 1, "c": 2, "own": 1}
+
+
+def test_merges_keep_their_order_of_precedence():
+    text = "a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc: {<<: [*a, *b, *a], y: 3}"
+    assert load_yaml(text)["c"] == {"x": 1, "y": 3, "z": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"command": ["x", "a\0b"]}, "'command.1' holds a NUL byte"),
+        ({"environment": [{"A": "\ud800"}]}, "'environment.0.A' holds a NUL byte or"),
+        ({"environment": [{"A=B": "1"}]}, "'A=B' cannot be the name of a variable"),
+        ({"learning_rate": [1]}, "learning_rate: it is the name of a parameter, a"),
+        ({"enqueue": [{"lr": None}]}, "enqueue.0.lr: it is a number, text, true or"),
+        (
+            {"parameters": WHEN | {"b": WHEN["b"] | {"when": {"a": {}}}}},
+            "when.a: it is",
+        ),
+        (
+            {"parameters": WHEN | {"b": WHEN["b"] | {"when": 3}}},
+            "when must be a mapping",
+        ),
+    ],
+)
+def test_one_sentence_about_a_value_of_another_form(changes, message):
+    given = {"command": ["x"], "parameters": WHEN, "budget": 9, "max_epochs": 3}
+    with pytest.raises(InvalidParameterError) as raised:
+        checked_sweep(given | changes, "a.yaml")
+    assert message in str(raised.value)
+    assert ";" not in str(raised.value).partition("; got")[0]

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from risingsearch.errors import ScriptError, SetupError
+from risingsearch.errors import RunDirError, ScriptError, SetupError
 from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
 
 GOOD = """
@@ -286,7 +286,7 @@ def test_a_checkpoint_of_many_files_and_links(training):
 def test_something_else_in_the_folder_of_an_arm(training):
     own, run = training(GOOD)
     own.home(4).joinpath("log.txt").mkdir(parents=True)
-    with pytest.raises(SetupError, match=r"cannot be used .*resume"):
+    with pytest.raises(RunDirError, match=r"arm-000004 cannot be written .*resume"):
         own.train_epochs(run, 1)
 
 

@@ -181,17 +181,17 @@ class TestRetries:
         assert result.history["own_epoch"][1:] == [1, 2]
 
     def test_an_epoch_that_could_not_be_saved_is_trained_again(self):
-        class FullDisk(Hooks):
+        class NotSaved(Hooks):
             n_saved = 0
 
             def save(self, state, path):
                 self.n_saved += 1
                 if self.n_saved == 3:
-                    raise OSError("no space left")
+                    raise ValueError("a layer has no name")
                 super().save(state, path)
 
         result = a_search(
-            RISING, trainable=FullDisk(), max_failures=1, epochs_per_job=2, budget=6
+            RISING, trainable=NotSaved(), max_failures=1, epochs_per_job=2, budget=6
         ).run()
         good = [row for row in result.history if "failure" not in row]
         assert [row["own_epoch"] for row in good] == [row["epoch"] for row in good]

@@ -1,6 +1,8 @@
 """Epochs that never end, and workers that begin after the time is over."""
 
+import os
 import re
+import signal
 import time
 
 import pytest
@@ -153,3 +155,41 @@ def test_it_is_a_time(wrong):
         RisingSearch(
             Functions(start, train), [{}], budget=1, n_jobs=2, epoch_timeout=wrong
         )
+
+
+def test_a_limit_of_epochs_is_not_blamed_where_none_began(monkeypatch):
+    monkeypatch.setattr(processes, "end_with_parent", sleeps)
+    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(loop, "LATE", 0.1)
+    limits = {"timeout": 0.1, "epoch_timeout": 0.05}
+    search = RisingSearch(
+        Functions(start, train), [{"arm": 0}] * 3, budget=4, n_jobs=2, **limits
+    )
+    with pytest.raises(SearchFailedError, match="as it began") as said:
+        search.run()
+    assert "epoch_timeout" not in str(said.value)
+
+
+def dies(state):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_limit_of_epochs_is_not_blamed_for_another_death():
+    candidates = [{"arm": arm, "does": dies} for arm in range(3)]
+    result = RisingSearch(
+        Functions(slow_start, train),
+        candidates,
+        policy="round-robin",
+        budget=6,
+        max_epochs=2,
+        n_jobs=2,
+        epoch_timeout=0.6,
+        seed=0,
+    ).run()
+    [report] = result.failures
+    assert "killed its process" in str(report.failure)
+
+
+def slow_start(params, seed):
+    time.sleep(0.05)
+    return start(params, seed)

@@ -2,10 +2,13 @@
 
 import errno
 import os
+import resource
 import stat
+from functools import partial
 
 import pytest
 
+from risingsearch.errors import RunDirError
 from risingsearch.storage import files
 
 
@@ -119,3 +122,33 @@ def test_a_file_that_does_not_fit_its_digest_is_an_error(tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match="digest does not fit"):
         files.read_digested(path)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_an_error_that_hides_a_full_disk_names_the_folder(tmp_path, number):
+    def save():
+        try:
+            raise OSError(number, os.strerror(number))
+        except OSError as error:
+            raise ValueError("the archive is not finished") from error
+
+    with (
+        pytest.raises(RunDirError, match=f"{tmp_path} cannot be written .*make room"),
+        files.blaming_the_disk(tmp_path, files.MAKE_ROOM, tmp_path),
+    ):
+        save()
+
+
+def test_an_error_without_a_cause_is_blamed_on_a_folder_that_takes_no_more(tmp_path):
+    (tmp_path / "half").write_bytes(bytes(3000))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    blaming = partial(files.blaming_the_disk, tmp_path, files.MAKE_ROOM, tmp_path)
+    with pytest.raises(RuntimeError, match="pos 3000"), blaming():
+        raise RuntimeError("unexpected pos 3000")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(RunDirError, match="unexpected pos 3000"), blaming():
+            raise RuntimeError("unexpected pos 3000")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert names(tmp_path) == ["half"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from risingsearch.errors import RisingSearchError, ScriptError, SetupError
+from risingsearch.errors import RisingSearchError, RunDirError, ScriptError, SetupError
 from risingsearch.scripts.slurm.slices import SliceOutcome, SlurmSlice, SubmittedSlice
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
 from risingsearch.storage.files import read_digested
@@ -46,8 +46,8 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
             attempt = trainable.attempt(run, part.begin, part.to_epoch)
     except Exception as error:
         is_ours = isinstance(error, RisingSearchError)
-        kind = SetupError if is_ours else ScriptError
-        if isinstance(error, ScriptError):
+        kind: type[RisingSearchError] = SetupError if is_ours else ScriptError
+        if isinstance(error, RunDirError | ScriptError):
             kind = type(error)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
         return SliceOutcome(
@@ -58,15 +58,18 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
             n_reported=getattr(error, "n_reported", None),
         )
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
-    results, work = attempt.results, attempt.work.name
+    results = attempt.results
+    work = attempt.work.name
     return SliceOutcome(_since(began), results, work, startup=startup)
 
 
 def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrainable:
     """Return a trainable that trains here as it would beside the search."""
     options = dict(facts)
-    command, folder = options.pop("command"), Path(options.pop("folder"))
-    variables, private = {}, options.pop("environment")
+    command = options.pop("command")
+    folder = Path(options.pop("folder"))
+    variables = {}
+    private = options.pop("environment")
     if private is not None:  # the file with the values, which are secret
         try:
             variables = json.loads(read_digested(Path(private)))["environment"][slot]

@@ -32,7 +32,8 @@ LAGGING = 60.0
 """Seconds after the end of a successful job for which a slow file system may not show
 its outcome yet."""
 MOST_STARTS = 3  # jobs of one slice that may end before they begin, one after the other
-HELD, FORGOTTEN = "HELD", "FORGOTTEN"
+HELD = "HELD"
+FORGOTTEN = "FORGOTTEN"
 """States of a job that Slurm holds, or does not list."""
 USUAL = {"None", "Priority", "Resources", "BeginTime", "Prolog", "Cleaning"}
 """Reasons of a job to wait that pass by themselves."""
@@ -126,7 +127,8 @@ class SlurmJobs:
     def __init__(
         self, home: Path, facts: Mapping[str, Any], arguments: Sequence[str]
     ) -> None:
-        self.home, self._facts = home, facts
+        self.home = home
+        self._facts = facts
         self._arguments = list(arguments)
         self._out: dict[SubmittedSlice, _Awaited] = {}
         self._submitting = threading.Lock()

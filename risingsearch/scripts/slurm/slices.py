@@ -51,7 +51,7 @@ class SliceOutcome(NamedTuple):
     seconds: float  # of the allocation, until the script had ended
     results: list[dict[str, Any]]
     work: str = ""  # name of the folder with the checkpoint, in that of the arm
-    error: str | None = None  # name of its type: a ScriptError or a SetupError
+    error: str | None = None  # name of its type
     message: str = ""
     startup: float | None = None  # of the seconds, before the first epoch, if known
     n_reported: int | None = None  # epochs before the error, if known

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from risingsearch.arms import Report
-from risingsearch.errors import ScriptError, SetupError
+from risingsearch.errors import RisingSearchError, RunDirError, ScriptError, SetupError
 from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.slices import (
     SliceOutcome,
@@ -27,7 +27,9 @@ from risingsearch.scripts.trainable import (
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.training import StartedEpochs, count_seconds
 
-FAILURES = {kind.__name__: kind for kind in (ScriptError, NothingReportedError)}
+FAILURES = {
+    kind.__name__: kind for kind in (NothingReportedError, RunDirError, ScriptError)
+}
 
 
 class AfterSlurm(CommandTrainable):
@@ -59,7 +61,8 @@ class AfterSlurm(CommandTrainable):
         part = self._slice(run, n_epochs)
         submitted = claimed(self._slices, part)
         if submitted is not None:
-            (_, part), outcome = submitted.spec, submitted.outcome
+            (_, part) = submitted.spec
+            outcome = submitted.outcome
             if outcome and outcome.error is None and self._is_there(submitted, outcome):
                 return self._taken(run, submitted, outcome)
             submitted.close()
@@ -98,13 +101,13 @@ class AfterSlurm(CommandTrainable):
         return self._kept(run, part.begin, part.to_epoch, attempt)
 
     def _fail(
-        self, arm: int, submitted: SubmittedSlice, failure: ScriptError | SetupError
+        self, arm: int, submitted: SubmittedSlice, failure: RisingSearchError
     ) -> NoReturn:
-        """Raise the failure of a slice, or a SetupError if the disk is full."""
+        """Raise the failure of a slice, or a RunDirError if the disk is full."""
         try:
             with self._blaming_the_disk(arm):
                 raise failure
-        except SetupError:
+        except (RunDirError, SetupError):
             submitted.close()
             raise
 

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts import trainable
+from risingsearch.errors import RunDirError, ScriptError, SetupError
 from risingsearch.scripts.slurm import jobs as jobs_module
 from risingsearch.scripts.slurm.clients import Element
 from risingsearch.scripts.slurm.slices import FOLDER, claimed, note_of
 from risingsearch.scripts.slurm.trainable import AfterSlurm
+from risingsearch.scripts.trainable import NothingReportedError
 from risingsearch.search.training import _Clock
+from risingsearch.storage import files
 
 pytestmark = pytest.mark.usefixtures("pretended")
 
@@ -105,7 +106,7 @@ def test_a_script_that_fails_counts_with_its_own_words(training):
 
 def test_a_script_that_reports_nothing_is_told_apart(training):
     own = training("print(0.5)")
-    with pytest.raises(trainable.NothingReportedError):
+    with pytest.raises(NothingReportedError):
         own.train_epochs(own.start({"lr": 0.1}, 70), 1)
 
 
@@ -265,10 +266,8 @@ def test_what_fails_on_a_full_disk_is_not_charged_once_there_is_room(
     own = training(*["raise SystemExit('no space')"] * (fate is None))
     run = own.start({"lr": 0.1}, 70)
     with monkeypatch.context() as patched:
-        patched.setattr(
-            trainable.shutil, "disk_usage", lambda path: SimpleNamespace(free=0)
-        )
-        with pytest.raises(SetupError, match="is on a full disk"):
+        patched.setattr(files, "_has_room", lambda folder: False)
+        with pytest.raises(RunDirError, match=r"cannot be written .* make room"):
             own.train_epochs(run, 2)
     assert claimed(tmp_path / "run" / FOLDER, own._slice(run, 2)) is None
 
