@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import shown
-from risingsearch.contents import described, digest
+from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.fingerprint import digest
 from risingsearch.json_values import plain
 
 Places = NDArray[np.float64]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import shown
-from risingsearch.contents import DIGEST, digest
-from risingsearch.errors import InvalidParameterError
+from risingsearch.comparison import DIGEST, TEXT, adopted, described
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.parameters import (
     ROOT,
     Choices,
@@ -203,10 +203,19 @@ class Space:
         found = dict(params)
         for one in self.coordinates:
             saved = found.get(one.name)
-            if isinstance(saved, dict) and DIGEST in saved and one.kind.listed:
+            if isinstance(saved, dict) and TEXT in saved and one.kind.listed:
+                same = {}
                 for value in one.kind.listed:
-                    if digest(value) == saved[DIGEST]:
-                        found[one.name] = value
+                    current = described(value)
+                    if adopted(saved, current) == current:
+                        same[current[DIGEST]] = value
+                if len(same) > 1:
+                    raise RunDirError(
+                        f"an earlier release saved {one.name}={saved[TEXT]}, and "
+                        f"{len(same)} values of the space look like that: continue the "
+                        "search with the release that began it"
+                    )
+                found[one.name] = next(iter(same.values()), saved)
         return found
 
     def from_unit(self, unit: ArrayLike) -> Params:

@@ -11,8 +11,9 @@ import numpy as np
 
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
-from risingsearch.contents import PARTS, TEXT, described, named, without_addresses
+from risingsearch.comparison import PARTS, TEXT, described, named
 from risingsearch.errors import InvalidParameterError
+from risingsearch.fingerprint import without_addresses
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.parameters import key_of_all
 from risingsearch.priors import PriorProposer

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from risingsearch.arms import ArmList, EpochFacts, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_seed, shown
-from risingsearch.contents import code_digest
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
@@ -28,6 +27,7 @@ from risingsearch.search.run_log import RunLog, check_kind
 from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
+from risingsearch.source_code import code_of
 from risingsearch.space import Space, is_space
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
@@ -254,7 +254,9 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
-            header["code"] = code_digest(self.trainable)
+            objects = ("policy", "proposer", "callbacks", "space", "candidates")
+            given = [arguments[name] for name in objects]
+            header["code"] = code_of(self.trainable, *given)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
             check_owner(directory.path)
