@@ -84,9 +84,11 @@ def adopted(saved: Any, current: Any) -> Any:
         return [adopted(*pair) for pair in zip(saved, current + rest, strict=False)]
     if not isinstance(saved, dict) or not isinstance(current, dict):
         return saved
+    saved, current = (one.get("$dict", one) for one in (saved, current))
     if DIGEST in current:
-        whole = saved.get("code") if "code" in saved else saved  # of a function
-        if not isinstance(whole, dict) or OLD_DIGEST not in whole:
+        whole = saved.get("code", saved)  # of a function, beside its defaults
+        whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
+        if OLD_DIGEST not in whole:
             return saved
         is_same = whole[OLD_DIGEST] == current[DIGEST] or (
             NEW in current[DIGEST] and _text(whole) == _text(current)

@@ -7,10 +7,10 @@ and by the values that it holds. An estimator counts by what a clone of it keeps
 """
 
 import ast
+import glob
 import hashlib
 import inspect
 import linecache
-import os
 import re
 import sys
 import sysconfig
@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum
 from functools import cache, cached_property, partial
-from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -36,10 +35,26 @@ NEW = "+"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _LEAVES = (type(None), bool, int, float, complex, str, bytes)
-WRAPPERS = (MethodType, staticmethod, classmethod, property, cached_property)
-WRAPPERS += (type(cache(repr)),)
-WRAPPED = ("__func__", "__self__", "__wrapped__", "__origin__")
-WRAPPED += ("fget", "fset", "fdel", "func")
+WRAPPERS = (
+    MethodType,
+    staticmethod,
+    classmethod,
+    property,
+    cached_property,
+    type(cache(repr)),
+)
+"""What stands around a function or a class, and below it where that is found."""
+
+WRAPPED = (
+    "__func__",
+    "__self__",
+    "__wrapped__",
+    "__origin__",
+    "fget",
+    "fset",
+    "fdel",
+    "func",
+)
 _SKLEARN = "sklearn.base"  # where the usual way to clone an estimator is defined
 _REQUESTS = "_metadata_request"
 _KEPT = {_REQUESTS, "_sklearn_output_config"}
@@ -258,14 +273,14 @@ def is_in_packages(file: str) -> bool:
     """Return whether a file belongs to Python, or was put there by an installer."""
     names = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
     return any(name in file for name in names) or any(
-        file.startswith(folder + os.sep) and _holds_packages(folder)
+        file.startswith((f"{folder}/", f"{folder}\\")) and _holds_packages(folder)
         for folder in filter(None, sys.path)
     )
 
 
 @cache
 def _holds_packages(folder: str) -> bool:
-    return any(Path(folder).glob("*.dist-info"))
+    return bool(glob.glob("*.dist-info", root_dir=folder))
 
 
 def _is_under_its_name(owner: Any) -> bool:
@@ -339,10 +354,13 @@ def syntax_tree(code: CodeType) -> ast.AST | None:
 
 def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
     """Return the text of a lambda's body: others may stand in the same line."""
-    known = [place for place in code.co_positions() if None not in place]
-    known = [place for place in known if place[2:] != (0, 0)]  # that of the whole
-    first, begin = min((line, column) for line, _, column, _ in known)
-    last, end = max((line, column) for _, line, _, column in known)
+    begins, ends = [], []
+    for first, last, begin, end in code.co_positions():
+        if first and last and begin is not None and end:  # a place in the body
+            begins.append((first, begin))
+            ends.append((last, end))
+    first, begin = min(begins)
+    last, end = max(ends)
     text = [line.encode() for line in lines[first - 1 : last]]
     text[-1] = text[-1][:end]
     text[0] = text[0][begin:]
@@ -352,7 +370,7 @@ def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
 def _outline(code: CodeType) -> tuple[Any, ...]:
     """Return what is known of a function without its source."""
     consts = (_outline(c) if isinstance(c, CodeType) else c for c in code.co_consts)
-    return code.co_name, code.conames, code.co_varnames, tuple(consts)
+    return code.co_name, code.co_names, code.co_varnames, tuple(consts)
 
 
 def names_in(code: CodeType) -> set[str]:

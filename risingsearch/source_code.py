@@ -132,11 +132,10 @@ class _UserCode:
             return []
         if not isinstance(value, FunctionType | type):
             return [type(value), *_inside(value)]
-        held = [*value.__mro__] if isinstance(value, type) else _held(value)
-        if is_installed(value.__module__) or self._add_module(value.__module__):
+        is_own = not is_installed(value.__module__)
+        held = _held(value, is_own=is_own)
+        if not is_own or self._add_module(value.__module__) or isinstance(value, type):
             return held
-        if isinstance(value, type):
-            return [*held, *vars(value).values()]
         if (tree := syntax_tree(value.__code__)) is None:
             return held
         text = self.lines.get(value.__qualname__, "")
@@ -158,13 +157,17 @@ class _UserCode:
             if file is not None:
                 self.lines[file.name] = _hashes(file.lines)
                 queue += file.imports()
+                known = getattr(sys.modules.get(each), "__dict__", {}).values()
+                queue += [one.__name__ for one in known if isinstance(one, ModuleType)]
         return self._has_file[name]
 
 
-def _held(function: FunctionType) -> list[Any]:
-    """Return the values that a function brings with it."""
-    defaults = defaults_of(function).values()
-    return [*cells(function), *defaults, *vars(function).values()]
+def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
+    """Return the values that a function or class brings with it."""
+    if isinstance(owner, type):
+        return [*owner.__mro__, *(vars(owner).values() if is_own else ())]
+    defaults = defaults_of(owner).values()
+    return [*cells(owner), *defaults, *vars(owner).values()]
 
 
 def _inside(value: Any) -> list[Any]:

@@ -28,6 +28,7 @@ from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
 from risingsearch.search.trainable import Seeds
+from risingsearch.source_code import code_of
 from risingsearch.space import PART, Configurations, Space
 
 
@@ -154,6 +155,18 @@ def header_of(
     if arguments["prior"]:
         header["prior"] = [search.to_json() for search in arguments["prior"]]
     return header
+
+
+def code_for(
+    trainable: Any, callbacks: Sequence[Any], arguments: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """Return the user's code that a search runs, for the header of its journal."""
+    names = ("policy", "proposer", "space", "candidates")
+    objects = [arguments[name] for name in names]
+    return {
+        "code": code_of(trainable, *objects),
+        "code_of_callbacks": code_of(*callbacks),
+    }
 
 
 def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

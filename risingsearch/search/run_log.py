@@ -90,7 +90,7 @@ class RunLog:
             if not isinstance(run.header.get("code"), dict):  # of an earlier release
                 saved = adopted(saved, header["settings"])
             _check_same(directory.path, saved, header["settings"])
-            if changed := changed_files(run.header.get("code"), header["code"]):
+            if changed := _changed_code(run.header, header):
                 msg = (
                     f"the code has changed since {directory.path} was begun, in "
                     f"{', '.join(changed)}: its scores so far are kept; for a search "
@@ -472,6 +472,16 @@ def outcome_of(event: Event) -> Outcome:
         now=event.get("now"),
         clock=clock,
     )
+
+
+def _changed_code(saved: Event, current: Event) -> list[str]:
+    """Return the files that have changed since a search was begun."""
+    changed = changed_files(saved.get("code"), current["code"])
+    now = current["code_of_callbacks"]  # others may be given at any time
+    before = saved.get("code_of_callbacks", {})
+    kept = {name: before[name] for name in before.keys() & now.keys()}
+    also = changed_files(kept, {name: now[name] for name in kept})
+    return [*dict.fromkeys(changed + also)]
 
 
 def check_kind(

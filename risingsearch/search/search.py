@@ -18,7 +18,12 @@ from risingsearch.paths import checked_path
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.search.arguments import configurations_of, header_of, proposer_of
+from risingsearch.search.arguments import (
+    code_for,
+    configurations_of,
+    header_of,
+    proposer_of,
+)
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
@@ -27,7 +32,6 @@ from risingsearch.search.run_log import RunLog, check_kind
 from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
-from risingsearch.source_code import code_of
 from risingsearch.space import Space, is_space
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
@@ -254,9 +258,7 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
-            objects = ("policy", "proposer", "callbacks", "space", "candidates")
-            given = [arguments[name] for name in objects]
-            header["code"] = code_of(self.trainable, *given)
+            header |= code_for(self.trainable, callbacks, arguments)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
             check_owner(directory.path)
