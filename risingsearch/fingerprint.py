@@ -190,15 +190,16 @@ class Digester:
             yield from map(self._of, (kind, value.value))
         elif value is np.random.mtrand._rand:
             yield self._of(kind)  # numpy's own generator, which every draw changes
-        elif hasattr(value, "get_params"):
-            yield from self._estimator_parts(value)
+        elif isinstance(params := _params_of(value), dict):
+            yield from self._estimator_parts(value, params)
         else:
             with self._keeping_fitted():
                 yield from map(self._of, _copied_parts(value))
 
-    def _estimator_parts(self, estimator: Any) -> Iterator[bytes]:
+    def _estimator_parts(
+        self, estimator: Any, params: dict[str, Any]
+    ) -> Iterator[bytes]:
         """Yield the digests of what a clone keeps of an estimator."""
-        params = estimator.get_params(deep=False)
         yield self._of(type(estimator))
         clones = getattr(type(estimator), "__sklearn_clone__", None)
         stays_fitted = getattr(clones, "__module__", _SKLEARN) != _SKLEARN
@@ -379,12 +380,17 @@ def names_in(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(names_in, inner))
 
 
+def _params_of(value: Any) -> Any:
+    """Return the parameters of an estimator; of anything else, no dict."""
+    return value.get_params(deep=False) if hasattr(value, "get_params") else None
+
+
 def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
     """Return what clones of an estimator have beside its parameters."""
     attributes = getattr(estimator, "__dict__", {})
     names = _KEPT
     if fitted:
-        names = attributes.keys() - estimator.get_params(deep=False).keys()
+        names = attributes.keys() - _params_of(estimator).keys()
     kept = {name: attributes[name] for name in attributes.keys() & names}
     if _REQUESTS in kept:
         kept[_REQUESTS] = kept[_REQUESTS]._serialize()

@@ -77,7 +77,7 @@ def changed_files(saved: Any, current: dict[str, str]) -> list[str]:
         An earlier result of ``code_of``; of anything else, as earlier releases have
         saved it, no change is known.
     current : dict of str to str
-        The result now. A file that is new is no change unless others have changed.
+        The result now. A file that is new, or has another name, is no change alone.
 
     Returns
     -------
@@ -91,12 +91,12 @@ def changed_files(saved: Any, current: dict[str, str]) -> list[str]:
     """
     if not isinstance(saved, dict):
         return []
-    if all(current.get(name) == lines for name, lines in saved.items()):
+    names = [n for n in saved | current if saved.get(n) != current.get(n)]
+    kept = set(current.values())  # perhaps under another name
+    if all(saved[name] in kept for name in names if name in saved):
         return []
-    names = sorted(
-        name for name in saved | current if saved.get(name) != current.get(name)
-    )
-    return [f"{name} ({_change(saved.get(name), current.get(name))})" for name in names]
+    changes = {name: _change(saved.get(name), current.get(name)) for name in names}
+    return [f"{name} ({changes[name]})" for name in sorted(changes)]
 
 
 def _change(was: str | None, now: str | None) -> str:
@@ -180,11 +180,12 @@ def _inside(value: Any) -> list[Any]:
         return [value.func, value.args, value.keywords]
     if isinstance(value, WRAPPERS):
         return [getattr(value, name, None) for name in WRAPPED]
-    names = [*getattr(value, "__dict__", ())]
+    names: list[str] = []
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         names += [slots] if isinstance(slots, str) else slots
-    return [getattr(value, name, None) for name in names]
+    in_slots = [getattr(value, name, None) for name in names]
+    return [*getattr(value, "__dict__", {}).values(), *in_slots]
 
 
 class _File:

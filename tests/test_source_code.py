@@ -143,6 +143,7 @@ def test_installed_packages_and_this_one_do_not_count():
 def test_files_that_are_gone_are_named_and_new_ones_with_them():
     saved = {"a.py": "aaaa", "b.py": "bbbb"}
     assert changed_files(saved, saved | {"c.py": "cccc"}) == []
+    assert changed_files(saved, {"a.py": "aaaa", "moved.py": "bbbb"}) == []
     now = {"a.py": "aaaa", "c.py": "ccccdddd"}
     assert changed_files(saved, now) == ["b.py (gone)", "c.py (2 lines)"]
 
