@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.arms import EpochFacts
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
-from risingsearch.contents import described
+from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna import trials
 from risingsearch.integrations.optuna.prior import PriorSuggestions

@@ -25,7 +25,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch import errors
 from risingsearch.arms import sign_of as direction_sign
-from risingsearch.contents import first_difference
+from risingsearch.comparison import adopted, first_difference
 from risingsearch.space import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
@@ -137,7 +137,7 @@ def check_objective(study: Study) -> None:
 
 def check_settings(study: Study, settings: Mapping[str, Any]) -> None:
     """Raise if a study was begun with other settings, but for a smaller budget."""
-    begun = study.user_attrs.get(SETTINGS, settings)
+    begun = adopted(study.user_attrs.get(SETTINGS, settings), settings)
     budget = max(begun["budget"], settings["budget"])
     if differs := first_difference(begun | {"budget": budget}, settings):
         name, was, now, also = differs

@@ -124,11 +124,6 @@ class Folds:
     _caches: dict[int, RowCache] = field(default_factory=dict, repr=False)
     _thread: Any = field(default_factory=threading.local, repr=False)
 
-    @property
-    def code(self) -> tuple[Any, Any]:
-        """Return the objects that have functions of the user."""
-        return self.estimator, self.scorer
-
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
         """Return one trainer per fold."""
         with config_context(**self.config):

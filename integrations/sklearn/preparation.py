@@ -18,8 +18,9 @@ from sklearn.utils.validation import _check_method_params, _num_samples, column_
 
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
 from risingsearch.checks import checked_int, shown
-from risingsearch.contents import described_parts, digest
+from risingsearch.comparison import described_parts
 from risingsearch.errors import InvalidParameterError
+from risingsearch.fingerprint import digest
 from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.candidates import (
     check_trainable,

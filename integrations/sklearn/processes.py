@@ -38,7 +38,6 @@ class SentOnce:
         self.trainable = trainable
         self.token = uuid.uuid4().hex
         self.start, self.train = trainable.start, trainable.train
-        self.code = getattr(trainable, "code", None)
         self._path = ""
         self._files: TemporaryResourcesManager | None = None
 

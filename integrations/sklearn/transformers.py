@@ -21,8 +21,8 @@ from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import Pipeline, _fit_transform_one
 from sklearn.utils.validation import check_memory
 
-from risingsearch.contents import digest
 from risingsearch.errors import InvalidParameterError
+from risingsearch.fingerprint import digest
 from risingsearch.integrations.sklearn.epoch_methods import HIST_GRADIENT_BOOSTING
 
 LIMIT = 2**30  # bytes of rows that a process keeps, over all folds of a search
@@ -86,7 +86,7 @@ class Transformers:
             pipeline = self.model
             for place, (name, step) in enumerate(pipeline.steps[:-1]):
                 if step is not None and not isinstance(step, str):
-                    key = digest((key, name, step))
+                    key = digest((key, name, step), in_process=True)
                     self._steps.append(_Step(pipeline, place, name, step, key))
             self._pipelines.append(pipeline)
             self.model = pipeline.steps[-1][1]

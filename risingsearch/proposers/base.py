@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import call_problem
-from risingsearch.contents import named
+from risingsearch.comparison import named
 from risingsearch.errors import InvalidParameterError
 
 Floats = NDArray[np.float64]

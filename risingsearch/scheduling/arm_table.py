@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
-from risingsearch.contents import described
+from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Proposal

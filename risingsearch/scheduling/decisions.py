@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, Job
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
-from risingsearch.contents import first_difference
+from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT, policy_info
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer

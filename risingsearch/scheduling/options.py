@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch import checks
 from risingsearch.budget import Budget, checked_timeout
-from risingsearch.contents import described
+from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.proposers.learning_rate import checked_learning_rate
 from risingsearch.scheduling.ledger import checked_epoch_costs

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from risingsearch.contents import first_difference
+from risingsearch.comparison import first_difference
 from risingsearch.errors import RunDirError
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.storage.files import make_folder, read_digested, write_digested

@@ -11,8 +11,9 @@ import numpy as np
 
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
-from risingsearch.contents import PARTS, TEXT, described, named, without_addresses
+from risingsearch.comparison import PARTS, TEXT, described, named
 from risingsearch.errors import InvalidParameterError
+from risingsearch.fingerprint import without_addresses
 from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.proposers.base import Proposer, checked_proposer
@@ -26,6 +27,7 @@ from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
 from risingsearch.search.trainable import Seeds
+from risingsearch.source_code import code_of
 from risingsearch.space import PART, Configurations, Space, key_of_all
 
 
@@ -152,6 +154,18 @@ def header_of(
     if arguments["prior"]:
         header["prior"] = [search.to_json() for search in arguments["prior"]]
     return header
+
+
+def code_for(
+    trainable: Any, callbacks: Sequence[Any], arguments: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """Return the user's code that a search runs, for the header of its journal."""
+    names = ("policy", "proposer", "space", "candidates")
+    objects = [arguments[name] for name in names]
+    return {
+        "code": code_of(trainable, *objects),
+        "code_of_callbacks": code_of(*callbacks),
+    }
 
 
 def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

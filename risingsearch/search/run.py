@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from risingsearch import errors
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_flag, checked_int
-from risingsearch.contents import OBJECT, named
+from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
 from risingsearch.json_values import AS_TEXT, SHOWN, from_json, plain
 from risingsearch.priors import EarlierSearch, read_prior
@@ -245,6 +245,7 @@ class Run(NamedTuple):
 
 def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, str]:
     """Return the entry that an object is compared with: its own if it was mended."""
+    saved = adopted(saved, now)
     if saved == now or saved[OBJECT] != now[OBJECT]:
         return saved
     msg = f"the search continues with another {name}, {now[OBJECT]}, than it had"

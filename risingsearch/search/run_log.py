@@ -15,7 +15,7 @@ from risingsearch import errors
 from risingsearch.arms import Arm, Job, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_COST, checked_int, is_number
-from risingsearch.contents import first_difference
+from risingsearch.comparison import adopted, first_difference
 from risingsearch.errors import (
     InvalidParameterError,
     PolicyError,
@@ -39,6 +39,7 @@ from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import Run, check_known, earlier_failure
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
+from risingsearch.source_code import changed_files
 from risingsearch.storage import run_directory
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.journal import Event
@@ -46,7 +47,7 @@ from risingsearch.storage.journal import Event
 # the scheduler's state is saved after so many events, or one in so many of all
 FEWEST_EVENTS, EVENTS_SHARE = 500, 25
 
-_DIGEST = re.compile("'[0-9a-f]{32}'")
+_DIGEST = re.compile(r"'[0-9a-f]{32}\+?'")
 
 
 class RunLog:
@@ -93,12 +94,15 @@ class RunLog:
         """Resume the search that was read from a directory, or begin one there."""
         self.directory = directory
         if run is not None:
-            _check_same(directory.path, run.header["settings"], header["settings"])
-            if run.header.get("code", header["code"]) != header["code"]:
+            saved = run.header["settings"]
+            if not isinstance(run.header.get("code"), dict):  # of an earlier release
+                saved = adopted(saved, header["settings"])
+            _check_same(directory.path, saved, header["settings"])
+            if changed := _changed_code(run.header, header):
                 msg = (
-                    f"the trainable's code, or a value that it uses, is not that with "
-                    f"which {directory.path} was begun: its scores so far are kept; "
-                    "for a search without them give another run_dir"
+                    f"the code has changed since {directory.path} was begun, in "
+                    f"{', '.join(changed)}: its scores so far are kept; for a search "
+                    "without them give another run_dir"
                 )
                 warnings.warn(msg, RuntimeWarning, stacklevel=5)
         with directory.held(), run_directory.gc_paused():
@@ -479,6 +483,16 @@ def outcome_of(event: Event) -> Outcome:
         now=event.get("now"),
         clock=clock,
     )
+
+
+def _changed_code(saved: Event, current: Event) -> list[str]:
+    """Return the files that have changed since a search was begun."""
+    changed = changed_files(saved.get("code"), current["code"])
+    now = current["code_of_callbacks"]  # others may be given at any time
+    before = saved.get("code_of_callbacks", {})
+    kept = {name: before[name] for name in before.keys() & now.keys()}
+    also = changed_files(kept, {name: now[name] for name in kept})
+    return [*dict.fromkeys(changed + also)]
 
 
 def check_kind(

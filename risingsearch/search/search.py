@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 from risingsearch.arms import ArmList, EpochFacts, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_seed, shown
-from risingsearch.contents import code_digest
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import kept_path
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.search.arguments import configurations_of, header_of, proposer_of
+from risingsearch.search.arguments import (
+    code_for,
+    configurations_of,
+    header_of,
+    proposer_of,
+)
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
@@ -254,7 +258,7 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
-            header["code"] = code_digest(self.trainable)
+            header |= code_for(self.trainable, callbacks, arguments)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
             check_owner(directory.path)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import shown
-from risingsearch.contents import DIGEST, digest
-from risingsearch.errors import InvalidParameterError
+from risingsearch.comparison import DIGEST, TEXT, adopted, described
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Places, place_of
@@ -326,15 +326,17 @@ class Space:
         -------
         dict
             The same with the values of the space.
+
+        Raises
+        ------
+        RunDirError
+            If several values of the space are saved alike.
         """
         whole = dict(params)
         for coordinate in self.coordinates:
             saved = params.get(coordinate.name)
-            if not (isinstance(saved, dict) and DIGEST in saved):
-                continue
-            for value in coordinate.kind.listed or ():
-                if digest(value) == saved[DIGEST]:
-                    whole[coordinate.name] = value
+            if isinstance(saved, dict) and TEXT in saved and coordinate.kind.listed:
+                whole[coordinate.name] = _listed_value(coordinate, saved)
         return whole
 
     def from_unit(self, unit: ArrayLike) -> Params:
@@ -526,6 +528,22 @@ class Space:
         redrawn = np.where(is_redrawn, fresh, rows)
         is_category = np.array([each.kind.is_category for each in self.coordinates])
         return np.where(is_category, redrawn, moved)
+
+
+def _listed_value(coordinate: Coordinate, saved: Mapping[str, Any]) -> Any:
+    """Return the listed value that was saved as this; what was saved if none was."""
+    same = {}
+    for value in coordinate.kind.listed or ():
+        current = described(value)
+        if adopted(saved, current) == current:
+            same[current[DIGEST]] = value
+    if len(same) > 1:
+        raise RunDirError(
+            f"an earlier release saved {coordinate.name}={saved[TEXT]}, and "
+            f"{len(same)} values of the space look like that: continue the search "
+            "with the release that began it"
+        )
+    return next(iter(same.values()), saved)
 
 
 def is_space(value: object) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from risingsearch.contents import digest
+from risingsearch.fingerprint import digest
 from risingsearch.json_values import plain
 
 Configuration = Mapping[str, Any]

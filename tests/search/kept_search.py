@@ -22,7 +22,6 @@ class Rising:
     """Counts its epochs; fails, ends, or goes on in an arm and epoch as it is told."""
 
     def __init__(self, **events):
-        self.code = ()  # events are faults, and make no other search
         self.trained = []
         self.events = events
 

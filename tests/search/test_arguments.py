@@ -1,9 +1,9 @@
 """Arguments go to disk and come back, or can at least be told apart."""
 
+import importlib
 import json
 import warnings
 from fractions import Fraction
-from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,11 @@ import pytest
 
 from risingsearch import Functions, InvalidParameterError, RisingSearch, RunDirError
 from risingsearch.budget import Budget
-from risingsearch.contents import first_difference
+from risingsearch.comparison import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.arguments import pickled_candidates, settings_of
 from risingsearch.search.run import Run
-from risingsearch.storage.journal import Recorded
+from risingsearch.storage.journal import Recorded, create, read
 from risingsearch.storage.run_directory import Saved
 
 PLAIN = [{"rate": 0.1, "sizes": (64, 32), "n": np.int64(3), "name": None}]
@@ -115,43 +115,61 @@ class TestFirstDifference:
         assert first_difference(given | {"policy": other}, given) is not None
 
 
-def counting(top, also=0, wrap=staticmethod):
-    trained, n_started = [], 0
+def counting(top):
+    trained = []
 
-    def start(params, seed):
-        nonlocal n_started
-        n_started += 1
-        return n_started
-
-    def train(state, seen={}):  # noqa: B006 - it is to last
+    def train(state):
         trained.append(state)
-        return top * len(trained) + seen.setdefault("n", n_started)
+        return top * len(trained)
 
-    def train_more(state):
-        trained.append(state)
-        return top * len(trained) + also
+    return Functions(lambda params, seed: 0, train)
 
-    return Functions(start, wrap(train_more if also else train))
+
+def named_policy(name):
+    return type(name, (RoundRobin,), {}).create
 
 
 def search_in(folder, trainable, **options):
     return RisingSearch(trainable, [{}], budget=3, seed=0, run_dir=folder, **options)
 
 
-@pytest.mark.parametrize("other", [(2.0,), (1.0, 1)])
-@pytest.mark.parametrize("wrap", [lambda train: train, partial, cache, staticmethod])
-def test_other_code_of_the_trainable_is_said_and_keeps_the_scores(
-    tmp_path, other, wrap
-):
-    begun = counting(1.0, wrap=wrap)
-    result = search_in(tmp_path / "run", begun).run()
+def test_other_code_is_said_by_the_file_and_keeps_the_scores(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    helper, run_dir = tmp_path / "helper_of_mine.py", tmp_path / "run"
+    helper.write_text("TOP = 1.0\n\ndef top():\n    return TOP\n")
+    helper_of_mine = importlib.import_module("helper_of_mine")
+
+    class Rising:
+        def start(self, params, seed):
+            return {}
+
+        def train(self, state):
+            return helper_of_mine.top()
+
+    result = search_in(run_dir, Rising()).run()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search_in(tmp_path / "run", begun)
-        RisingSearch.resume(tmp_path / "run", counting(1.0, wrap=wrap))
-    with pytest.warns(RuntimeWarning, match="the trainable's code, or a value"):
-        again = RisingSearch.resume(tmp_path / "run", counting(*other, wrap=wrap))
-    assert again.run().history == result.history
+        search_in(run_dir, Rising(), callbacks=[print])
+        RisingSearch.resume(run_dir, Rising())
+    helper.write_text("TOP = 2.0\n\ndef top():\n    return TOP\n")
+    for again in (search_in, RisingSearch.resume):
+        with pytest.warns(RuntimeWarning, match=r"in helper_of_mine.py \(1 line\)"):
+            search = again(run_dir, Rising())
+    assert search.run().history == result.history
+
+
+def test_code_that_an_earlier_release_compared_is_not_said_to_have_changed(tmp_path):
+    policy = named_policy("Mine")
+    search_in(tmp_path, counting(1.0), policy=policy, fingerprint={"data": "1"})
+    journal = tmp_path / "journal.jsonl"
+    recorded = read(journal)
+    header = recorded.header | {"code": "0123456789abcdef0123456789abcdef"}
+    own = header["settings"]["policy"]
+    own["$digest"] = own.pop("$content").replace("+", "")[::-1]
+    journal.unlink()
+    create(journal, header)
+    search_in(tmp_path, counting(1.0), policy=policy, fingerprint={"data": "1"})
+    RisingSearch.resume(tmp_path, counting(1.0), policy=policy)
 
 
 @pytest.mark.parametrize("wrong", [3, "ab12", [("data", "ab12")]])

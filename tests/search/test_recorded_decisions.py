@@ -19,7 +19,6 @@ class Counting:
     """Rises slowly to its top; after so many epochs the process is interrupted."""
 
     def __init__(self, epochs=None):
-        self.code = ()  # an interruption makes no other search
         self.trained = []
         self.epochs = epochs
 

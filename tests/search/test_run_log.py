@@ -21,7 +21,7 @@ from risingsearch.errors import RunDirError
 from risingsearch.search.search import RisingSearch
 
 
-@pytest.mark.filterwarnings("ignore:the trainable's code")
+@pytest.mark.filterwarnings("ignore:the code has changed")
 class TestInterruptions:
     def in_training(self, at, times=1):
         class Interrupted(Rising):

@@ -1,5 +1,6 @@
 """A search with a run directory goes on where its process was killed."""
 
+import importlib
 import os
 import re
 import signal
@@ -15,12 +16,14 @@ from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, TargetEncoder
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, TargetEncoder
 
 from risingsearch.errors import InvalidParameterError, NotTrainableError, RunDirError
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -171,6 +174,23 @@ def through(function, **more):
             make_scorer(lambda y, p: float((y == p).mean())),
             make_scorer(lambda y, p: float((y != p).mean())),
         ),
+        (
+            "estimator.standardscaler",
+            make_pipeline(StandardScaler(), SGDClassifier()),
+            make_pipeline(
+                StandardScaler().set_output(transform="pandas"), SGDClassifier()
+            ),
+        ),
+        (
+            "estimator.frozenestimator",
+            make_pipeline(FrozenEstimator(PCA(2).fit(X)), SGDClassifier()),
+            make_pipeline(FrozenEstimator(PCA(2).fit(X[:90])), SGDClassifier()),
+        ),
+        (
+            "estimator.functiontransformer__func",
+            through(PCA(2).fit(X).transform),
+            through(PCA(2).fit(X[:90]).transform),
+        ),
         ("candidates[0].init", {"init": [CENTRES]}, {"init": [MOVED]}),
     ],
 )
@@ -188,19 +208,23 @@ def test_what_differs_in_its_content_alone_is_refused_by_name(tmp_path, name, wa
         begin(now).fit(X, y)
 
 
-FACTORS = {"by": 2.0}
+def test_a_change_in_a_module_that_the_scorer_uses_is_told(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    module = tmp_path / "metrics_of_mine.py"
+    module.write_text("def share(hits):\n    return hits.mean()\n")
+    metrics_of_mine = importlib.import_module("metrics_of_mine")
 
+    def scoring(estimator, X, y):
+        return metrics_of_mine.share(estimator.predict(X) == y)
 
-def test_of_values_that_the_code_of_the_estimator_reads_a_change_is_told(tmp_path):
-    search = searching(tmp_path, budget=2)
-    search.set_params(estimator=through(lambda X: X * FACTORS["by"]))
-    search.set_params(param_distributions=[{}, {"sgdclassifier__alpha": 0.1}])
+    search = searching(tmp_path / "run", budget=2, scoring=scoring)
     rows = pd.DataFrame(X)
-    search.fit(rows, y)
+    first = search.fit(rows, y).best_score_
     search.fit(rows.set_index(rows.index + 7), y)
-    FACTORS["by"] = 3.0
-    with pytest.warns(RuntimeWarning, match="or a value that it uses, is not that"):
+    module.write_text("def share(hits):\n    return 100 * hits.mean()\n")
+    with pytest.warns(RuntimeWarning, match=r"in metrics_of_mine.py \(1 line\)"):
         search.fit(rows, y)
+    assert search.best_score_ == first
 
 
 def test_an_estimator_is_pickled_with_its_functions_or_else_by_their_names():

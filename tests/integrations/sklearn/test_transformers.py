@@ -15,6 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import (
@@ -274,6 +275,86 @@ class TestMemory:
         again = rising(pipeline, grid).fit(X, Y)
         assert counts["fits"] == 2 * 3
         assert again.history_["score"] == first.history_["score"]
+
+
+def fitted_to(rows):
+    return FrozenEstimator(PCA(1).fit(X[rows]))
+
+
+def adjusted(by):
+    def scale(X):
+        return X * scale.by
+
+    scale.by = by
+    return FunctionTransformer(scale)
+
+
+def counted(by):
+    n_calls = 0
+
+    def scale(X):
+        nonlocal n_calls
+        n_calls += 1
+        return X * by
+
+    return FunctionTransformer(scale)
+
+
+def made(by):
+    class Scaler(Probe):
+        def transform(self, X):
+            return super().transform(X) * by
+
+    return Scaler()
+
+
+def without_source(by):
+    known = {"BY": by, "__name__": __name__}
+    exec("def scale(X): return X * BY", known)
+    return FunctionTransformer(known["scale"])
+
+
+def named_columns(container):
+    return make_pipeline(
+        StandardScaler().set_output(transform=container),
+        FunctionTransformer(lambda X: X[:, :1] if isinstance(X, np.ndarray) else X),
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "one", "other"),
+    [
+        (fitted_to, slice(0, 5), slice(50, 150)),
+        (
+            lambda rows: FunctionTransformer(PCA(1).fit(X[rows]).transform),
+            slice(0, 5),
+            slice(50, 150),
+        ),
+        (adjusted, 0.0, 1.0),
+        (counted, 0.0, 1.0),
+        (made, 0.0, 1.0),
+        (without_source, 0.0, 1.0),
+        (named_columns, "default", "pandas"),
+    ],
+)
+def test_what_differs_beside_the_parameters_shares_no_rows(make, one, other):
+    Probe.counts.update(fits=0, transforms=0, rows=0)
+
+    def curves(*values):
+        search = RisingSearchCV(
+            Pipeline([("t", "passthrough"), ("sgd", SGD)]),
+            [{"t": [make(value)]} for value in values],
+            budget=4,
+            max_epochs=2,
+            cv=CV,
+            random_state=0,
+            refit=False,
+        )
+        return [list(curve) for _, curve in sorted(search.fit(X, Y).curves_.items())]
+
+    both = curves(one, other)
+    assert both == curves(one) + curves(other)
+    assert both[0] != both[1]
 
 
 class TestRandomTransformers:

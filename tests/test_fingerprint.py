@@ -2,26 +2,22 @@
 
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
-from decimal import Decimal
-from enum import Enum
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
-from risingsearch import Functions
-from risingsearch.contents import code_digest, described, digest, first_difference
+from risingsearch.fingerprint import digest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FACTOR = 2.0
-
 
 def scaled(x):
-    return x * FACTOR
+    return x * 2.0
 
 
 def counted(x):
@@ -162,15 +158,9 @@ def test_what_a_function_changes_itself_does_not_count(call):
     assert digest(call) == before
 
 
-def test_a_global_that_a_function_reads_counts(monkeypatch):
-    before = digest(scaled)
-    monkeypatch.setitem(globals(), "FACTOR", 3.0)
-    assert digest(scaled) != before
-
-
 def test_digests_are_the_same_in_every_process():
     program = (
-        "from risingsearch.contents import digest\n"
+        "from risingsearch.fingerprint import digest\n"
         "words = {'good', 'bad', 'film', 'one', 'so'}\n"
         "print(digest([words, frozenset(words), lambda x: x in {'a', 'b', 'c'}]))"
     )
@@ -187,100 +177,108 @@ def test_digests_are_the_same_in_every_process():
     assert one == other
 
 
-def test_a_difference_is_shown_where_it_is():
-    texts = ["x" * 1000 + end for end in ("1" * 500, "2" * 500)]
-    saved, given = ({"fingerprint": {"text": text}} for text in texts)
-    _, was, now, _ = first_difference(saved, given)
-    assert "xx1" in was
-    assert "xx2" in now
-    saved, given = ({"init": described(one)} for one in (LONG, OTHER))
-    name, was, now, _ = first_difference(saved, given)
-    assert name == "init"
-    assert now == f"{was}, whose content differs"
+def of_module(k):
+    return lambda x: x * k
 
 
-BUFFER, OUT, ALIAS, WEIGHTS = (np.zeros(3) for _ in range(4))
-SEEN, CACHE, SIZES, RATES = [], {}, [8, 4], {"low": 0.1}
+class Model:
+    """An estimator, as far as a clone needs it."""
+
+    def __init__(self, rate=1.0):
+        self.rate = rate
+
+    def get_params(self, deep=True):
+        return {"rate": self.rate}
+
+    def predict(self, x):
+        return x * self.seen_
 
 
-class Settings:
-    def __init__(self):
-        self.rate, self.layers, self.n_read = 0.1, [3], 0
-
-    def read(self):
-        self.n_read += 1
-        return self.rate + len(self.layers)
+class Kept(Model):
+    def __sklearn_clone__(self):
+        return self
 
 
-SETTINGS = Settings()
+def fitted(seen, kind=Model):
+    one = kind()
+    one.seen_ = seen
+    return one
 
 
-class Using:
-    sums = np.zeros(3)
+def made(seen):
+    class Own(Model):
+        factor = seen
 
-    def __init__(self):
-        self.scale, self.epochs = 2.0, 0
-
-    def start(self, params, seed):
-        return params
-
-    def train(self, state):
-        for same in ALIAS[None]:
-            same[0] += 1
-        self.sums[0] += 1
-        BUFFER[:] += np.add(WEIGHTS, 1.0, out=OUT)
-        SEEN.append(state)
-        CACHE[len(SEEN)] = state
-        self.epochs += 1
-        return self.scale * sum(SIZES) * RATES["low"] * SETTINGS.read()
+    return Own()
 
 
-USING = Using()
+def marked(seen):
+    def scale(x):
+        return x * scale.by
+
+    scale.by = seen
+    return scale
 
 
-def test_values_that_code_changes_while_it_runs_do_not_count():
-    before = code_digest(USING)
-    USING.train(USING.start({}, 0))
-    assert code_digest(USING) == before
+def unnamed(seen):
+    known = {"K": seen}
+    exec("def scale(x): return x * K", known)
+    return known["scale"]
 
 
-READ = [(WEIGHTS, 0), (SIZES, 0), (RATES, "low"), (SETTINGS.layers, 0)]
-READ += [(vars(one), name) for one, name in ((SETTINGS, "rate"), (USING, "scale"))]
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seen: fitted(seen, Kept),
+        lambda seen: fitted(seen).predict,
+        lambda seen: Box(fitted(seen)),
+        lambda seen: Kept(fitted(seen)),
+        lambda seen: of_module(fitted(seen)),
+        lambda seen: StandardScaler().set_output(transform=seen),
+        made,
+        marked,
+    ],
+)
+def test_what_a_clone_keeps_counts(make):
+    default, pandas = make("default"), make("pandas")
+    assert digest(default) == digest(make("default")) != digest(pandas)
 
 
-@pytest.mark.parametrize(("place", "name"), READ)
-def test_values_that_code_only_reads_count(place, name):
-    before, was = code_digest(USING), place[name]
-    place[name] = 7.0
-    changed = code_digest(USING)
-    place[name] = was
-    assert changed != before == code_digest(USING)
+def test_what_a_clone_forgets_does_not_count():
+    assert digest(fitted(1)) == digest(fitted(2)) != digest(Model(2.0))
+    assert digest([fitted(1)]) == digest([fitted(2)])
 
 
-NAMES = {"Decimal": Decimal, "Enum": Enum, "Functions": Functions, "np": np}
-NAMES["SimpleNamespace"] = SimpleNamespace
-CODE = {
-    "load": "made = Functions(dict, len, print, lambda path: X)",
-    "a number": "N = Decimal(X)\nmade = Functions(dict, lambda model: N)",
-    "an enum": "E = Enum('E', {'a': X})\nmade = Functions(dict, lambda model: E.a)",
-    "objects": "A = np.array([X, 'a'], object)\nmade = Functions(dict, lambda m: A[0])",
-    "a class": "class C: rate = X\ndef train(model): model.rate = C.rate\n"
-    "made = Functions(dict, train)",
-    "slots": "class C: __slots__ = 'rate'\nC = C()\nC.rate = X\n"
-    "made = Functions(dict, lambda m: C.rate)",
-    "inside": "C = {'all': [X]}\nmade = Functions(dict, lambda m: m[:, C['all']])",
-    "namespace": "C = SimpleNamespace(k=X)\nmade = Functions(dict, lambda m: C.k)",
-    "a function": "C = {'f': lambda m: X}\nmade = Functions(dict, lambda m: C['f'](m))",
-    "swapped": "def of(f): return lambda m: f(m)\na = of(lambda m: 1), of(lambda: 2)\n"
-    "f, g = a[:: 3 - 2 * X]\nmade = Functions(dict, lambda m: f(m) - g(m))",
-}
+def test_functions_without_a_source_differ_in_a_process_by_what_they_use():
+    one, other = unnamed(1), unnamed(2)
+    same, unlike = (
+        digest(one, in_process=True) == digest(f, in_process=True)
+        for f in (unnamed(1), other)
+    )
+    assert (same, unlike) == (True, False)
+    assert digest(one) == digest(other)
 
 
-@pytest.mark.parametrize("code", CODE.values(), ids=CODE)
-def test_what_code_uses_counts_by_its_value(code):
-    def made(value):
-        known = {"__name__": "__main__"} | NAMES
-        exec(code.replace("X", value), known)
-        return code_digest(known["made"])
+def test_what_cannot_be_read_is_another_in_a_process():
+    one, other = threading.Lock(), threading.Lock()
+    assert digest(one) == digest(other)
+    assert digest(one, in_process=True) != digest(other, in_process=True)
 
-    assert made("1") == made("1") != made("2")
+
+def test_a_memo_in_a_default_or_a_closure_may_be_filled():
+    cache = {}
+
+    def with_default(x, seen={}):  # noqa: B006 - it is to last
+        seen[x] = cache.setdefault(x, x)
+
+    before = digest(with_default)
+    with_default(1)
+    assert digest(with_default) == before
+
+
+def test_a_setting_in_a_closure_that_is_only_read_counts():
+    settings = {"by": 1}
+    scale = of_module(settings)
+    before = digest(scale)
+    settings["by"] = 2
+    assert digest(scale) != before

@@ -1,0 +1,192 @@
+"""Values as JSON that can be compared: their digests, differences, and what to say."""
+
+from collections.abc import Iterator, Mapping
+from types import FunctionType
+from typing import Any
+
+from risingsearch.checks import shown
+from risingsearch.fingerprint import (
+    NEW,
+    Digester,
+    changes_what_it_holds,
+    defaults_of,
+    digest,
+    kept_by_clones,
+    name_of,
+    without_addresses,
+    without_own_modules,
+)
+from risingsearch.json_values import SHOWN, as_json, from_json, plain
+
+DIGEST, TEXT, OBJECT, PARTS = "$content", "text", "$object", "parts"
+"""Keys of values that JSON cannot hold: compared by the first, named by the others."""
+
+OLD_DIGEST = "$digest"
+"""The key of digests by releases that counted functions by their bytecode."""
+
+_DIGESTS = {DIGEST, OLD_DIGEST}
+_LONGEST = 300  # characters of a value in a message
+_SAME = 30  # of them before the first difference
+_FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
+_TYPED = ("candidates", "estimator")  # where 1 and 1.0 are different values
+
+
+def described(value: Any, digester: Digester | None = None) -> Any:
+    """Return a value as JSON; long values, and those that it cannot hold, by digest."""
+    try:
+        saved = as_json(plain(value))
+        if len(str(saved)) <= _LONGEST:
+            return saved
+    except (TypeError, ValueError, RecursionError):
+        pass
+    content = (digester or Digester()).whole(value)
+    return {DIGEST: content, TEXT: without_addresses(shown(value))}
+
+
+def described_parts(owner: Any) -> Any:
+    """Return an object as JSON, its parameters one by one, the innermost first."""
+    if not hasattr(owner, "get_params"):
+        return described(owner)
+    params = owner.get_params(deep=True)
+    names = sorted(params, key=lambda name: (-name.count("__"), name))
+    digester = Digester()
+    parts = {name: _described_function(params[name], digester) for name in names}
+    kind = named(type(owner))
+    if kept := kept_by_clones(owner):
+        kind[DIGEST] = digester.whole((type(owner), kept)).rstrip(NEW) + NEW
+    return {"class": kind, **parts}
+
+
+def _described_function(value: Any, digester: Digester) -> Any:
+    """Return a value as JSON; a function's defaults one by one, before its code."""
+    if not isinstance(value, FunctionType) or changes_what_it_holds(value):
+        return described(value, digester)
+    defaults = defaults_of(value)
+    parts = {name: described(one, digester) for name, one in defaults.items()}
+    code = described(value, digester)
+    return parts | {"code": code} if parts else code
+
+
+def named(owner: Any) -> dict[str, str]:
+    """Return a class, a function or an object by its name and digest."""
+    kind = owner if hasattr(owner, "__qualname__") else type(owner)
+    return {OBJECT: name_of(kind), DIGEST: digest(owner)}
+
+
+def adopted(saved: Any, current: Any) -> Any:
+    """Return a value that an earlier release saved, as this one saves it.
+
+    Where that release computed the digest from other things, such as the bytecode of
+    functions, the text alone is compared.
+    """
+    if isinstance(saved, list) and isinstance(current, list):
+        rest = [None] * (len(saved) - len(current))
+        return [adopted(*pair) for pair in zip(saved, current + rest, strict=False)]
+    if not isinstance(saved, dict) or not isinstance(current, dict):
+        return saved
+    saved, current = (one.get("$dict", one) for one in (saved, current))
+    if DIGEST in current:
+        whole = saved.get("code", saved)  # of a function, beside its defaults
+        whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
+        if OLD_DIGEST not in whole:
+            return saved
+        is_same = whole[OLD_DIGEST] == current[DIGEST] or (
+            NEW in current[DIGEST] and _text(whole) == _text(current)
+        )
+        return current if is_same else saved
+    return {name: adopted(value, current.get(name)) for name, value in saved.items()}
+
+
+def first_difference(
+    saved: Mapping[str, Any], current: Mapping[str, Any]
+) -> tuple[str, str, str, str] | None:
+    """Return where settings first differ, both values as text, and a note on others."""
+    found = [
+        _deepest(name, was, now)
+        for name, was, now in _pairs(saved, current)
+        if (was != now or name in _TYPED) and _content(was) != _content(now)
+    ]
+    if not found:
+        return None
+    (where, was, now), *others = found
+    names = [name for name, *_ in others if name.partition("[")[0] not in _FOLLOWING]
+    also = f"; others differ too: {', '.join(names)}" if names else ""
+    return where, *_distinguished(_text(was), _text(now)), also
+
+
+def _pairs(
+    saved: Mapping[str, Any], current: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield all settings with both values, those of the fingerprint one by one."""
+    for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
+        was, now = saved.get(name), current.get(name)
+        if name == "fingerprint" and isinstance(now, dict):
+            yield from _pairs(was or {}, now)
+        else:
+            yield name, was, now
+
+
+def _causes_first(name: str) -> tuple[bool, bool, bool]:
+    """Sort causes of others to the front, the seed and the candidates to the end."""
+    first = name in ("fingerprint", "space", "policy")
+    return name == "candidates", name == "seed", not first
+
+
+def _content(value: Any) -> Any:
+    """Return the compared part of a described value; numpy's numbers as Python's."""
+    if isinstance(value, list):
+        return [_content(one) for one in value]
+    if not isinstance(value, dict):
+        return repr(value)  # 1, 1.0 and True may mean different things
+    value = value.get("$dict", value)
+    if OBJECT in value:
+        return without_own_modules(value[OBJECT]), value.get(DIGEST)
+    if DIGEST in value:
+        return value[DIGEST]
+    if SHOWN in value:
+        return _content(value.get(PARTS, value[SHOWN]))
+    one = plain(from_json(value))
+    if not isinstance(one, dict):
+        return repr(one)
+    return {name: _content(one) for name, one in value.items()}
+
+
+def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
+    """Return the first difference between two values, deep inside them."""
+    was, now = (
+        one.get(PARTS, one) if isinstance(one, dict) and SHOWN in one else one
+        for one in (was, now)
+    )
+    dicts = isinstance(was, dict) and isinstance(now, dict)
+    if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
+        for key in dict.fromkeys([*now, *was]):
+            if _content(was.get(key)) != _content(now.get(key)):
+                return _deepest(f"{name}.{key}", was.get(key), now.get(key))
+    if isinstance(was, list) and isinstance(now, list):
+        for i, (one, other) in enumerate(zip(was, now, strict=False)):
+            if _content(one) != _content(other):
+                return _deepest(f"{name}[{i}]", one, other)
+        return f"len({name})", len(was), len(now)
+    return name, was, now
+
+
+def _text(value: Any) -> str:
+    content = value.get("$dict", value) if isinstance(value, dict) else {}
+    for name in (TEXT, OBJECT, SHOWN):
+        if name in content and (name != TEXT or _DIGESTS & content.keys()):
+            return without_own_modules(str(content[name]))
+    return repr(from_json(value))
+
+
+def _distinguished(was: str, now: str) -> tuple[str, str]:
+    """Return two texts, cut so that they show their difference."""
+    if was == now:
+        return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"
+    same = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), 0)  # noqa: B905
+    begin = max(0, same - _SAME) if max(len(was), len(now)) > _LONGEST else 0
+    return _cut(was, begin), _cut(now, begin)
+
+
+def _cut(text: str, begin: int) -> str:
+    end = "..." if len(text) > begin + _LONGEST else ""
+    return f"{'...' if begin else ''}{text[begin : begin + _LONGEST]}{end}"

@@ -1,0 +1,429 @@
+"""Digests of values by their content, and the source text of the user's own modules.
+
+A digest is the same in every process: neither an address nor the order of a set
+counts. A function or class counts by its name, where its module has it under that
+name, because its code is then in the module's source text; any other by its own text,
+and by the values that it holds. An estimator counts by what a clone of it keeps.
+"""
+
+import ast
+import glob
+import hashlib
+import inspect
+import linecache
+import re
+import sys
+import sysconfig
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from enum import Enum
+from functools import cache, cached_property, partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from risingsearch.checks import shown
+from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import plain
+
+NEW = "+"
+"""Ends a digest that earlier releases computed from other things."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
+_LEAVES = (type(None), bool, int, float, complex, str, bytes)
+WRAPPERS = (
+    MethodType,
+    staticmethod,
+    classmethod,
+    property,
+    cached_property,
+    type(cache(repr)),
+)
+"""What stands around a function or a class, and below it where that is found."""
+
+WRAPPED = (
+    "__func__",
+    "__self__",
+    "__wrapped__",
+    "__origin__",
+    "fget",
+    "fset",
+    "fdel",
+    "func",
+)
+_SKLEARN = "sklearn.base"  # where the usual way to clone an estimator is defined
+_REQUESTS = "_metadata_request"
+_KEPT = {_REQUESTS, "_sklearn_output_config"}
+"""Attributes of an estimator that its clones keep, beside its parameters."""
+_READS = {"get", "items", "keys", "values"}
+_FIRST_SEEN: WeakKeyDictionary[FunctionType, dict[bool, bytes]] = WeakKeyDictionary()
+"""Digests of what functions held that change it while they run."""
+
+
+def digest(value: Any, *, in_process: bool = False) -> str:
+    """Return a digest of the content of a value.
+
+    Parameters
+    ----------
+    value : object
+        Any value; one that can be neither read nor copied counts by its text.
+    in_process : bool, default False
+        Whether the digest is compared in this process alone. Values then differ where
+        it cannot be known that they are the same.
+
+    Returns
+    -------
+    str
+        32 digits, and ``NEW`` if earlier releases computed it from other things.
+
+    Examples
+    --------
+    >>> digest({"a", "b"}) == digest({"b", "a"})
+    True
+    >>> digest(lambda x: x + 1) == digest(lambda x: x + 2)
+    False
+    """
+    return Digester(in_process=in_process).whole(value)
+
+
+def without_addresses(text: str) -> str:
+    """Return the repr of an object without its address in memory."""
+    return _ADDRESS.sub("", text)
+
+
+def without_own_modules(name: str) -> str:
+    """Return the name of a class or function; modules of this package may move."""
+    return _OWN_MODULE.sub("", name)
+
+
+class Digester:
+    """Digests several values, each object once; of one in itself the depth counts."""
+
+    def __init__(self, *, in_process: bool = False) -> None:
+        self._in_process = in_process
+        self._is_new = False  # whether earlier releases computed this digest otherwise
+        self._keeps_fitted = False  # of estimators, whose clones do not
+        self._depths: dict[int, int] = {}  # of the objects that are being digested
+        # With the object, because ids are used again.
+        self._done: dict[tuple[int, bool], tuple[Any, bytes, bool]] = {}
+
+    def whole(self, value: Any) -> str:
+        """Return the digest of a value as text."""
+        self._is_new = False
+        try:
+            found = self._of(value).hex()[:32]
+        except RecursionError:
+            msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
+            raise InvalidParameterError(msg) from None
+        return found + NEW if self._is_new else found
+
+    def _of(self, value: Any) -> bytes:
+        value = plain(value)
+        if type(value) in _LEAVES:
+            return _hashed(*self._parts(value))
+        if id(value) in self._depths:
+            return _hashed("itself", str(self._depths[id(value)]).encode())
+        key = id(value), self._keeps_fitted
+        if key not in self._done:
+            others_are_new, self._is_new = self._is_new, False
+            self._depths[id(value)] = len(self._depths)
+            try:
+                content = self._content(value)
+            finally:
+                del self._depths[id(value)]
+            self._done[key] = value, content, self._is_new
+            self._is_new = others_are_new
+        _, content, is_new = self._done[key]
+        self._is_new |= is_new
+        return content
+
+    def _content(self, value: Any) -> bytes:
+        """Return the digest of an object, by its text if it cannot be read."""
+        try:
+            return _hashed(*self._parts(value))
+        except RecursionError:
+            raise
+        except Exception:  # it may be any, of objects that cannot be copied
+            unknown = uuid.uuid4().hex if self._in_process else _text_of(value)
+            state = type(value), unknown, getattr(value, "__dict__", None)
+            return _hashed(type(value).__name__, *map(self._of, state))
+
+    def _parts(self, value: Any) -> Iterator[Any]:
+        """Yield the kind of a value, and digests or bytes of its parts."""
+        kind = type(value)
+        yield kind.__name__
+        if kind in (str, bytes):
+            yield value.encode(errors="surrogatepass") if kind is str else value
+        elif kind in _LEAVES:
+            yield (hex(value) if kind is int else repr(value)).encode()
+        elif kind in (tuple, list):
+            yield from map(self._of, value)
+        elif kind in (set, frozenset):
+            yield from sorted(map(self._of, value))
+        elif kind is dict:
+            yield from sorted(self._of(key) + self._of(value[key]) for key in value)
+        elif isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
+            yield f"{value.dtype} {value.shape}".encode()
+            if value.dtype.hasobject:
+                yield self._of(value.tolist())
+            else:
+                yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+        elif isinstance(value, ModuleType):
+            yield value.__name__.encode()
+        elif isinstance(value, FunctionType | type):
+            yield from self._code_parts(value)
+        elif hasattr(value, "untyped_storage"):  # a tensor, whose pickle is a file
+            flat = value.detach().cpu().contiguous().flatten()
+            yield f"{value.dtype} {value.shape}".encode()
+            yield flat.view(dtype=sys.modules["torch"].uint8).numpy().tobytes()
+        else:
+            yield from self._state_parts(value)
+
+    def _state_parts(self, value: Any) -> Iterator[bytes]:
+        """Yield the digests of the parts of an object."""
+        kind = type(value)
+        if isinstance(value, Enum):
+            yield from map(self._of, (kind, value.value))
+        elif value is np.random.mtrand._rand:
+            yield self._of(kind)  # numpy's own generator, which every draw changes
+        elif isinstance(params := _params_of(value), dict):
+            yield from self._estimator_parts(value, params)
+        else:
+            with self._keeping_fitted():
+                yield from map(self._of, _copied_parts(value))
+
+    def _estimator_parts(
+        self, estimator: Any, params: dict[str, Any]
+    ) -> Iterator[bytes]:
+        """Yield the digests of what a clone keeps of an estimator."""
+        yield self._of(type(estimator))
+        clones = getattr(type(estimator), "__sklearn_clone__", None)
+        stays_fitted = getattr(clones, "__module__", _SKLEARN) != _SKLEARN
+        with self._keeping_fitted() if stays_fitted else nullcontext():
+            yield self._of(params)
+            kept = kept_by_clones(estimator, fitted=self._keeps_fitted)
+            if kept:
+                self._is_new = True
+                yield self._of(kept)
+
+    @contextmanager
+    def _keeping_fitted(self) -> Iterator[None]:
+        """Count fitted estimators as they are, because copies of them stay fitted."""
+        before, self._keeps_fitted = self._keeps_fitted, True
+        try:
+            yield
+        finally:
+            self._keeps_fitted = before
+
+    def _code_parts(self, owner: Any) -> Iterator[bytes]:
+        """Yield the name of a function or class, and the digests of its parts."""
+        yield name_of(owner).encode()
+        is_own = not is_installed(owner.__module__)
+        if _is_under_its_name(owner) or not (is_own or "<" in owner.__qualname__):
+            self._is_new |= is_own
+            return
+        self._is_new = True
+        with self._keeping_fitted():
+            if isinstance(owner, FunctionType):
+                yield from self._function_parts(owner)
+            else:
+                yield self._of(owner.__bases__)
+                yield self._of(_class_attributes(owner))
+
+    def _function_parts(self, function: FunctionType) -> Iterator[bytes]:
+        """Yield the digests of a function's text and of the values that it holds."""
+        code = function.__code__
+        tree = syntax_tree(code)
+        yield self._of(_outline(code) if tree is None else ast.unparse(tree))
+        yield self._of(str(inspect.getargs(code)))
+        if self._in_process and tree is None:
+            used = {name: function.__globals__.get(name) for name in names_in(code)}
+            yield self._of((hash(code), used))
+        first_seen = _FIRST_SEEN.setdefault(function, {})
+        if self._in_process not in first_seen:
+            held = cells(function), defaults_of(function), vars(function)
+            found = self._of(held)
+            if not changes_what_it_holds(function):
+                yield found
+                return
+            first_seen[self._in_process] = found
+        yield first_seen[self._in_process]
+
+
+def name_of(owner: Any) -> str:
+    """Return the name of a class or function, without modules of this package."""
+    return without_own_modules(f"{owner.__module__}.{owner.__qualname__}")
+
+
+def is_installed(module: str | None) -> bool:
+    """Return whether a module is one of Python, or of an installed package."""
+    if module is None or module == "__main__":
+        return False
+    found = sys.modules.get(module)
+    file = getattr(found, "__file__", None)
+    if file is None:
+        return found is not None
+    return module.partition(".")[0] == "risingsearch" or is_in_packages(file)
+
+
+def is_in_packages(file: str) -> bool:
+    """Return whether a file belongs to Python, or was put there by an installer."""
+    names = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
+    return any(name in file for name in names) or any(
+        file.startswith((f"{folder}/", f"{folder}\\")) and _holds_packages(folder)
+        for folder in filter(None, sys.path)
+    )
+
+
+@cache
+def _holds_packages(folder: str) -> bool:
+    return bool(glob.glob("*.dist-info", root_dir=folder))
+
+
+def _is_under_its_name(owner: Any) -> bool:
+    """Return whether a function or class is what its module has under its name."""
+    found: Any = sys.modules.get(owner.__module__)
+    for name in owner.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is owner
+
+
+def _class_attributes(owner: type) -> dict[str, Any]:
+    """Return the attributes of a class, but for those that Python gives every class."""
+    methods = (FunctionType, *WRAPPERS)
+    return {
+        name: value
+        for name, value in vars(owner).items()
+        if isinstance(value, methods) or not name.startswith(("__", "_abc_"))
+    }
+
+
+def cells(function: FunctionType) -> list[Any]:
+    """Return the values in a function's closure."""
+    found = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # it is not filled yet
+            found.append(cell.cell_contents)
+    return found
+
+
+def defaults_of(function: FunctionType) -> dict[str, Any]:
+    """Return the defaults of a function's arguments, by their names."""
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
+
+
+def changes_what_it_holds(function: FunctionType) -> bool:
+    """Return whether a function may change its defaults or its closure, as a memo."""
+    tree = syntax_tree(function.__code__)
+    names = {function.__name__, *function.__code__.co_freevars, *defaults_of(function)}
+    return tree is not None and any(_changes(node, names) for node in ast.walk(tree))
+
+
+def _changes(node: ast.AST, names: set[str]) -> bool:
+    """Return whether a part of a function may change the value of such a name."""
+    owners: list[ast.AST] = []
+    match node:
+        case ast.Nonlocal():
+            return True
+        case ast.Subscript(value=owner) | ast.Attribute(value=owner):
+            owners = [] if isinstance(node.ctx, ast.Load) else [owner]
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)):
+            owners = [*node.args, owner] if method not in _READS else [*node.args]
+        case ast.Call():
+            owners = [*node.args]
+    return any(isinstance(one, ast.Name) and one.id in names for one in owners)
+
+
+def syntax_tree(code: CodeType) -> ast.AST | None:
+    """Return the source of a function, None where it is not found."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)
+    with suppress(SyntaxError, ValueError, IndexError):
+        if code.co_name == "<lambda>":
+            return ast.parse(_body_of_lambda(code, lines), mode="eval")
+        block = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
+        [outer] = ast.parse(f"if True:\n{block}" if block[0].isspace() else block).body
+        tree = outer.body[0] if isinstance(outer, ast.If) else outer
+        return tree if getattr(tree, "name", "") == code.co_name else None
+    return None
+
+
+def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
+    """Return the text of a lambda's body: others may stand in the same line."""
+    begins, ends = [], []
+    for first, last, begin, end in code.co_positions():
+        if first and last and begin is not None and end:  # a place in the body
+            begins.append((first, begin))
+            ends.append((last, end))
+    first, begin = min(begins)
+    last, end = max(ends)
+    text = [line.encode() for line in lines[first - 1 : last]]
+    text[-1] = text[-1][:end]
+    text[0] = text[0][begin:]
+    return f"({b''.join(text).decode()})"
+
+
+def _outline(code: CodeType) -> tuple[Any, ...]:
+    """Return what is known of a function without its source."""
+    consts = (_outline(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.co_name, code.co_names, code.co_varnames, tuple(consts)
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return the names of globals and attributes that a function uses."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*map(names_in, inner))
+
+
+def _params_of(value: Any) -> Any:
+    """Return the parameters of an estimator; of anything else, no dict."""
+    return value.get_params(deep=False) if hasattr(value, "get_params") else None
+
+
+def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
+    """Return what clones of an estimator have beside its parameters."""
+    attributes = getattr(estimator, "__dict__", {})
+    names = _KEPT
+    if fitted:
+        names = attributes.keys() - _params_of(estimator).keys()
+    kept = {name: attributes[name] for name in attributes.keys() & names}
+    if _REQUESTS in kept:
+        kept[_REQUESTS] = kept[_REQUESTS]._serialize()
+    return kept
+
+
+def _copied_parts(value: Any) -> tuple[Any, ...]:
+    """Return the parts of an object that a copy of it has."""
+    if isinstance(value, WRAPPERS):
+        return tuple(getattr(value, name, None) for name in WRAPPED)
+    if isinstance(value, partial):
+        return value.func, value.args, tuple(sorted(value.keywords.items()))
+    reduced = value.__reduce_ex__(4)
+    if isinstance(reduced, str):
+        return type(value), reduced
+    make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    if isinstance(state, dict):
+        state = {name: state[name] for name in state if name != "_sklearn_version"}
+    return make, arguments, state, list(items or ()), dict(pairs or ())
+
+
+def _text_of(value: Any) -> str:
+    """Return the text of an object, alike in every process."""
+    try:
+        return without_addresses(repr(value))
+    except Exception:  # it may be any, of the object's own
+        return "?"
+
+
+def _hashed(*parts: Any) -> bytes:
+    content = hashlib.sha256()
+    for part in parts:
+        one = part.encode() if isinstance(part, str) else part
+        content.update(len(one).to_bytes(8, "big"))
+        content.update(one)
+    return content.digest()

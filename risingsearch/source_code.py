@@ -1,0 +1,247 @@
+"""The source text of the user's own modules, and what of it has changed."""
+
+import ast
+import base64
+import hashlib
+import importlib.util
+import linecache
+import os
+import sys
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from risingsearch.fingerprint import (
+    WRAPPED,
+    WRAPPERS,
+    cells,
+    defaults_of,
+    is_in_packages,
+    is_installed,
+    names_in,
+    syntax_tree,
+)
+
+_MOST_VALUES = 2**16  # that are looked through for functions and classes of the user
+_HASH_BYTES = 3  # of a line, which four characters write
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic)
+
+
+def code_of(*objects: Any) -> dict[str, str]:
+    """Return the user's source text that objects reach, by the names of its files.
+
+    The imports of the modules in which their functions and classes stand are followed,
+    and none is run. What stands in no file, as in a notebook, counts by the function.
+
+    Parameters
+    ----------
+    *objects : object
+        Trainables, estimators, callbacks and whatever else has functions of the user.
+
+    Returns
+    -------
+    dict of str to str
+        The hashes of the lines, four characters each, by the name of the file.
+
+    Examples
+    --------
+    >>> code_of(len, {"rate": 0.1})
+    {}
+    """
+    found = _UserCode()
+    queue = deque(objects)
+    met: dict[int, Any] = {}  # with the values, because ids are used again
+    while queue and len(met) < _MOST_VALUES:
+        value = queue.popleft()
+        if not isinstance(value, _PLAIN) and id(value) not in met:
+            met[id(value)] = value
+            try:
+                queue += found.add(value)
+            except Exception:  # it may be any, of attributes that are made when asked
+                continue
+    return found.lines
+
+
+def changed_files(saved: Any, current: dict[str, str]) -> list[str]:
+    """Return the names of files that have changed, with the number of their lines.
+
+    Parameters
+    ----------
+    saved : dict of str to str
+        An earlier result of ``code_of``; of anything else, as earlier releases have
+        saved it, no change is known.
+    current : dict of str to str
+        The result now. A file that is new, or has another name, is no change alone.
+
+    Returns
+    -------
+    list of str
+        Such as ``"model.py (3 lines)"``, or ``"model.py (gone)"``.
+
+    Examples
+    --------
+    >>> changed_files({"a.py": "Ab1xCd2y"}, {"a.py": "Ab1xEf3z"})
+    ['a.py (1 line)']
+    """
+    if not isinstance(saved, dict):
+        return []
+    names = [n for n in saved | current if saved.get(n) != current.get(n)]
+    kept = set(current.values())  # perhaps under another name
+    if all(saved[name] in kept for name in names if name in saved):
+        return []
+    changes = {name: _change(saved.get(name), current.get(name)) for name in names}
+    return [f"{name} ({changes[name]})" for name in sorted(changes)]
+
+
+def _change(was: str | None, now: str | None) -> str:
+    """Return in words how far the lines of a file differ."""
+    if now is None:
+        return "gone"
+    before, after = (Counter(_lines(text or "")) for text in (was, now))
+    n_lines = max((before - after).total(), (after - before).total(), 1)
+    return f"{n_lines:,} line{'s' if n_lines > 1 else ''}"
+
+
+def _lines(hashes: str) -> Iterator[str]:
+    length = _HASH_BYTES * 4 // 3
+    return (hashes[i : i + length] for i in range(0, len(hashes), length))
+
+
+def _hashes(lines: Iterable[str]) -> str:
+    digests = (hashlib.sha256(line.rstrip().encode()).digest() for line in lines)
+    return "".join(base64.b64encode(d[:_HASH_BYTES]).decode() for d in digests)
+
+
+class _UserCode:
+    """Code of the user, as far as it has been reached."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, str] = {}
+        self._has_file: dict[str, bool] = {}  # by the name of a module
+
+    def add(self, value: Any) -> list[Any]:
+        """Add the code of a value; return the values that it leads to."""
+        if isinstance(value, ModuleType):
+            self._add_module(value.__name__)
+            return []
+        if not isinstance(value, FunctionType | type):
+            return [type(value), *_inside(value)]
+        is_own = not is_installed(value.__module__)
+        held = _held(value, is_own=is_own)
+        if not is_own or self._add_module(value.__module__) or isinstance(value, type):
+            return held
+        if (tree := syntax_tree(value.__code__)) is None:
+            return held
+        text = self.lines.get(value.__qualname__, "")
+        lines = _hashes(ast.unparse(tree).splitlines())
+        self.lines[value.__qualname__] = text + lines
+        used = (value.__globals__.get(name) for name in names_in(value.__code__))
+        kinds = (FunctionType, type, ModuleType)
+        return [*held, *(one for one in used if isinstance(one, kinds))]
+
+    def _add_module(self, name: str) -> bool:
+        """Add the file of a user's module with all that it imports, if there is one."""
+        queue = [name]
+        while queue:
+            each = queue.pop()
+            if each in self._has_file:
+                continue
+            file = _File.of(each)
+            self._has_file[each] = file is not None
+            if file is not None:
+                self.lines[file.name] = _hashes(file.lines)
+                queue += file.imports()
+                known = getattr(sys.modules.get(each), "__dict__", {}).values()
+                queue += [one.__name__ for one in known if isinstance(one, ModuleType)]
+        return self._has_file[name]
+
+
+def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
+    """Return the values that a function or class brings with it."""
+    if isinstance(owner, type):
+        return [*owner.__mro__, *(vars(owner).values() if is_own else ())]
+    defaults = defaults_of(owner).values()
+    return [*cells(owner), *defaults, *vars(owner).values()]
+
+
+def _inside(value: Any) -> list[Any]:
+    """Return the values in another one."""
+    if isinstance(value, dict):
+        return [*value.values()]
+    if isinstance(value, tuple | list | set | frozenset):
+        return [*value]
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, WRAPPERS):
+        return [getattr(value, name, None) for name in WRAPPED]
+    names: list[str] = []
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else slots
+    in_slots = [getattr(value, name, None) for name in names]
+    return [*getattr(value, "__dict__", {}).values(), *in_slots]
+
+
+class _File:
+    """The file of a module of the user."""
+
+    def __init__(self, module: str, path: str, package: str, lines: list[str]) -> None:
+        is_package = os.path.basename(path).startswith("__init__.")
+        self.name = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+        self.module = module
+        self.package = package
+        self.lines = lines
+
+    @classmethod
+    def of(cls, name: str) -> "_File | None":
+        """Return the file of a module; None if it has none, or is installed."""
+        module = sys.modules.get(name)
+        spec = getattr(module, "__spec__", None) if module else _spec_of(name)
+        path = getattr(module, "__file__", None) if module else spec and spec.origin
+        if not path or is_installed(name) or is_in_packages(path):
+            return None
+        package = getattr(module, "__package__", None) or (spec and spec.parent) or ""
+        if name == "__main__":
+            script = os.path.splitext(os.path.basename(path))[0]
+            name = spec.name if spec else script
+        linecache.checkcache(path)
+        lines = linecache.getlines(path, vars(module) if module else None)
+        return cls(name, path, package, lines) if lines else None
+
+    def imports(self) -> Iterator[str]:
+        """Yield the names of modules that it imports, and of their packages."""
+        try:
+            tree = ast.parse("".join(self.lines))
+        except (SyntaxError, ValueError):  # it is not written in Python's own syntax
+            return
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                parts = self.package.split(".")
+                above = parts[: len(parts) - node.level + 1] if node.level else []
+                base = ".".join([*above, *filter(None, [node.module])])
+                names = [f"{base}.{alias.name}" for alias in node.names]
+            for name in names:
+                yield from accumulate(name.split("."), "{}.{}".format)
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Find a module that is not imported, without importing its packages."""
+    package = name.rpartition(".")[0]
+    try:
+        if not package:
+            return importlib.util.find_spec(name)
+        known = sys.modules.get(package)
+        above = known.__spec__ if known else _spec_of(package)
+        places = above and above.submodule_search_locations
+        return PathFinder.find_spec(name, places) if places else None
+    except (ImportError, ValueError, AttributeError):
+        return None
