@@ -11,7 +11,7 @@ from risingsearch.plotting.digest import parameter_names
 from risingsearch.plotting.fragment import result_html
 from risingsearch.plotting.html_report import facts_of
 from risingsearch.plotting.parts import embedded, own_page, part
-from risingsearch.plotting.result import Result
+from risingsearch.plotting.result import ShownResult
 from risingsearch.plotting.sections import progress_charts, table
 from risingsearch.plotting.words import LONGEST_NAME, NOTHING, as_text, escaped
 from risingsearch.storage.files import atomic_write
@@ -20,7 +20,7 @@ Line = tuple[str, Sequence[object]]
 
 
 def write_comparison(
-    results: Mapping[str, Result],
+    results: Mapping[str, ShownResult],
     path: str | Path,
     *,
     title: str = "Comparison of searches",
@@ -80,7 +80,7 @@ def write_comparison(
 
 
 def comparison_page(
-    results: Mapping[str, Result],
+    results: Mapping[str, ShownResult],
     *,
     title: str,
     settings: Mapping[str, Mapping[str, object]] | None,
@@ -117,7 +117,7 @@ def comparison_page(
 
 
 def _facts(
-    results: Mapping[str, Result],
+    results: Mapping[str, ShownResult],
     settings: Mapping[str, Mapping[str, object]],
 ) -> Iterable[Line]:
     columns = []
@@ -135,7 +135,7 @@ def _facts(
         yield fact, [facts.get(fact, "") for facts in columns]
 
 
-def _best(result: Result) -> dict[str, object]:
+def _best(result: ShownResult) -> dict[str, object]:
     has_best = result.best_arm is not None
     return {
         "best": f"{result.best_score:.6g}" if has_best else "",
@@ -144,7 +144,7 @@ def _best(result: Result) -> dict[str, object]:
     }
 
 
-def _winners(results: Mapping[str, Result]) -> str:
+def _winners(results: Mapping[str, ShownResult]) -> str:
     """Return a table of the parameters in which the best arms differ."""
     best = [result.best_params for result in results.values()]
     differ: list[Line] = []
@@ -162,7 +162,7 @@ def _winners(results: Mapping[str, Result]) -> str:
 
 
 def _side_by_side(
-    results: Mapping[str, Result],
+    results: Mapping[str, ShownResult],
     rows: Iterable[Line],
 ) -> str:
     body = ""
@@ -173,9 +173,9 @@ def _side_by_side(
     return table(["", *head], body)
 
 
-def _progress(results: Mapping[str, Result]) -> list[dict[str, object]]:
+def _progress(results: Mapping[str, ShownResult]) -> list[dict[str, object]]:
     """Return the best scores so far over each other, for each metric by itself."""
-    groups: dict[tuple[str, str], dict[str, Result]] = {}
+    groups: dict[tuple[str, str], dict[str, ShownResult]] = {}
     for name, result in results.items():
         group = groups.setdefault((result.metric, result.direction), {})
         group[on_one_line(name, LONGEST_NAME)] = result

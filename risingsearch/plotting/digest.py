@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from risingsearch.arms import ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, sign_of
-from risingsearch.plotting.result import Result, Row
+from risingsearch.plotting.result import Row, ShownResult
 from risingsearch.plotting.words import number, plain, short, shown_metric
 
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
@@ -27,7 +27,7 @@ FAILED = 4  # added to the mark of an epoch without a score
 LONGEST_FAILURE = 2000  # characters of a failure's text
 
 Value = float | str
-"""What a browser can read: a number, or a text."""
+"""A number or a text, as a browser can read it."""
 
 
 def column(values: Iterable[object]) -> dict[str, object]:
@@ -46,7 +46,7 @@ def column(values: Iterable[object]) -> dict[str, object]:
     }
 
 
-def recorded_columns(result: Result) -> dict[str, object]:
+def recorded_columns(result: ShownResult) -> dict[str, object]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
     marks = ""
     for row, is_first in _with_first(result.history):
@@ -70,7 +70,7 @@ def _with_first(history: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
         job = row["job"]
 
 
-def other_metrics(result: Result) -> list[dict[str, object]]:
+def other_metrics(result: ShownResult) -> list[dict[str, object]]:
     """Return the metrics that can be drawn in the place of the score."""
     most = MOST_VALUES // max(1, len(result.history))
     return [
@@ -82,7 +82,7 @@ def other_metrics(result: Result) -> list[dict[str, object]]:
     ]
 
 
-def projections(result: Result, most_epochs: int) -> list[list[float]]:
+def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
     """Return the last projection of every arm.
 
     Parameters
@@ -134,7 +134,7 @@ class Lost(NamedTuple):
     text: str
 
 
-def lost_jobs(result: Result) -> list[Lost]:
+def lost_jobs(result: ShownResult) -> list[Lost]:
     """Return the jobs with a failure or without a score; last those not told yet."""
     failures = {report.job.id: report for report in result.failures}
     lost = []

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from risingsearch.arms import sign_of
 from risingsearch.plotting import words
 from risingsearch.plotting.digest import parameter_names
-from risingsearch.plotting.result import Result, Row
+from risingsearch.plotting.result import Row, ShownResult
 
 LISTED = 10  # arms in the table
 MOST_PARAMS = 10  # columns of them
 LONGEST_CELL = 60
 
 
-def result_html(result: Result) -> str:
+def result_html(result: ShownResult) -> str:
     """Return the summary and the best arms of a ``SearchResult`` as HTML.
 
     Parameters

@@ -31,7 +31,7 @@ from risingsearch.plotting.digest import (
 )
 from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import embedded, own_page, part
-from risingsearch.plotting.result import Result
+from risingsearch.plotting.result import ShownResult
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     as_text,
@@ -58,7 +58,7 @@ MOST_FAILURES = 500  # of which the page holds the texts
 
 
 def write_report(
-    result: Result,
+    result: ShownResult,
     path: str | Path,
     *,
     title: str = "Search report",
@@ -119,7 +119,7 @@ def write_report(
 
 
 def report_page(
-    result: Result,
+    result: ShownResult,
     *,
     title: str,
     settings: Mapping[str, object],
@@ -181,7 +181,7 @@ def report_page(
     )
 
 
-def facts_of(result: Result) -> Iterator[tuple[str, object]]:
+def facts_of(result: ShownResult) -> Iterator[tuple[str, object]]:
     """Yield the facts about a search that its page and a comparison show."""
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
@@ -204,7 +204,7 @@ def facts_of(result: Result) -> Iterator[tuple[str, object]]:
         yield "left out", result.left_out
 
 
-def _why_nothing(result: Result, lost: Sequence[Lost]) -> str:
+def _why_nothing(result: ShownResult, lost: Sequence[Lost]) -> str:
     """Say why a search has no best epoch."""
     if not lost:
         return f"No epoch has been recorded: {result.stop_reason}."
@@ -214,7 +214,7 @@ def _why_nothing(result: Result, lost: Sequence[Lost]) -> str:
     return f"{nothing} {which}: {as_text(first)}"
 
 
-def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
+def prior_facts(result: ShownResult) -> Iterator[tuple[str, str]]:
     """Yield the facts on earlier searches, if there were any: for page and terminal."""
     for name, share in result.trust_in_prior.items():
         yield f"trust in {on_one_line(name, LONGEST_NAME)}", f"{share:.2f}"
@@ -240,7 +240,7 @@ def _present(values: Iterable[Value | None]) -> list[Value]:
 
 
 def _arms(
-    result: Result,
+    result: ShownResult,
     values: Mapping[str, Sequence[Value | None]],
 ) -> dict[str, object]:
     """Return the arms and their parameters: as columns, because they are short."""

@@ -21,7 +21,7 @@ from risingsearch.arms import sign_of
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.plotting.digest import parameter_names, values_of
-from risingsearch.plotting.result import Result
+from risingsearch.plotting.result import ShownResult
 from risingsearch.plotting.words import as_text
 
 FEWEST_ARMS = 20  # with fewer, hardly anything can be told from chance
@@ -54,7 +54,7 @@ class Importances(NamedTuple):
     reason: str | None = None  # why no parameter is judged
 
 
-def parameter_importance(result: Result) -> Importances:
+def parameter_importance(result: ShownResult) -> Importances:
     """Return how much each parameter matters in the result of a search so far.
 
     Parameters
@@ -119,7 +119,7 @@ def parameter_importance(result: Result) -> Importances:
     )
 
 
-def _rank_quantiles(result: Result, arms: Sequence[int]) -> Floats:
+def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
     """Return the share of the others that each arm beats; equal ones count half.
 
     Two arms are compared after the epochs that both of them have had.

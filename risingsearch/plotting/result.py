@@ -1,4 +1,4 @@
-"""What pages and figures read of a search's result, whose room lies above this one."""
+"""The result of a search as pages and figures read it: its room lies above this one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ Row = Mapping[str, Any]
 """A row of a history, or a configuration: values by name."""
 
 
-class Result(Protocol):
+class ShownResult(Protocol):
     """A ``SearchResult``, which documents these attributes."""
 
     @property

@@ -9,7 +9,7 @@ from risingsearch.arms import Arm, sign_of
 from risingsearch.plotting.figures import score_limits
 from risingsearch.plotting.importance import LEVEL, Importance, Importances
 from risingsearch.plotting.parts import part
-from risingsearch.plotting.result import Result
+from risingsearch.plotting.result import ShownResult
 from risingsearch.plotting.words import NOTHING, duration, escaped, plural, shown_metric
 
 UNITS = {
@@ -62,7 +62,7 @@ class Cost(NamedTuple):
     wall_seconds: float
 
 
-def costs(result: Result, most: int) -> list[Cost]:
+def costs(result: ShownResult, most: int) -> list[Cost]:
     """Return the cost of a search, and that of training every arm in full.
 
     Parameters
@@ -154,7 +154,7 @@ class Progress(NamedTuple):
     by_training: list[Point]
 
 
-def progress_of(result: Result) -> Progress:
+def progress_of(result: ShownResult) -> Progress:
     """Return how the best score has risen."""
     sign = sign_of(result.direction)
     best = -math.inf
@@ -179,7 +179,7 @@ def progress_of(result: Result) -> Progress:
     return progress if is_clocked else progress._replace(by_clock=[])
 
 
-def progress_charts(runs: Mapping[str, Result]) -> list[dict[str, object]]:
+def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
     """Return the best scores so far of runs with one metric, as the page draws them.
 
     Parameters
@@ -218,7 +218,7 @@ def progress_charts(runs: Mapping[str, Result]) -> list[dict[str, object]]:
 
 
 def _score_axis(
-    results: Sequence[Result],
+    results: Sequence[ShownResult],
     lines: Iterable[Sequence[Point]],
 ) -> dict[str, object]:
     """Return label and limits in which no bad first score flattens the later ones."""

@@ -381,11 +381,15 @@ class Source:
 
 
 class Reader(NamedTuple):
-    """Reads one form of earlier searches; ``sources.READERS`` lists them all."""
+    """Reads one form of earlier searches; ``sources.READERS`` lists them all.
+
+    A new form is a function that turns ``asked.source`` into ``EarlierRun`` rows and
+    returns ``[asked.search(name, runs, direction)]``, and its reader in that list.
+    """
 
     forms: str  # what it reads, for messages
     is_own: Callable[[object], bool]
-    read: Callable[[Source], list[EarlierSearch]]  # only of its own
+    read: Callable[[Source], list[EarlierSearch]]  # where ``is_own`` holds
 
 
 def checked_score(

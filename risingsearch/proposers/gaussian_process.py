@@ -16,7 +16,7 @@ FITTED_ON = 100
 EXPLORATION = 0.5
 """Standard deviations of the upper confidence bound above the mean."""
 UNLIKELY = 1e3
-"""What outweighs all differences of standardised scores."""
+"""Outweighs all differences of standardised scores."""
 TYPICAL_LENGTH = 0.35
 """Length scale to start from, times the root of the number of parameters."""
 TREND = 0.1

@@ -20,19 +20,16 @@ from risingsearch.proposers.gaussian_process import (
 )
 from risingsearch.space import Space, key_of_all
 
-FEWEST = 8
-MOST = 200  # arms to propose by, and rows of the model
+FEWEST = 8  # arms to propose by
+MOST = 200  # rows of the model
 FRESH = 200
 NEAR = 400
 CLIMBERS = 10
 ROUNDS = 3
-DRAWN = 100
-MOST_ALIKE = 3  # configurations of a list; arms that a proposal resembles
+DRAWN = 100  # configurations of a list
+MOST_ALIKE = 3  # arms that a proposal resembles
 LARGE = 5  # full trainings; the learning rate proposes in no larger budget
-SHARES = {
-    "opening_share": 0.1,
-    "later_share": 0.4,
-}  # of a larger one, for the policy
+SHARES = {"opening_share": 0.1, "later_share": 0.4}  # of a larger one, for the policy
 SAME = 1e-9  # difference of features within which configurations are the same
 
 

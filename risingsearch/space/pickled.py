@@ -8,7 +8,7 @@ _MOVED = {
     "risingsearch.parameters": "risingsearch.space",
     "risingsearch.space._is_satisfied": "risingsearch.space.from_configspace",
 }
-"""Where what earlier releases had in a module, or under a name of it, is today."""
+"""Modules and names of earlier releases, and the modules that have them today."""
 
 
 class _Unpickler(pickle.Unpickler):
