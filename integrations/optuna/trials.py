@@ -254,7 +254,7 @@ def arm_trial(
         params=last.params,
         distributions=last.distributions,
         user_attrs=last.user_attrs,
-        system_attrs=opening.system_attrs | constraints,
+        system_attrs={**opening.system_attrs, **constraints},
         intermediate_values=curve(last),
         trial_id=opening._trial_id,
     )
