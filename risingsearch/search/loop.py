@@ -393,7 +393,7 @@ class Loop:
         self._begun[job.id] = time.monotonic()
         try:
             future = workers.train(log.trainable, task)
-        except SetupError:
+        except (SetupError, RunDirError):
             raise
         except concurrent.futures.BrokenExecutor as error:
             self._unfinished.append(job)  # it has not begun
@@ -444,7 +444,7 @@ class Loop:
         """Record the outcome of a job; None if its worker died: it is tried again."""
         try:
             outcome = future.result()
-        except SetupError:
+        except (SetupError, RunDirError):
             raise
         except concurrent.futures.BrokenExecutor as error:
             together = [future] if self._workers.isolates_jobs else self._futures

@@ -1,16 +1,19 @@
 """Trainables, their seeds, and their states as bytes."""
 
+import errno
 import os
 import pickle
+import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from risingsearch.checks import call_problem, checked_float
-from risingsearch.errors import NotTrainableError
+from risingsearch.errors import NotTrainableError, RunDirError
 from risingsearch.space import Configurations, Space
 
 TAKES = {"start": "params, seed", "train": "state"}
@@ -118,7 +121,7 @@ def dump(trainable: Any, state: Any) -> bytes:
                 f"the state, a {type(state).__name__}, cannot be pickled ({error}): "
                 "give the trainable save(state, path) and load(path)"
             ) from error
-    with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
+    with temporary_folder() as folder:
         path = os.path.join(folder, "checkpoint")
         trainable.save(state, path)
         with open(path, "rb") as file:
@@ -129,11 +132,50 @@ def restore(trainable: Any, checkpoint: bytes) -> Any:
     """Return the state that ``dump`` wrote."""
     if not has_method(trainable, "load"):
         return pickle.loads(checkpoint)
-    with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
+    with temporary_folder() as folder:
         path = os.path.join(folder, "checkpoint")
         with open(path, "wb") as file:
             file.write(checkpoint)
         return trainable.load(path)
+
+
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+_SAYS_SO = re.compile(
+    r"PytorchStreamWriter|inline_container|iostream error|os error (28|122|27|30)\b"
+)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Yield a new folder for a checkpoint; a RunDirError if no more can be written."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
+            yield folder
+    except Exception as error:
+        if _is_unwritable(error):
+            raise RunDirError(
+                f"{_temporary_root()!r} cannot take a checkpoint ({error}): make room "
+                "there, or set TMPDIR to a folder that has some; no arm is to blame, "
+                "and a search with a run_dir can be resumed"
+            ) from error
+        raise
+
+
+def _is_unwritable(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, says that a disk takes no more."""
+    while error is not None:
+        # The writers of torch and safetensors say it in their message alone.
+        if getattr(error, "errno", None) in _UNWRITABLE or _SAYS_SO.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _temporary_root() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return os.environ.get("TMPDIR", "the folder for temporary files")
 
 
 def has_method(trainable: Any, name: str) -> bool:

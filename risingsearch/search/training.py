@@ -31,6 +31,7 @@ from risingsearch.checks import (
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    RunDirError,
     SearchFailedError,
     SetupError,
 )
@@ -159,7 +160,7 @@ def run_from(
             state = None
         else:
             resume_from = run.kept if task.as_bytes else state
-    except SetupError:
+    except (SetupError, RunDirError):
         raise
     except Exception as error:
         if _FORKED.search(str(error)):
