@@ -154,9 +154,10 @@ class LightningRun(paused_runs.PausedRun):
 class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
-    Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
-    or not, so a run is the same bit for bit however often it was paused. A single
-    ``fit`` over several epochs draws its shuffling a little differently. With
+    Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, and
+    equals that of a single ``fit``, bit for bit. Attributes that Lightning's checkpoint
+    leaves out are carried over, or an error names them. The hooks for the end of
+    training are called by ``best_model`` alone. With
     ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps. Where
     ``EarlyStopping``, ``max_steps`` or ``max_time`` end the training, the arm is
     finished.
@@ -171,17 +172,21 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
     max_epochs : int
         Epochs of a full run, for the schedules: the ``max_epochs`` of the search.
     **trainer_options
-        Arguments of ``Trainer``. Every epoch has copies of the ``callbacks``, whose
-        ``state_dict`` is kept. By default nothing is logged, saved or shown.
+        Arguments of ``Trainer``. Every arm has copies of the ``callbacks``. By default
+        nothing is logged, saved or shown.
 
     Raises
     ------
     InvalidParameterError
-        If ``max_epochs`` is not a whole number of at least 1, or the options have a
-        logger or a ``ModelCheckpoint``, which would mix the files of all arms.
+        If ``max_epochs`` is not a whole number of at least 1, an option is unknown, or
+        they have a logger, or a callback that mixes the files of all arms, needs a
+        logger, or cannot be resumed.
+    NotTrainableError
+        If ``build`` takes other arguments.
     SetupError
-        Of a search, if ``monitor`` is not logged in an epoch, or threads train at the
-        same time: the search stops.
+        Of a search, if ``monitor`` is not logged in an epoch, Lightning refuses the
+        options, something changes that cannot be saved, or threads train at the same
+        time: the search stops.
     MissingDependencyError
         On import, if lightning is not installed.
     """
