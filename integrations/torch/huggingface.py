@@ -1,21 +1,25 @@
 """Hugging Face: a ``Trainer`` as a trainable, one epoch or some steps at a time."""
 
+import copy
 import io
 import logging
 import tarfile
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
+from risingsearch.integrations.torch.attributes import Attributes, Change
 from risingsearch.integrations.torch.paused_runs import (
     FrameworkTrainable,
     PausedRun,
     quiet_log,
 )
 from risingsearch.integrations.torch.random_states import alone, kept_random_states
+from risingsearch.search.trainable import temporary_folder
 
 try:
     from transformers import PrinterCallback, Trainer, TrainerCallback
@@ -25,51 +29,78 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError(msg) from error
 
 
+class _Paused(Exception):  # noqa: N818 - it is no error
+    """Leaves a training whose state is saved, without the hooks of its end."""
+
+
 class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
     """Callback of ``HuggingFaceTrainable``: ends an epoch, or so many steps."""
 
-    def __init__(self, n_steps: int | None) -> None:
-        self.n_steps = n_steps  # until it stops; None for the end of the epoch
-        self.metrics: dict[str, float] = {}  # of the evaluation
-        self.first_step = 0  # steps that the run had trained when it began
+    def __init__(self, n_steps: int | None, n_epochs: int = 1) -> None:
+        self.n_steps = n_steps  # until it evaluates; None for the end of the epoch
+        self.metrics: list[dict[str, float]] = []  # of the evaluations
         self.is_over = False  # whether the Trainer would end here by itself
-        self._is_last = False  # whether no step follows in this epoch
+        self.begin: Callable[[], None] | None = None  # restores the run
+        self.saved: Callable[[], None] | None = None  # saves it, where it pauses
+        self._n_epochs = n_epochs  # of the search, until it stops
+        self._first_step = 0  # steps that the run had trained when it began
+        self._is_last = False  # whether no step follows
+        self._evaluated: dict[str, float] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Note where this job begins."""
-        self.first_step = state.global_step
+        """Note where this job begins, and restore the run."""
+        self._first_step = state.global_step
+        if self.begin is not None:
+            self.begin()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Stop after so many steps, or the last."""
+        """Evaluate after so many steps, and after the last."""
         if self.n_steps is not None:
-            last = min(self.first_step + self.n_steps, state.max_steps)
-            if state.global_step >= last:
-                self._stop(control)
+            done = state.global_step - self._first_step
+            if done % self.n_steps == 0 or state.global_step >= state.max_steps:
+                self._end_epoch(control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Stop after the epoch."""
+        """Evaluate after the epoch."""
         if self.n_steps is None:
-            self._stop(control)
+            self._end_epoch(control)
 
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
     ) -> None:
         """Keep the metrics."""
-        self.metrics = dict(metrics or {})
+        self._evaluated = dict(metrics or {})
+        if self._is_last and self.saved is None:
+            self._stop(control)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Stop, and note whether another has stopped before."""
-        if self._is_last:
-            self.is_over = control.should_training_stop
-            control.should_training_stop = True
+        if self._is_last and self.saved is not None:
+            self._stop(control)
+            self.saved()
+            raise _Paused
 
-    def _stop(self, control: Any) -> None:
+    def _end_epoch(self, control: Any) -> None:
         control.should_evaluate = True
-        control.should_save = True
+        control.should_save = self.saved is not None
         self._is_last = True
 
+    def _stop(self, control: Any) -> None:
+        self._is_last = False
+        self.metrics.append(self._evaluated)
+        self.is_over = control.should_training_stop
+        if len(self.metrics) >= self._n_epochs:
+            control.should_training_stop = True
 
-class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
+
+@dataclass
+class HuggingFaceRun(PausedRun):
+    """A run between two epochs of the search."""
+
+    attributes: list[Change] = field(default_factory=list, repr=False)
+
+
+class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
     """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
@@ -100,7 +131,7 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
         On import, if transformers is not installed.
     """
 
-    run_type = PausedRun
+    run_type = HuggingFaceRun
 
     def __init__(
         self,
@@ -109,38 +140,119 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
         monitor: str,
         n_steps: int | None = None,
     ) -> None:
-        self.build, self.monitor = build, monitor
+        if why := call_problem(build, "params, seed, folder"):
+            raise NotTrainableError(f"build must take (params, seed, folder): {why}")
+        self.build = build
+        self.monitor = monitor
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
 
-    def train(self, run: PausedRun) -> dict[str, float]:
+    def train(self, run: HuggingFaceRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
         if run.is_over:
             raise StopIteration
-        with alone(), kept_random_states(), tempfile.TemporaryDirectory() as folder:
-            callback = RisingTrainerCallback(self.n_steps)
-            trainer = self.build(dict(run.params), run.seed, folder)
+        callback = RisingTrainerCallback(self.n_steps)
+        with self._trainer(run, callback) as (trainer, attributes, fit):
+
+            def save() -> None:
+                run.attributes = attributes().changes()
+                last = f"checkpoint-{trainer.state.global_step}"
+                file = io.BytesIO()
+                with tarfile.open(fileobj=file, mode="w") as archive:
+                    archive.add(Path(trainer.args.output_dir, last), last)
+                run.checkpoint = file.getvalue()
+
+            callback.saved = save
+            with suppress(_Paused):
+                fit()
+        if not callback.metrics:
+            raise StopIteration  # the Trainer had no step left
+        run.is_over = callback.is_over
+        return self._score(callback.metrics[-1])
+
+    def uninterrupted(
+        self, params: Mapping[str, Any], seed: int, n_epochs: int
+    ) -> list[dict[str, float]]:
+        """Return the results of some epochs of one ``train``, which nothing pauses."""
+        callback = RisingTrainerCallback(self.n_steps, n_epochs)
+        with self._trainer(self.start(params, seed), callback) as (_, _, fit):
+            fit()
+        return [self._score(metrics) for metrics in callback.metrics]
+
+    def best_model(self, run: HuggingFaceRun) -> Any:
+        """Return the model of a run, from ``result.best_state()``.
+
+        The hooks for the end of training have run, as of averaged weights.
+        """
+        if run.checkpoint is None:
+            raise NotTrainableError("this run has no checkpoint yet: train it first")
+        callback = RisingTrainerCallback(None)
+        with self._trainer(run, callback) as (trainer, _, fit):
+            restore = callback.begin
+
+            def end() -> None:
+                if restore is not None:
+                    restore()
+                handler = trainer.callback_handler
+                handler.on_train_end(trainer.args, trainer.state, trainer.control)
+                raise _Paused
+
+            callback.begin = end
+            with suppress(_Paused):
+                fit()
+            return trainer.model
+
+    @contextmanager
+    def _trainer(
+        self, run: HuggingFaceRun, callback: RisingTrainerCallback
+    ) -> Iterator[Any]:
+        """Yield a run's Trainer, its attributes, and a function that resumes it."""
+        with alone(), kept_random_states(), temporary_folder() as folder:
+            trainer = self.build(dict(run.params), run.seed, str(folder))
+            if not isinstance(trainer, Trainer):
+                raise SetupError(f"build must return a Trainer; got {trainer!r:.200}")
             if trainer.args.save_only_model:
                 msg = "save_only_model=True leaves out the optimizer: build without it"
                 raise SetupError(msg)
-            trainer.add_callback(callback)
             for progress in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
                 trainer.pop_callback(progress)  # the search has its own
+            users = list(trainer.callback_handler.callbacks)
+            trainer.add_callback(callback)
+            trainer.args.output_dir = str(folder)
             trainer.args.restore_callback_states_from_checkpoint = True
             trainer.args.save_total_limit = None  # the folder is a temporary one
+            trainer.args.load_best_model_at_end = False
             trainer.args.save_strategy = type(trainer.args.save_strategy)("no")
+            built: list[Attributes] = []
+
+            def begin() -> None:
+                optimizer = trainer.optimizer
+                objects = {
+                    "model": trainer.model,
+                    "callbacks": users,
+                    "optimizer": getattr(optimizer, "optimizer", optimizer),
+                    "lr_scheduler": trainer.lr_scheduler,
+                    "data_collator": trainer.data_collator,
+                    "trainer": trainer,
+                }
+                built.append(Attributes(objects, (Trainer, TrainerCallback)))
+                changes = copy.deepcopy(run.attributes)
+                built[0].restore(changes, trainer.args.device)
+
+            callback.begin = begin
             before = None if run.checkpoint is None else unpacked(run, folder)
-            # A resumed run would be warned of folders that are no more.
-            with quiet_log("transformers", logging.ERROR if before else logging.NOTSET):
-                trainer.train(resume_from_checkpoint=before)
-            if trainer.state.global_step == callback.first_step:
-                raise StopIteration  # the Trainer had no step left
-            metrics, advice = callback.metrics, "let compute_metrics return it"
-            self._check_monitored(metrics, "the evaluation has returned", advice)
-            last = f"checkpoint-{trainer.state.global_step}"
-            file = io.BytesIO()
-            with tarfile.open(fileobj=file, mode="w") as archive:
-                archive.add(Path(folder, last), last)
-            run.checkpoint, run.is_over = file.getvalue(), callback.is_over
+
+            def fit() -> None:
+                # A resumed run would be warned of folders that are no more.
+                level = logging.ERROR if before else logging.NOTSET
+                with quiet_log("transformers", level):
+                    trainer.train(resume_from_checkpoint=before)
+
+            yield trainer, lambda: built[0], fit
+
+    def _score(self, metrics: dict[str, float]) -> dict[str, float]:
+        """Return the metrics of an evaluation with the monitored one as the score."""
+        advice = "let compute_metrics return it"
+        self._check_monitored(metrics, "the evaluation has returned", advice)
         others = {
             name: float(value)
             for name, value in metrics.items()
@@ -148,15 +260,8 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
         }
         return {"score": float(metrics[self.monitor]), **others}
 
-    def best_model(self, run: PausedRun) -> Any:
-        """Return the model of a run with its weights, from ``result.best_state()``."""
-        with kept_random_states(), tempfile.TemporaryDirectory() as folder:
-            trainer = self.build(dict(run.params), run.seed, folder)
-            trainer._load_from_checkpoint(unpacked(run, folder))
-            return trainer.model
 
-
-def unpacked(run: PausedRun, folder: str) -> str:
+def unpacked(run: PausedRun, folder: Path) -> str:
     """Write a run's checkpoint into a folder; return its path, for Hugging Face."""
     if run.checkpoint is None:
         raise NotTrainableError("this run has no checkpoint yet: train it first")

@@ -1,17 +1,24 @@
 """Lightning: a module and its data as a trainable, an epoch or some steps at a time."""
 
 import copy
-import io
+import inspect
 import logging
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError, MissingDependencyError
+from risingsearch.checks import call_problem, checked_int
+from risingsearch.errors import (
+    InvalidParameterError,
+    MissingDependencyError,
+    NotTrainableError,
+    SetupError,
+    unknown_name,
+)
 from risingsearch.integrations.torch import paused_runs
+from risingsearch.integrations.torch.attributes import Attributes, Change
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.random_states import (
     alone,
@@ -20,14 +27,36 @@ from risingsearch.integrations.torch.random_states import (
     seed_all,
     set_random_states,
 )
+from risingsearch.search.trainable import temporary_folder
 
 try:
-    from lightning.pytorch import Trainer
-    from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
+    from lightning.pytorch import (
+        Callback,
+        LightningDataModule,
+        LightningModule,
+        Trainer,
+    )
+    from lightning.pytorch.callbacks import (
+        BaseFinetuning,
+        BatchSizeFinder,
+        Checkpoint,
+        DeviceStatsMonitor,
+        LearningRateFinder,
+        LearningRateMonitor,
+        ModelCheckpoint,
+        ModelPruning,
+        ThroughputMonitor,
+    )
+    from lightning.pytorch.utilities.exceptions import (
+        MisconfigurationException,
+        _TunerExitException,
+    )
 except ModuleNotFoundError as error:
     msg = "lightning is not installed; run: pip install lightning"
     raise MissingDependencyError(msg) from error
 
+NEEDS_A_LOGGER = (DeviceStatsMonitor, LearningRateMonitor, ThroughputMonitor)
+CANNOT_RESUME = (BaseFinetuning, BatchSizeFinder, LearningRateFinder, ModelPruning)
 QUIET = {
     "logger": False,
     "enable_checkpointing": False,
@@ -37,25 +66,57 @@ QUIET = {
 }
 
 
-class RisingCallback(Checkpoint):  # type: ignore[misc]
+class FirstCallback(Callback):  # type: ignore[misc]
+    """Restores a run before the first epoch of a ``fit``, first of all callbacks."""
+
+    def __init__(self, run: "LightningRun") -> None:
+        self.run = run
+        self.attributes: Attributes | None = None  # as a fit begins with them
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Restore, once; from here on all is as within one ``fit``."""
+        if self.attributes is None:
+            self.restore(trainer)
+            trainer.fit_loop.restarting = False
+            trainer.fit_loop._resuming_from_checkpoint = False  # a new epoch of batches
+
+    def restore(self, trainer: Trainer) -> None:
+        """Restore the attributes, random states, and the position in the batches."""
+        run = self.run
+        loops = trainer.fit_loop
+        schedules = [config.scheduler for config in trainer.lr_scheduler_configs]
+        objects = {
+            "model": trainer.lightning_module,
+            "callbacks": [one for one in trainer.callbacks if not _is_own(one)],
+            "datamodule": trainer.datamodule,
+            "optimizers": trainer.optimizers,
+            "lr_schedulers": schedules,
+            "precision": trainer.precision_plugin,
+        }
+        if not loops._should_reload_train_dl:
+            objects["train_dataloaders"] = trainer.train_dataloader
+            objects["val_dataloaders"] = trainer.val_dataloaders
+        bases = (Callback, LightningModule, LightningDataModule)
+        self.attributes = Attributes(objects, bases)
+        self.attributes.restore(
+            copy.deepcopy(run.attributes), trainer.strategy.root_device
+        )
+        loader = trainer.train_dataloader
+        if run.batches is not None and isinstance(loader, Batches):
+            loader.load_state_dict(run.batches)
+        if run.states is not None:
+            set_random_states(run.states)
+
+
+class LastCallback(Checkpoint):  # type: ignore[misc]
     """Stops a ``Trainer`` at the end of an epoch, and keeps the logged metrics."""
 
     # Lightning calls callbacks of this kind last, after all that may end the training.
 
-    def __init__(
-        self, states: dict[str, Any] | None, batches: dict[str, Any] | None
-    ) -> None:
-        self.states, self.batches = states, batches
-        self.metrics: dict[str, float] | None = None
+    def __init__(self, n_epochs: int) -> None:
+        self.metrics: list[dict[str, float]] = []  # of each epoch
         self.is_over = False  # whether the Trainer would end here by itself
-
-    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Restore the random states and the position in the batches."""
-        if self.states is not None:
-            set_random_states(self.states)
-        loader = trainer.train_dataloader
-        if self.batches is not None and isinstance(loader, Batches):
-            loader.load_state_dict(self.batches)
+        self._n_epochs = n_epochs  # to train
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
         """Let the last of ``max_steps`` have its validation."""
@@ -64,17 +125,12 @@ class RisingCallback(Checkpoint):  # type: ignore[misc]
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Note the metrics, and stop."""
-        self.metrics = {
-            name: float(value) for name, value in trainer.callback_metrics.items()
-        }
+        self.metrics.append(
+            {name: float(value) for name, value in trainer.callback_metrics.items()}
+        )
         self.is_over = trainer.should_stop and trainer.fit_loop._can_stop_early
-        self._stop(trainer)
-
-    def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
-        """Note the random states, and the position in the batches."""
-        self.states = random_states()
-        loader = trainer.train_dataloader
-        self.batches = loader.state_dict() if isinstance(loader, Batches) else None
+        if len(self.metrics) >= self._n_epochs:
+            self._stop(trainer)
 
     def _stop(self, trainer: Trainer) -> None:
         trainer.should_stop = True
@@ -82,20 +138,26 @@ class RisingCallback(Checkpoint):  # type: ignore[misc]
         loop.min_epochs = loop.epoch_loop.min_steps = None  # they would train on
 
 
+def _is_own(callback: Any) -> bool:
+    return isinstance(callback, FirstCallback | LastCallback)
+
+
 @dataclass
 class LightningRun(paused_runs.PausedRun):
-    """A run between two epochs: a Lightning checkpoint, and where its data are."""
+    """A run between two epochs."""
 
     states: dict[str, Any] | None = field(default=None, repr=False)
     batches: dict[str, Any] | None = field(default=None, repr=False)
+    attributes: list[Change] = field(default_factory=list, repr=False)
 
 
 class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
-    Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
-    or not, so a run is the same bit for bit however often it was paused. A single
-    ``fit`` over several epochs draws its shuffling a little differently. With
+    Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, and
+    equals that of a single ``fit``, bit for bit. Attributes that Lightning's checkpoint
+    leaves out are carried over, or an error names them. The hooks for the end of
+    training are called by ``best_model`` alone. With
     ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps. Where
     ``EarlyStopping``, ``max_steps`` or ``max_time`` end the training, the arm is
     finished.
@@ -110,17 +172,21 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
     max_epochs : int
         Epochs of a full run, for the schedules: the ``max_epochs`` of the search.
     **trainer_options
-        Arguments of ``Trainer``. Every epoch has copies of the ``callbacks``, whose
-        ``state_dict`` is kept. By default nothing is logged, saved or shown.
+        Arguments of ``Trainer``. Every arm has copies of the ``callbacks``. By default
+        nothing is logged, saved or shown.
 
     Raises
     ------
     InvalidParameterError
-        If ``max_epochs`` is not a whole number of at least 1, or the options have a
-        logger or a ``ModelCheckpoint``, which would mix the files of all arms.
+        If ``max_epochs`` is not a whole number of at least 1, an option is unknown, or
+        they have a logger, or a callback that mixes the files of all arms, needs a
+        logger, or cannot be resumed.
+    NotTrainableError
+        If ``build`` takes other arguments.
     SetupError
-        Of a search, if ``monitor`` is not logged in an epoch, or threads train at the
-        same time: the search stops.
+        Of a search, if ``monitor`` is not logged in an epoch, Lightning refuses the
+        options, something changes that cannot be saved, or threads train at the same
+        time: the search stops.
     MissingDependencyError
         On import, if lightning is not installed.
     """
@@ -135,17 +201,18 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
         max_epochs: int,
         **trainer_options: Any,
     ) -> None:
-        self.build, self.monitor = build, monitor
+        if why := call_problem(build, "params"):
+            raise NotTrainableError(f"build must take (params): {why}")
+        known = inspect.signature(Trainer.__init__).parameters.keys() - {"self"}
+        for name in trainer_options:
+            if name not in known:
+                raise unknown_name("argument of Trainer", name, known)
+        self.build = build
+        self.monitor = monitor
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.trainer_options = trainer_options
-        own = trainer_options.get("callbacks") or []
-        self._callbacks = list(own) if isinstance(own, list | tuple) else [own]
-        if any(isinstance(one, ModelCheckpoint) for one in self._callbacks):
-            raise InvalidParameterError(
-                "ModelCheckpoint would mix the files of all arms: leave it out; the "
-                "search keeps every arm; the best by monitor is "
-                "best_model(result.best_state())"
-            )
+        self._callbacks = as_list(trainer_options.get("callbacks"))
+        check_resumable(self._callbacks)
         if trainer_options.get("logger"):
             raise InvalidParameterError(
                 f"logger={trainer_options['logger']!r:.80} would mix the curves of all "
@@ -157,53 +224,165 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
         """Train one more epoch; return the monitored metric and all others."""
         if run.is_over:
             raise StopIteration
-        callback = RisingCallback(run.states, run.batches)
+        last = LastCallback(n_epochs=1)
+        with self._fit(run, last) as (trainer, first, fit):
+
+            def save_and_leave() -> NoReturn:
+                run.attributes = first.attributes.changes()
+                run.states = random_states()
+                loader = trainer.train_dataloader
+                is_batches = isinstance(loader, Batches)
+                run.batches = loader.state_dict() if is_batches else None
+                path = Path(trainer.default_root_dir, "run.ckpt")
+                trainer.save_checkpoint(path)
+                run.checkpoint = path.read_bytes()
+                # The hooks of the end of training are for the end alone.
+                raise _TunerExitException
+
+            trainer.fit_loop.on_run_end = save_and_leave
+            fit()
+            if not last.metrics:
+                raise StopIteration  # the Trainer had no epoch left
+            score = self._score(trainer, last.metrics[-1])
+        run.is_over = last.is_over
+        return score
+
+    def uninterrupted(
+        self, params: Mapping[str, Any], seed: int, n_epochs: int
+    ) -> list[dict[str, float]]:
+        """Return the results of some epochs of one ``fit``, which nothing pauses."""
+        last = LastCallback(n_epochs)
+        with self._fit(self.start(params, seed), last) as (trainer, _, fit):
+            fit()
+            return [self._score(trainer, metrics) for metrics in last.metrics]
+
+    def best_model(self, run: LightningRun) -> Any:
+        """Return the module of a run, from ``result.best_state()``.
+
+        The hooks for the end of training have run: averaged weights are in place.
+        """
+        if run.checkpoint is None:
+            raise NotTrainableError("this run has no checkpoint yet: train it first")
+        with self._fit(run, LastCallback(0)) as (trainer, first, fit):
+            loop = trainer.fit_loop
+
+            def end() -> None:
+                loop.setup_data()
+                loop.reset()
+                loop.on_run_start()
+                if loop.epoch_progress.current.processed >= self.max_epochs:
+                    while not loop.done:  # a callback has added an epoch for its end
+                        loop.on_advance_start()
+                        loop.advance()
+                        loop.on_advance_end()
+                if first.attributes is None:
+                    first.restore(trainer)
+                loop.on_run_end()
+
+            loop.run = end
+            fit()
+            return trainer.lightning_module
+
+    @contextmanager
+    def _fit(self, run: LightningRun, last: LastCallback) -> Iterator[Any]:
+        """Yield a Trainer, its first callback, and a function that resumes the run."""
         with (
             alone(),
             kept_random_states(),
             paused_runs.quiet_log("lightning.pytorch", logging.WARNING),
-            tempfile.TemporaryDirectory() as folder,
+            temporary_folder() as folder,
         ):
-            path = Path(folder, "run.ckpt")
             resume_from: dict[str, Any] = {}
             if run.checkpoint is not None:
+                path = Path(folder, "resumed.ckpt")
                 path.write_bytes(run.checkpoint)
                 resume_from = {"ckpt_path": path, "weights_only": True}
             seed_all(run.seed)
-            arguments = self.build(dict(run.params))
+            arguments = self._arguments(run)
             options = QUIET | {"default_root_dir": folder} | self.trainer_options
             options["callbacks"] = copy.deepcopy(self._callbacks)
-            trainer = Trainer(max_epochs=self.max_epochs, **options)
-            trainer.callbacks.append(callback)
+            with _misconfigured(MisconfigurationException, TypeError, ValueError):
+                trainer = Trainer(max_epochs=self.max_epochs, **options)
+            first = FirstCallback(run)
+            trainer.callbacks.insert(0, first)
+            trainer.callbacks.append(last)
             # With max_steps Lightning would take a resumed epoch for one that is over.
             trainer.fit_loop._iteration_based_training = lambda: False
-            trainer.fit(**arguments, **resume_from)
-            if trainer.interrupted:
-                raise KeyboardInterrupt
-            metrics = callback.metrics
-            if metrics is None:
-                raise StopIteration  # the Trainer had no epoch left
-            advice = "log it in validation_step"
-            if trainer.check_val_every_n_epoch != 1:
-                n = trainer.check_val_every_n_epoch
-                advice = (
-                    f"with check_val_every_n_epoch={n} not every epoch has a score: "
-                    "leave it out, and let an epoch be longer with Batches"
-                )
-            self._check_monitored(metrics, "the module has logged", advice)
-            trainer.save_checkpoint(path)
-            run.checkpoint = path.read_bytes()
-            run.states, run.batches = callback.states, callback.batches
-            run.is_over = callback.is_over
+
+            def fit() -> None:
+                with _misconfigured(MisconfigurationException):
+                    trainer.fit(**arguments, **resume_from)
+                if trainer.interrupted:
+                    raise KeyboardInterrupt
+
+            yield trainer, first, fit
+
+    def _arguments(self, run: LightningRun) -> dict[str, Any]:
+        """Return what ``build`` makes, the arguments of ``Trainer.fit``."""
+        arguments = self.build(dict(run.params))
+        if not isinstance(arguments, Mapping) or "model" not in arguments:
+            raise SetupError(
+                "build must return a dict of the arguments of Trainer.fit, with a "
+                f"'model' among them; got {arguments!r:.200}"
+            )
+        known = inspect.signature(Trainer.fit).parameters
+        for name in arguments:
+            if name not in known or name in ("self", "ckpt_path", "weights_only"):
+                allowed = known.keys() - {"self", "ckpt_path", "weights_only"}
+                raise SetupError(f"build: {unknown_name('argument', name, allowed)}")
+        module = arguments["model"]
+        check_resumable(as_list(module.configure_callbacks()))
+        return dict(arguments)
+
+    def _score(self, trainer: Trainer, metrics: dict[str, float]) -> dict[str, float]:
+        """Return the metrics of an epoch with the monitored one as the score."""
+        advice = "log it in validation_step"
+        if trainer.check_val_every_n_epoch != 1:
+            n = trainer.check_val_every_n_epoch
+            advice = (
+                f"with check_val_every_n_epoch={n} not every epoch has a score: "
+                "leave it out, and let an epoch be longer with Batches"
+            )
+        self._check_monitored(metrics, "the module has logged", advice)
         others = {f"logged_{name}": value for name, value in metrics.items()}
         return {"score": metrics[self.monitor], **others}
 
-    def best_model(self, run: LightningRun) -> Any:
-        """Return the module of a run with its weights, from ``result.best_state()``."""
-        with kept_random_states():
-            seed_all(run.seed)
-            model = self.build(dict(run.params))["model"]
-        model.load_state_dict(
-            paused_runs.read(io.BytesIO(run.checkpoint or b""))["state_dict"]
-        )
-        return model
+
+@contextmanager
+def _misconfigured(*errors: type[Exception]) -> Iterator[None]:
+    """Raise a SetupError for what Lightning finds wrong, which is so in all arms."""
+    try:
+        yield
+    except errors as error:
+        raise SetupError(f"Lightning refuses to train: {error}") from error
+
+
+def as_list(callbacks: Any) -> list[Any]:
+    """Return callbacks as a list, one alone too."""
+    if isinstance(callbacks, list | tuple):
+        return list(callbacks)
+    return [callbacks] if callbacks else []
+
+
+def check_resumable(callbacks: list[Any]) -> None:
+    """Refuse callbacks that mix the files of arms, or that Lightning cannot resume."""
+    for one in callbacks:
+        name = type(one).__name__
+        if isinstance(one, ModelCheckpoint):
+            raise InvalidParameterError(
+                f"{name} would mix the files of all arms: leave it out; the "
+                "search keeps every arm; the best by monitor is "
+                "best_model(result.best_state())"
+            )
+        if isinstance(one, NEEDS_A_LOGGER):
+            raise InvalidParameterError(
+                f"{name} needs a logger, which would mix the curves of all arms: leave "
+                "it out, log such values in the module, and give the search a tracker"
+            )
+        if isinstance(one, CANNOT_RESUME):
+            raise InvalidParameterError(
+                f"Lightning does not resume {name} in the middle of a training, as a "
+                "paused run has to be: leave it out, and let the module do it itself "
+                "(with all parameter groups from the start in configure_optimizers, "
+                "for a backbone that is trained later)"
+            )

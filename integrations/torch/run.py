@@ -1,5 +1,6 @@
 """Runs of a PyTorch training loop, which wait on the device or in memory."""
 
+import copy
 import gc
 import re
 import weakref
@@ -9,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from risingsearch.errors import SetupError
+from risingsearch.integrations.torch.attributes import Attributes
 from risingsearch.integrations.torch.paused_runs import params_as_text
 from risingsearch.integrations.torch.random_states import (
     kept_random_states,
@@ -17,7 +19,6 @@ from risingsearch.integrations.torch.random_states import (
     set_random_states,
 )
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
-from risingsearch.integrations.torch.stateless import Marks, check_unchanged, marks_of
 
 OWN = ("params", "device", "epoch")
 
@@ -48,7 +49,7 @@ class TorchRun:
         self._replaced: set[str] = set()
         self._random: dict[str, Any] = {}
         self._parked: dict[str, Any] | None = None
-        self._marks: dict[str, Marks] = {}  # of the objects as they were built
+        self._attributes: Attributes | None = None  # as they were built
 
     def __del__(self) -> None:
         self._leave_device()
@@ -85,7 +86,7 @@ class TorchRun:
         with kept_random_states():
             seed_all(self._seed)
             self._objects = self._built()
-            self._marks = marks_of(self._objects)
+            self._attributes = Attributes(self._objects)
             self._random = random_states()
 
     def train(self) -> Any:
@@ -103,12 +104,12 @@ class TorchRun:
         """Return all that the run resumes from: numbers, texts and CPU tensors."""
         if self._parked is not None:
             return self._parked
-        check_unchanged(self._marks, marks_of(self._objects or {}))
         return {
             "params": params_as_text(self.params),
             "seed": self._seed,
             "epoch": self.epoch,
             "objects": snapshot(self._objects or {}),
+            "attributes": self._attributes.changes() if self._attributes else [],
             "replaced": sorted(self._replaced),
             "random": self._random,
         }
@@ -130,15 +131,20 @@ class TorchRun:
         with kept_random_states():
             seed_all(self._seed)
             objects = self._built()
+            attributes = Attributes(objects)
             restore(objects, checkpoint["objects"], self.device, self._replaced)
-            self._marks = marks_of(objects)
-        self._objects, self._parked = objects, None
+            changes = copy.deepcopy(checkpoint.get("attributes", []))
+            attributes.restore(changes, self.device)
+        self._objects = objects
+        self._attributes = attributes
+        self._parked = None
         return objects
 
     def _leave_device(self) -> None:
         """Release the objects; if runs are limited, their memory is free at once."""
         # Cycles, as of modules whose hooks are their own methods, would keep it.
         objects, self._objects = self._objects, None
+        self._attributes = None
         if objects is None or self._owner.residents.max_resident is None:
             return
         weights = [

@@ -20,7 +20,10 @@ from risingsearch.integrations.torch.random_states import (
     set_generator_state,
 )
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN = (
+    *(bool, int, float, complex, str, bytes, type(None)),
+    *(torch.dtype, torch.device, torch.Size),
+)
 CONTAINERS = (dict, OrderedDict, list, tuple, set)
 CPU = torch.device("cpu")
 
@@ -30,7 +33,7 @@ Node = tuple[str, Any]
 
 def snapshot(objects: Mapping[str, Any]) -> dict[str, Node]:
     """Return copies of the values and states of all objects, tensors on the CPU."""
-    return {name: _of_object(held) for name, held in objects.items()}
+    return {name: _object_node(held) for name, held in objects.items()}
 
 
 def restore(
@@ -48,7 +51,7 @@ def restore(
         )
     for name, node in saved.items():
         held = None if name in replaced else objects[name]
-        objects[name] = _restored(copy.deepcopy(node), held, name, device)
+        objects[name] = restored(copy.deepcopy(node), held, name, device)
 
 
 def is_value(held: Any) -> bool:
@@ -56,36 +59,38 @@ def is_value(held: Any) -> bool:
     if type(held) in CONTAINERS:
         items = held.values() if isinstance(held, dict) else held
         return all(is_value(item) for item in items)
-    return _is_leaf(held) and not isinstance(held, nn.Parameter)
+    return is_leaf(held) and not isinstance(held, nn.Parameter)
 
 
-def _of_object(held: Any) -> Node:
+def _object_node(held: Any) -> Node:
     if has_state(held):
-        return "state", _of_data(_state(held))
+        return "state", data_node(state_of(held))
     kind = type(held).__name__
     if isinstance(held, dict):
-        return kind, {key: _of_object(item) for key, item in held.items()}
+        return kind, {key: _object_node(item) for key, item in held.items()}
     if isinstance(held, list | tuple | set | deque):
-        return kind, [_of_object(item) for item in held]
-    return _of_leaf(held) if _is_leaf(held) else ("built", None)
+        return kind, [_object_node(item) for item in held]
+    return leaf_node(held) if is_leaf(held) else ("built", None)
 
 
-def _of_data(value: Any) -> Node:
+def data_node(value: Any) -> Node:
     """Return the node of a state, which contains no objects."""
     if isinstance(value, Mapping):
-        return "dict", {key: _of_data(item) for key, item in value.items()}
+        return "dict", {key: data_node(item) for key, item in value.items()}
     if type(value) in (list, tuple) and not all(type(x) in PLAIN for x in value):
-        return type(value).__name__, [_of_data(item) for item in value]
-    return _of_leaf(value) if _is_leaf(value) else ("value", copy.deepcopy(value))
+        return type(value).__name__, [data_node(item) for item in value]
+    return leaf_node(value) if is_leaf(value) else ("value", copy.deepcopy(value))
 
 
-def _is_leaf(held: Any) -> bool:
+def is_leaf(held: Any) -> bool:
+    """Whether a value is saved as a whole: a number, text, tensor or array."""
     if type(held) is np.ndarray or isinstance(held, np.generic):
         return not held.dtype.hasobject
     return type(held) in PLAIN or isinstance(held, torch.Tensor)
 
 
-def _of_leaf(held: Any) -> Node:
+def leaf_node(held: Any) -> Node:
+    """Return the node of a number, text, tensor or array."""
     if isinstance(held, torch.Tensor):
         grad = held.grad if held.is_leaf else None
         return "tensor", {
@@ -102,7 +107,7 @@ def _of_leaf(held: Any) -> Node:
     return "value", held
 
 
-def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
+def restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
     """Return ``held`` with the saved values, or its replacement; None: not built."""
     kind, content = node
     if kind == "value":
@@ -118,6 +123,8 @@ def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
         return tensor
     if kind in ("array", "number"):
         array = np.load(io.BytesIO(content.numpy().tobytes()), allow_pickle=False)
+        if kind == "number":
+            return array[()]
         if not (_fits(held, array, np.ndarray) and held.flags.writeable):
             return array
         held[...] = array
@@ -125,7 +132,7 @@ def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
     if kind == "built" and held is not None:
         return held
     if kind == "state" and has_state(held):
-        _set_state(held, _restored(content, None, name, CPU), name)
+        set_state(held, restored(content, None, name, CPU), name)
         return held
     return _restored_container(kind, content, held, name, device)
 
@@ -149,7 +156,7 @@ def _restored_container(
         held = made()
     if isinstance(held, dict):
         items = {
-            key: _restored(node, held.get(key), f"{name}[{key!r}]", device)
+            key: restored(node, held.get(key), f"{name}[{key!r}]", device)
             for key, node in content.items()
         }
         held.clear()
@@ -157,7 +164,7 @@ def _restored_container(
         return held
     old = () if isinstance(held, set) else held
     values = [
-        _restored(node, item, f"{name}[{i}]", device)
+        restored(node, item, f"{name}[{i}]", device)
         for i, (node, item) in enumerate(
             zip(content, chain(old, repeat(None)), strict=False)
         )
@@ -177,26 +184,29 @@ def has_state(held: Any) -> bool:
     return has_both and not isinstance(held, type)
 
 
-def _state(held: Any) -> Any:
+def state_of(held: Any) -> Any:
+    """Return the state of an object that has one."""
     if isinstance(held, GENERATORS):
         return generator_state(held)
     if isinstance(held, nn.Module):
-        weights = [(each.requires_grad, each.grad) for each in held.parameters()]
-        training = [module.training for module in held.modules()]
-        return {"state": held.state_dict(), "training": training, "weights": weights}
+        return {"state": held.state_dict()}
     if hasattr(held, "state_dict"):
         return held.state_dict()
     return [generator_state(generator) for generator in generators_of(held)]
 
 
-def _set_state(held: Any, state: Any, name: str) -> None:
+def set_state(held: Any, state: Any, name: str) -> None:
+    """Give an object the state that another of its kind had."""
     if isinstance(held, GENERATORS):
         set_generator_state(held, state)
     elif isinstance(held, nn.Module):
         held.load_state_dict(state["state"])
-        for module, training in zip(held.modules(), state["training"], strict=True):
+        # Older checkpoints have these here, others among the attributes.
+        modes = state.get("training", ())
+        for module, training in zip(held.modules(), modes, strict=False):
             module.training = training
-        for weights, saved in zip(held.parameters(), state["weights"], strict=True):
+        gradients = state.get("weights", ())
+        for weights, saved in zip(held.parameters(), gradients, strict=False):
             _set_gradient(weights, *saved)
     elif isinstance(held, torch.optim.Optimizer):
         try:

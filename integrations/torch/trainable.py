@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.paused_runs import params_from_text, read
 from risingsearch.integrations.torch.random_states import alone
@@ -19,6 +19,7 @@ Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
 TrainEpoch = Callable[[TorchRun], object]
 Validate = Callable[[TorchRun], Any]
 
+TAKES = {"build": "params, device", "train_epoch": "run", "validate": "run"}
 RESIDENT = 2  # default number of runs on an accelerator at the same time
 
 
@@ -51,7 +52,7 @@ class TorchTrainable:
     Raises
     ------
     NotTrainableError
-        If a part is missing.
+        If a part is missing, or takes other arguments.
     InvalidParameterError
         If another argument is invalid.
     SetupError
@@ -64,7 +65,8 @@ class TorchTrainable:
     (also a loader's), numbers, texts, tensors and arrays, all of these in lists, tuples
     and dicts too, and the global random states of Python, NumPy and torch, which every
     run has for itself. Other objects, such as a function or a data set, are built
-    again; if their tensors, values or random generators change, that is an error.
+    again. Attributes that no ``state_dict`` has are compared with those that ``build``
+    has made; what has changed is saved too, or is an error that names it.
     Checkpoints are read with ``torch.load(weights_only=True)``.
 
     Examples
@@ -119,6 +121,10 @@ class TorchTrainable:
                     f"{type(self).__name__} has no {name}: give it as an argument, or "
                     "define it in a subclass"
                 )
+        for name, takes in TAKES.items():
+            if why := call_problem(getattr(self, name), takes):
+                msg = f"{name} must take ({takes}): {why}"
+                raise NotTrainableError(msg)
         self.device = device
         if max_resident is not None:
             max_resident = checked_int("max_resident", max_resident, 0)
@@ -172,6 +178,8 @@ class TorchTrainable:
             return
         for name, state in checkpoint["objects"].items():
             _check_readable(name, state)
+        for path, name, node in checkpoint["attributes"]:
+            _check_readable(f"{path}.{name}", node)
         self._is_checked = True
 
     def load(self, path: str) -> TorchRun:

@@ -127,10 +127,9 @@ def dump(trainable: Any, state: Any) -> bytes:
                 f"{name} cannot be pickled ({error}): give the trainable "
                 "save(state, path) and load(path)"
             ) from error
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         path = folder / CHECKPOINT
-        with blaming_the_disk(folder.parent, _ROOM, folder):
-            trainable.save(state, str(path))
+        trainable.save(state, str(path))
         return path.read_bytes()
 
 
@@ -138,20 +137,21 @@ def restore(trainable: Any, checkpoint: bytes) -> Any:
     """Return the state that ``dump`` wrote."""
     if not has_method(trainable, "load"):
         return pickle.loads(checkpoint)
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         path = folder / CHECKPOINT
-        with blaming_the_disk(folder.parent, _ROOM):
-            path.write_bytes(checkpoint)
+        path.write_bytes(checkpoint)
         return trainable.load(str(path))
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """Yield a folder for a checkpoint on its way to a trainable, or from it."""
+def temporary_folder() -> Iterator[Path]:
+    """Yield a new folder for a checkpoint; a RunDirError if no more can be written."""
     with blaming_the_disk("a temporary folder", _ROOM):
         made = tempfile.TemporaryDirectory(prefix="risingsearch-")
-    with made as folder:
-        yield Path(folder)
+    with made as name:
+        folder = Path(name)
+        with blaming_the_disk(folder.parent, _ROOM, folder):
+            yield folder
 
 
 def has_method(trainable: Any, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import sys
@@ -12,7 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.search.trainable import checked_trainable, dump, restore
+from risingsearch.search.trainable import (
+    checked_trainable,
+    dump,
+    has_method,
+    restore,
+)
 from risingsearch.search.training import checked_score
 from risingsearch.testing.policies import require
 
@@ -22,8 +28,11 @@ def check_trainable(
 ) -> None:
     """Check that a trainable can be paused, moved and repeated, as a search does.
 
-    Some short runs with the same parameters, compared score for score and bit for bit.
-    They train ``epochs * (epochs + 15) / 2`` epochs.
+    Some short runs with the same parameters, compared score for score and bit for bit:
+    paused ones with one that nothing has interrupted. They train ``epochs * (epochs +
+    17) / 2`` epochs, and ``epochs`` more where the trainable has an
+    ``uninterrupted(params, seed, n_epochs)`` that returns the results of one training
+    without pauses, as those for Lightning and Hugging Face have.
 
     Parameters
     ----------
@@ -58,11 +67,16 @@ def check_trainable(
     """
     epochs = checked_int("epochs", epochs, 2)
     arm = _ArmUnderTest(trainable, params, seed)
+    unused = copy_of(trainable)
     other = arm._replace(seed=seed + 1)
     with _global_random_kept():
         with _rule(arm, "start and train work, and scores are finite numbers"):
             expected = arm.scores(arm.start(), epochs)
             require(bool(expected), "train raised StopIteration in its first epoch")
+        if has_method(trainable, "uninterrupted"):
+            with _rule(arm, "a paused training equals one that nothing interrupts"):
+                whole = arm.scores_uninterrupted(epochs)
+                _require_same_scores(whole, expected, "when trained epoch by epoch")
         with _rule(arm, "the same seed gives the same scores"):
             first, again = (arm.scores_apart(epochs, global_seed=1) for _ in "12")
             _require_same_scores(first, again, "when started again")
@@ -77,6 +91,10 @@ def check_trainable(
                 scores = arm.scores(arm.load(checkpoint), epochs - k)
                 what = f"when saved after epoch {k} and loaded"
                 _require_same_scores(expected, expected[:k] + scores, what)
+        with _rule(arm, "a state is all that another process needs"):
+            scores = arm.scores_elsewhere(unused, epochs)
+            what = "when saved and loaded by another trainable after every epoch"
+            _require_same_scores(expected, scores, what)
         with _rule(arm, "arms that train in turns leave each other alone"):
             alone = other.scores(other.start(), epochs)
             scores, others = arm.scores_in_turns(other, epochs)
@@ -136,6 +154,23 @@ class _ArmUnderTest(NamedTuple):
             saved.append(_tried("saving the state", dump, self.trainable, state))
         return scores, saved
 
+    def scores_uninterrupted(self, n_epochs: int) -> list[float]:
+        """Return the scores of the trainable's own uninterrupted training."""
+        train = self.trainable.uninterrupted
+        results = _tried("uninterrupted", train, dict(self.params), self.seed, n_epochs)
+        return [_tried("", checked_score, result)[0] for result in results]
+
+    def scores_elsewhere(self, unused: Any, n_epochs: int) -> list[float]:
+        """Train every epoch with a copy of an unused trainable, as processes do."""
+        state = self.start()
+        scores: list[float] = []
+        arm = self
+        while len(scores) < n_epochs and arm.train(state, scores):
+            saved = _tried("saving the state", dump, arm.trainable, state)
+            arm = self._replace(trainable=copy_of(unused))
+            state = arm.load(saved)
+        return scores
+
     def scores_in_turns(
         self, other: _ArmUnderTest, n_epochs: int
     ) -> tuple[list[float], list[float]]:
@@ -146,6 +181,14 @@ class _ArmUnderTest(NamedTuple):
             for arm, state, own in zip((self, other), states, scores, strict=True):
                 arm.train(state, own)
         return scores
+
+
+def copy_of(trainable: Any) -> Any:
+    """Return a copy of a trainable as it is now; itself if it cannot be copied."""
+    try:
+        return copy.deepcopy(trainable)
+    except Exception:  # of one that holds a lock or a connection
+        return trainable
 
 
 @contextmanager

@@ -95,15 +95,13 @@ def test_the_global_random_states_stay_as_they_were():
 
 def test_the_epochs_it_trains():
     class Counted(Good):
-        n_calls = 0
-
         def train(self, state):
-            self.n_calls += 1
+            calls.append(state)
             return super().train(state)
 
-    trainable = Counted()
-    check_trainable(trainable, PARAMS, epochs=6)
-    assert trainable.n_calls == 6 * (6 + 15) / 2
+    calls = []
+    check_trainable(Counted(), PARAMS, epochs=6)
+    assert len(calls) == 6 * (6 + 17) / 2
 
 
 @pytest.mark.parametrize("epochs", [1, 2.5, "4"])
@@ -176,11 +174,38 @@ class SharedGenerator(Good):
         return {}
 
 
+class RemembersScores(Good):
+    """Adds the last score of an arm, which no other process has."""
+
+    def __init__(self):
+        self.scores = {}
+
+    def start(self, params, seed):
+        return {**super().start(params, seed), "seed": seed}
+
+    def train(self, state):
+        arm = state["seed"]
+        before = self.scores.get((arm, state["epochs"]), 0.0)
+        score = super().train(state)
+        self.scores[arm, state["epochs"]] = score
+        return before + score
+
+
+class WithoutAWarmUp(Good):
+    """Begins its warm-up anew in every epoch, which one training does once."""
+
+    def uninterrupted(self, params, seed, n_epochs):
+        state = self.start(params, seed)
+        return [self.train(state) + epoch for epoch in range(n_epochs)]
+
+
 WORK = "start and train work, and scores are finite numbers"
 SAME = "the same seed gives the same scores"
 SEED = "the seed decides, not the global random states"
 SAVE = "saving a state leaves it as it is"
 LOAD = "a state that was saved and loaded continues as before"
+ONCE = "a paused training equals one that nothing interrupts"
+AWAY = "a state is all that another process needs"
 TURN = "arms that train in turns leave each other alone"
 
 
@@ -194,6 +219,8 @@ BROKEN = [
     (Unpicklable, SAVE, "give the trainable save(state, path) and load(path)"),
     (SavingDraws, SAVE, "epoch 2 scored"),
     (LoadingForgetsTheGenerator, LOAD, "when saved after epoch 1 and loaded"),
+    (WithoutAWarmUp, ONCE, "when trained epoch by epoch"),
+    (RemembersScores, AWAY, "by another trainable after every epoch"),
     (SharedGenerator, TURN, "in turns with another arm"),
 ]
 

@@ -1,5 +1,6 @@
 """A Hugging Face Trainer trains one slice at a time, and resumes where it was."""
 
+import copy
 from functools import partial
 
 import pytest
@@ -15,6 +16,7 @@ from transformers import (
 from risingsearch import RisingSearch
 from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.huggingface import HuggingFaceTrainable, unpacked
+from risingsearch.testing import check_trainable
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),  # the Trainer's advice
@@ -44,7 +46,7 @@ def accuracy(predicted):
     return {"accuracy": float(right.mean())}
 
 
-def build(params, seed, folder, callbacks=None, **options):
+def build(params, seed, folder, callbacks=None, kind=Trainer, **options):
     torch.manual_seed(seed)
     arguments = TrainingArguments(
         output_dir=folder,
@@ -57,7 +59,7 @@ def build(params, seed, folder, callbacks=None, **options):
         logging_strategy="no",
         **options,
     )
-    return Trainer(
+    return kind(
         Network(8),
         arguments,
         train_dataset=ROWS,
@@ -166,3 +168,57 @@ def test_an_arm_is_finished_when_its_trainer_says_so(
     assert float((guesses == (X.sum(dim=1) > 0)).float().mean()) == pytest.approx(
         result.best_score
     )
+
+
+class Averaging(TrainerCallback):
+    """Averages weights, counts epochs, and freezes a layer: all outside a state."""
+
+    def on_train_begin(self, args, state, control, model=None, **_):
+        self.average = copy.deepcopy(model.layers)
+        self.n_epochs = 0
+
+    def on_epoch_begin(self, args, state, control, model=None, **_):
+        self.n_epochs += 1
+        if self.n_epochs == 2:
+            model.layers[0].requires_grad_(False)
+
+    def on_step_end(self, args, state, control, model=None, **_):
+        pairs = zip(self.average.parameters(), model.layers.parameters(), strict=True)
+        for mean, now in pairs:
+            mean.data.lerp_(now.data, 0.1)
+
+    def on_train_end(self, args, state, control, model=None, **_):
+        model.layers.load_state_dict(self.average.state_dict())
+
+
+class Curriculum(Trainer):
+    """Weighs the loss by the calls that it has counted."""
+
+    n_calls = 0
+
+    def compute_loss(self, model, *args, **options):
+        loss = super().compute_loss(model, *args, **options)
+        if not model.training:
+            return loss
+        self.n_calls += 1
+        return loss * (1 + 0.01 * self.n_calls)
+
+
+def test_a_run_equals_one_train_and_so_does_its_winner(tmp_path):
+    options = {"kind": Curriculum, "callbacks": lambda: [Averaging()]}
+    make = partial(build, eval_strategy="epoch", **options)
+    own = HuggingFaceTrainable(make, monitor="eval_loss")
+    check_trainable(own, {"rate": 0.05}, epochs=2)
+    run = own.start({"rate": 0.05}, 5)
+    for _ in range(4):
+        own.train(run)
+    trainer = make({"rate": 0.05}, 5, str(tmp_path))
+    trainer.train()
+    expected = [value.tolist() for value in trainer.model.state_dict().values()]
+    found = own.best_model(run).state_dict().values()
+    assert [value.tolist() for value in found] == expected
+
+
+def test_a_build_with_other_arguments_is_refused_at_once():
+    with pytest.raises(NotTrainableError, match="build must take"):
+        HuggingFaceTrainable(lambda params: None, monitor="eval_loss")

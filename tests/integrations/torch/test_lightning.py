@@ -1,19 +1,32 @@
 """Lightning modules train one epoch at a time, and go on where they were."""
 
+import copy
 import random
 
 import pytest
 import torch
-from lightning.pytorch import Callback, LightningModule
-from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
+from lightning.pytorch.callbacks import (
+    BackboneFinetuning,
+    EarlyStopping,
+    EMAWeightAveraging,
+    LearningRateMonitor,
+    ModelCheckpoint,
+    StochasticWeightAveraging,
+)
 from lightning.pytorch.loggers import CSVLogger
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from risingsearch import RisingSearch
-from risingsearch.errors import InvalidParameterError, SetupError
+from risingsearch.errors import (
+    InvalidParameterError,
+    NotTrainableError,
+    SetupError,
+)
 from risingsearch.integrations.torch import Batches
-from risingsearch.integrations.torch.lightning import LightningTrainable
+from risingsearch.integrations.torch.lightning import QUIET, LightningTrainable
+from risingsearch.testing import check_trainable
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),  # Lightning's advice
@@ -118,8 +131,8 @@ def test_a_slice_may_be_some_steps(tmp_path):
         own.train(run)
         own.save(run, str(tmp_path / "run"))
         run = own.load(str(tmp_path / "run"))
-    seen = [rows for model in built for batch in model.seen for rows in batch]
-    assert [len(model.seen) for model in built] == [4, 4, 4]
+    assert [len(model.seen) for model in built] == [4, 8, 12]  # as of one training
+    seen = [rows for batch in built[-1].seen for rows in batch]
     assert sorted(seen) == sorted(2 * X.tolist())  # two passes, each over all rows
     assert sorted(seen[:48]) == sorted(X.tolist())
 
@@ -164,7 +177,7 @@ def test_every_arm_has_callbacks_of_its_own(listed):
     runs = [own.start({"rate": 0.1}, seed) for seed in range(2)]
     told = [own.train(runs[i]) for i in (0, 0, 1, 0, 1)]
     assert [metrics["logged_seen"] for metrics in told] == [1, 2, 1, 3, 2]
-    assert [metrics["logged_unsaved"] for metrics in told] == [1] * 5
+    assert [metrics["logged_unsaved"] for metrics in told] == [1, 2, 1, 3, 2]
     assert given.n_epochs == 0
 
 
@@ -217,11 +230,14 @@ def test_an_arm_is_finished_when_its_trainer_says_so(tmp_path, options, n_epochs
     [
         ({"callbacks": [ModelCheckpoint()]}, "leave it out; the search keeps every"),
         ({"callbacks": ModelCheckpoint()}, "leave it out; the search keeps every arm"),
+        ({"callbacks": LearningRateMonitor()}, "LearningRateMonitor needs a logger"),
+        ({"callbacks": [BackboneFinetuning()]}, "does not resume BackboneFinetuning"),
+        ({"precison": "bf16"}, "unknown argument of Trainer 'precison'; did you mean"),
         ({"logger": True}, "logger=True would mix the curves of all arms: leave it"),
         ({"logger": CSVLogger("logs")}, "give the search a tracker of risingsearch"),
     ],
 )
-def test_what_would_mix_the_files_of_arms_is_refused(options, message):
+def test_options_that_no_arm_can_have_are_refused(options, message):
     with pytest.raises(InvalidParameterError, match=message):
         trainable(**options)
 
@@ -237,3 +253,115 @@ def test_an_epoch_without_a_score_says_why(options, message):
     search = RisingSearch(trainable(**options), [{"rate": 0.1}], budget=4)
     with pytest.raises(SetupError, match=message):
         search.run()
+
+
+def test_a_mistake_of_all_arms_ends_the_search_in_the_first():
+    with pytest.raises(NotTrainableError, match=r"build must take \(params\)"):
+        LightningTrainable(lambda params, seed: {}, monitor="accuracy", max_epochs=2)
+    for own, message in (
+        (trainable(precision="half"), "Lightning refuses to train: Precision 'half'"),
+        (
+            LightningTrainable(
+                lambda params: build(params) | {"loaders": []},
+                monitor="accuracy",
+                max_epochs=2,
+            ),
+            "build: unknown argument 'loaders'",
+        ),
+    ):
+        search = RisingSearch(own, [{"rate": 0.1}] * 12, budget=12)
+        with pytest.raises(SetupError, match=message):
+            search.run()
+        assert search.result().n_epochs == 0
+
+
+class Annealed(Module):
+    """Counts its steps, and keeps an average and a list where no state has them."""
+
+    def __init__(self, rate):
+        super().__init__(rate)
+        self.n_steps, self.seen = 0, []
+        self.register_buffer("mean", torch.zeros(1), persistent=False)
+
+    def training_step(self, batch, number):
+        self.n_steps += 1
+        self.seen.append(0.01 * number)
+        self.mean.mul_(0.9).add_(0.1 * batch[0].mean())
+        weight = min(1.0, self.n_steps / 15) + sum(self.seen[-4:]) + self.mean
+        penalty = weight * self.net[0].weight.square().sum()
+        return super().training_step(batch, number) + penalty.sum()
+
+
+class Averaging(Callback):
+    """Averages the weights in a copy of the module, and freezes a layer in time."""
+
+    def on_fit_start(self, trainer, pl_module):
+        self.average = copy.deepcopy(pl_module.net)
+        self.n_epochs = 0
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        self.n_epochs += 1
+        if self.n_epochs == 2:
+            pl_module.net[0].requires_grad_(False)
+
+    def on_train_batch_end(self, trainer, pl_module, *_):
+        pairs = zip(self.average.parameters(), pl_module.net.parameters(), strict=True)
+        for mean, now in pairs:
+            mean.data.lerp_(now.data, 0.1)
+
+    def on_train_end(self, trainer, pl_module):
+        pl_module.net.load_state_dict(self.average.state_dict())
+
+    def on_fit_end(self, trainer, pl_module):
+        pl_module.net[0].weight.data.mul_(0.5)
+
+
+@pytest.mark.parametrize(
+    "callbacks",
+    [
+        [Averaging()],
+        [EMAWeightAveraging(decay=0.9, update_every_n_steps=2)],
+        [StochasticWeightAveraging(swa_lrs=0.01, swa_epoch_start=2)],
+    ],
+    ids=lambda callbacks: type(callbacks[0]).__name__,
+)
+def test_a_run_equals_one_fit_and_so_does_its_winner(callbacks):
+    def build_annealed(params):
+        shuffler = torch.Generator().manual_seed(4)
+        rows = TensorDataset(X, Y)
+        return {
+            "model": Annealed(**params),
+            "train_dataloaders": DataLoader(rows, 8, shuffle=True, generator=shuffler),
+            "val_dataloaders": DataLoader(rows, 48),
+        }
+
+    own = LightningTrainable(
+        build_annealed,
+        monitor="accuracy",
+        max_epochs=4,
+        accelerator="cpu",
+        callbacks=callbacks,
+    )
+    check_trainable(own, {"rate": 0.05}, epochs=3)
+    run = own.start({"rate": 0.05}, 5)
+    for _ in range(4):
+        own.train(run)
+    seed_everything(5, verbose=False)
+    arguments = build_annealed({"rate": 0.05})
+    options = QUIET | {"accelerator": "cpu", "callbacks": copy.deepcopy(callbacks)}
+    Trainer(max_epochs=4, **options).fit(**arguments)
+    expected = [value.tolist() for value in arguments["model"].state_dict().values()]
+    assert weights(own, run) == expected
+
+
+class Reshaping(Callback):
+    """Makes an object in the first epoch that cannot be built again."""
+
+    def on_train_epoch_end(self, trainer, pl_module):
+        self.schedule = lambda step: step
+
+
+def test_what_cannot_be_carried_over_stops_the_search_by_name():
+    own = trainable(callbacks=[Reshaping()])
+    with pytest.raises(SetupError, match=r"callbacks\[0\]\.schedule is in no"):
+        RisingSearch(own, [{"rate": 0.1}] * 3, budget=6, max_epochs=2).run()

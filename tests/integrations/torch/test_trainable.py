@@ -1,5 +1,7 @@
 """A paused and resumed run equals one that was never interrupted, bit for bit."""
 
+import errno
+import io
 import random
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,11 +17,13 @@ from risingsearch import RisingSearch
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    RunDirError,
     SearchFailedError,
     SetupError,
 )
 from risingsearch.integrations.torch import TorchTrainable
 from risingsearch.integrations.torch.random_states import alone
+from risingsearch.integrations.torch.snapshots import data_node
 
 sys.path.insert(0, str(Path(__file__).parent))
 import digits_loop as loop  # workers import it too
@@ -161,6 +165,12 @@ class TestWhatIsGiven:
         with pytest.raises(SetupError, match=message):
             own.start({}, 0)
 
+    def test_parts_that_take_other_arguments_are_refused_at_once(self):
+        with pytest.raises(NotTrainableError, match=r"build must take \(params, dev"):
+            TorchTrainable(lambda params: {}, loop.train_epoch, loop.validate)
+        with pytest.raises(NotTrainableError, match=r"train_epoch must take \(run\)"):
+            TorchTrainable(loop.build, lambda run, epoch: None, loop.validate)
+
     def test_a_limit_out_of_range(self):
         with pytest.raises(InvalidParameterError, match="max_resident"):
             trainable(max_resident=-1)
@@ -225,3 +235,40 @@ class TestSafety:
         run = own.start(PARAMS | {"odd": object()}, 0)
         with pytest.raises(NotTrainableError, match="params of a run are saved as"):
             own.save(run, str(tmp_path / "run.pt"))
+
+
+class Unwritable(io.BytesIO):
+    """A file on a disk that is full."""
+
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_checkpoint_that_cannot_be_written_stops_the_search(tmp_path, monkeypatch):
+    def full(checkpoint, path):
+        monkeypatch.undo()
+        torch.save(checkpoint, Unwritable())
+
+    own = trainable()
+    search = RisingSearch(own, [PARAMS] * 3, budget=6, seed=0, run_dir=tmp_path)
+    monkeypatch.setattr(TorchTrainable, "save", lambda own, run, path: full(run, path))
+    with pytest.raises(RunDirError, match=r"cannot take a checkpoint .* set TMPDIR"):
+        search.run()
+    result = RisingSearch.resume(tmp_path, trainable()).run()
+    assert result.n_epochs == 6
+    assert result.failures == []
+
+
+def test_a_checkpoint_without_attributes_is_one_of_an_earlier_release(tmp_path):
+    run, _ = uninterrupted(2)
+    checkpoint = run.checkpoint()
+    del checkpoint["attributes"]
+    module = run.model
+    content = checkpoint["objects"]["model"][1]
+    weights = [(each.requires_grad, each.grad) for each in module.parameters()]
+    content[1]["training"] = data_node([part.training for part in module.modules()])
+    content[1]["weights"] = data_node(weights)
+    torch.save(checkpoint, tmp_path / "run")
+    own = trainable()
+    again = own.load(str(tmp_path / "run"))
+    assert [own.train(again)] == uninterrupted(3)[1][2:]
