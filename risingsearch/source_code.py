@@ -1,4 +1,4 @@
-"""The source text of the user's own modules, and what of it has changed."""
+"""The source text of the user's own modules, and the changes in it."""
 
 import ast
 import base64
@@ -42,7 +42,7 @@ def code_of(*objects: Any) -> dict[str, str]:
     Parameters
     ----------
     *objects : object
-        Trainables, estimators, callbacks and whatever else has functions of the user.
+        Trainables, estimators, callbacks and all others that have functions of the user.
 
     Returns
     -------
