@@ -42,7 +42,7 @@ def code_of(*objects: Any) -> dict[str, str]:
     Parameters
     ----------
     *objects : object
-        Trainables, estimators, callbacks and all others that have functions of the user.
+        Trainables, estimators, callbacks and all others with functions of the user.
 
     Returns
     -------
