@@ -1,4 +1,4 @@
-"""Values as JSON that can be compared: their digests, differences, and what to say."""
+"""Values as JSON that can be compared: digests, and their differences in words."""
 
 from collections.abc import Iterator, Mapping
 from types import FunctionType

@@ -43,7 +43,7 @@ WRAPPERS = (
     cached_property,
     type(cache(repr)),
 )
-"""What stands around a function or a class, and below it where that is found."""
+"""Wrappers of functions and classes, and below it their attributes that hold these."""
 
 WRAPPED = (
     "__func__",
@@ -61,7 +61,7 @@ _KEPT = {_REQUESTS, "_sklearn_output_config"}
 """Attributes of an estimator that its clones keep, beside its parameters."""
 _READS = {"get", "items", "keys", "values"}
 _FIRST_SEEN: WeakKeyDictionary[FunctionType, dict[bool, bytes]] = WeakKeyDictionary()
-"""Digests of what functions held that change it while they run."""
+"""Digests of the values that functions hold and change, as they were at first."""
 
 
 def digest(value: Any, *, in_process: bool = False) -> str:
@@ -199,7 +199,7 @@ class Digester:
     def _estimator_parts(
         self, estimator: Any, params: dict[str, Any]
     ) -> Iterator[bytes]:
-        """Yield the digests of what a clone keeps of an estimator."""
+        """Yield the digests of all that a clone keeps of an estimator."""
         yield self._of(type(estimator))
         clones = getattr(type(estimator), "__sklearn_clone__", None)
         stays_fitted = getattr(clones, "__module__", _SKLEARN) != _SKLEARN
@@ -285,7 +285,7 @@ def _holds_packages(folder: str) -> bool:
 
 
 def _is_under_its_name(owner: Any) -> bool:
-    """Return whether a function or class is what its module has under its name."""
+    """Return whether its module has a function or class under its name."""
     found: Any = sys.modules.get(owner.__module__)
     for name in owner.__qualname__.split("."):
         found = getattr(found, name, None)
@@ -369,7 +369,7 @@ def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
 
 
 def _outline(code: CodeType) -> tuple[Any, ...]:
-    """Return what is known of a function without its source."""
+    """Return the names and constants of a function, for one without a source."""
     consts = (_outline(c) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.co_name, code.co_names, code.co_varnames, tuple(consts)
 
@@ -386,7 +386,7 @@ def _params_of(value: Any) -> Any:
 
 
 def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
-    """Return what clones of an estimator have beside its parameters."""
+    """Return the attributes that clones have beside the parameters."""
     attributes = getattr(estimator, "__dict__", {})
     names = _KEPT
     if fitted:

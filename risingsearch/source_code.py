@@ -1,4 +1,4 @@
-"""The source text of the user's own modules, and what of it has changed."""
+"""The source text of the user's own modules, and the changes in it."""
 
 import ast
 import base64
@@ -42,7 +42,7 @@ def code_of(*objects: Any) -> dict[str, str]:
     Parameters
     ----------
     *objects : object
-        Trainables, estimators, callbacks and whatever else has functions of the user.
+        Trainables, estimators, callbacks and all others with functions of the user.
 
     Returns
     -------
@@ -68,14 +68,13 @@ def code_of(*objects: Any) -> dict[str, str]:
     return found.lines
 
 
-def changed_files(saved: Any, current: dict[str, str]) -> list[str]:
+def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
     """Return the names of files that have changed, with the number of their lines.
 
     Parameters
     ----------
     saved : dict of str to str
-        An earlier result of ``code_of``; of anything else, as earlier releases have
-        saved it, no change is known.
+        An earlier result of ``code_of``.
     current : dict of str to str
         The result now. A file that is new, or has another name, is no change alone.
 
@@ -89,8 +88,6 @@ def changed_files(saved: Any, current: dict[str, str]) -> list[str]:
     >>> changed_files({"a.py": "Ab1xCd2y"}, {"a.py": "Ab1xEf3z"})
     ['a.py (1 line)']
     """
-    if not isinstance(saved, dict):
-        return []
     names = [n for n in saved | current if saved.get(n) != current.get(n)]
     kept = set(current.values())  # perhaps under another name
     if all(saved[name] in kept for name in names if name in saved):

@@ -146,8 +146,3 @@ def test_files_that_are_gone_are_named_and_new_ones_with_them():
     assert changed_files(saved, {"a.py": "aaaa", "moved.py": "bbbb"}) == []
     now = {"a.py": "aaaa", "c.py": "ccccdddd"}
     assert changed_files(saved, now) == ["b.py (gone)", "c.py (2 lines)"]
-
-
-@pytest.mark.parametrize("saved", [None, "0123456789abcdef0123456789abcdef"])
-def test_of_what_an_earlier_release_saved_no_change_is_known(saved):
-    assert changed_files(saved, {"a.py": "aaaa"}) == []

@@ -163,8 +163,8 @@ def code_for(
     names = ("policy", "proposer", "space", "candidates")
     objects = [arguments[name] for name in names]
     return {
-        "code": code_of(trainable, *objects),
-        "code_of_callbacks": code_of(*callbacks),
+        "search": code_of(trainable, *objects),
+        "callbacks": code_of(*callbacks),
     }
 
 

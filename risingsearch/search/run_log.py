@@ -98,7 +98,7 @@ class RunLog:
             if not isinstance(run.header.get("code"), dict):  # of an earlier release
                 saved = adopted(saved, header["settings"])
             _check_same(directory.path, saved, header["settings"])
-            if changed := _changed_code(run.header, header):
+            if changed := _changed_code(run.header.get("code"), header["code"]):
                 msg = (
                     f"the code has changed since {directory.path} was begun, in "
                     f"{', '.join(changed)}: its scores so far are kept; for a search "
@@ -485,13 +485,14 @@ def outcome_of(event: Event) -> Outcome:
     )
 
 
-def _changed_code(saved: Event, current: Event) -> list[str]:
+def _changed_code(saved: Any, current: Mapping[str, dict[str, str]]) -> list[str]:
     """Return the files that have changed since a search was begun."""
-    changed = changed_files(saved.get("code"), current["code"])
-    now = current["code_of_callbacks"]  # others may be given at any time
-    before = saved.get("code_of_callbacks", {})
-    kept = {name: before[name] for name in before.keys() & now.keys()}
-    also = changed_files(kept, {name: now[name] for name in kept})
+    if not isinstance(saved, dict):
+        return []  # an earlier release compared the bytecode
+    changed = changed_files(saved["search"], current["search"])
+    before, now = saved["callbacks"], current["callbacks"]
+    kept = before.keys() & now.keys()  # others may be given at any time
+    also = changed_files({n: before[n] for n in kept}, {n: now[n] for n in kept})
     return [*dict.fromkeys(changed + also)]
 
 

@@ -258,7 +258,7 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
-            header |= code_for(self.trainable, callbacks, arguments)
+            header["code"] = code_for(self.trainable, callbacks, arguments)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
             check_owner(directory.path)

@@ -210,6 +210,10 @@ def test_a_process_that_was_forked_after_cuda_began_ends_the_run(tmp_path, error
         search.run()
 
 
+OTHERS_CONTINUE = pytest.mark.filterwarnings("ignore:the code has changed")
+"""A trainable of another file continues the search."""
+
+
 class Killed(Rising):
     """Is killed in an epoch, or told to terminate, or interrupted twice."""
 
@@ -228,6 +232,7 @@ class Killed(Rising):
 TERMINATED = [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT)]
 
 
+@OTHERS_CONTINUE
 @pytest.mark.parametrize("signals", TERMINATED)
 def test_an_interrupt_is_no_failure(tmp_path, folder, signals):
     def interrupted():
@@ -248,11 +253,13 @@ def test_an_interrupt_is_no_failure(tmp_path, folder, signals):
     assert facts(a_search(folder, epochs_per_job=2).run()) == facts(expected)
 
 
+@OTHERS_CONTINUE
 def test_killed_once_it_ends_as_if_it_had_not_been(tmp_path, folder):
     assert not forked(lambda: a_search(folder, Killed(9, signal.SIGKILL)).run())
     assert facts(a_search(folder).run()) == facts(whole(tmp_path))
 
 
+@OTHERS_CONTINUE
 def test_threads_that_were_killed_with_an_arm_train_on(tmp_path, folder):
     def killed():
         with ThreadPoolExecutor(3) as threads:
