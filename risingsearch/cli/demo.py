@@ -307,7 +307,7 @@ def run_demo(out: Path, seed: int) -> None:
     print(LEGEND)
     with writing(picture):
         best_by_epochs(found).savefig(picture, dpi=150)
-        own = next(run.result for run in found if run.search == OWN)
+        own = next(run.result for run in found if run.result is not None)
         settings = {"max_epochs": MAX_EPOCHS}
         write_report(own, report, title="The search of the demo", settings=settings)
     print(f"Written: {picture}, {report}")
