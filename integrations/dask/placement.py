@@ -89,7 +89,7 @@ class Placement:
 class SharedData:
     """A trainable of this process, and its copies and states on the cluster."""
 
-    def __init__(self, trainable: Any) -> None:
+    def __init__(self, trainable: object) -> None:
         self.trainable = trainable
         self._shared = SharedTrainable.of(trainable)
         self._scattering: asyncio.Task[Any] | None = None

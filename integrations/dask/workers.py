@@ -56,7 +56,7 @@ class DaskWorkers(Workers):
 
     # Everything but ``train`` and ``n_workers`` happens in the client's event loop.
 
-    def __init__(self, executor: Any) -> None:
+    def __init__(self, executor: object) -> None:
         super().__init__(is_elastic=True)
         self._client, self._options = _checked_client(executor)
         self._scheduler = self._client.scheduler.address
@@ -234,7 +234,7 @@ class DaskWorkers(Workers):
         return bool(self._client.status == "running")
 
 
-def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
+def _checked_client(executor: object) -> tuple[Any, dict[str, Any]]:
     """Return the client, and the options of its executor's jobs."""
     client = executor
     options = {}
@@ -270,10 +270,11 @@ def _usable_threads(
         wanted = [wanted] if isinstance(wanted, str) else wanted
         if not {address, worker["host"], worker["name"]} & set(wanted):
             return 0
-    most: int = worker["nthreads"]
+    n_threads: int = worker["nthreads"]
     for resource, amount in (options.get("resources") or {}).items():
-        most = min(most, int(worker["resources"].get(resource, 0) // amount))
-    return most
+        available = worker["resources"].get(resource, 0)
+        n_threads = min(n_threads, int(available // amount))
+    return n_threads
 
 
 def _died(

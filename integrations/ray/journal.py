@@ -259,12 +259,12 @@ def plain(metrics: Mapping[str, object]) -> Result:
     >>> plain({"loss": 0.5, "weights": [0.1, 0.2], "name": "a"})
     {'loss': 0.5, 'name': 'a'}
     """
-    held: Result = {}
+    allowed: Result = {}
     for name, value in metrics.items():
         value = plain_value(value)
         if isinstance(value, str | bool | int | float):
-            held[name] = value
-    return held
+            allowed[name] = value
+    return allowed
 
 
 def last_stamp(trial: Trial) -> Stamp:

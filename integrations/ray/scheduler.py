@@ -118,12 +118,12 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self._metric = metric
         self._mode = mode
         self.time_attr = time_attr
-        own = {
-            "callbacks": (),
-            "patience": None,
-            "target_score": None,
-        }
-        self._options = SearchOptions.among(arguments, **own).non_defaults()
+        self._options = SearchOptions.among(
+            arguments,
+            callbacks=(),
+            patience=None,
+            target_score=None,
+        ).non_defaults()
         self._stop_rules = patience, target_score  # may be others after Tuner.restore
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None

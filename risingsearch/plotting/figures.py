@@ -163,18 +163,11 @@ def plot_curves(
         title += f", {outside:,} outside the axes"
     frame(ax, title, "epochs of the arm", epochs.metric)
     # In the corner that good curves leave free, clear of the marks of failures.
-    if epochs.maximize:
-        ax.legend(
-            loc="lower right",
-            bbox_to_anchor=(1, 0.03),
-            fontsize="small",
-        )
-    else:
-        ax.legend(
-            loc="upper right",
-            bbox_to_anchor=(1, 0.97),
-            fontsize="small",
-        )
+    ax.legend(
+        loc="lower right" if epochs.maximize else "upper right",
+        bbox_to_anchor=(1, 0.03 if epochs.maximize else 0.97),
+        fontsize="small",
+    )
     return ax
 
 
@@ -245,18 +238,18 @@ class Epochs:
         if len(history) == 0:
             msg = "history is empty; plot it after the first epoch"
             raise InvalidParameterError(msg)
-        self.arm = np.array([row["arm"] for row in history], dtype=np.int64)
-        self.epoch = np.array([row["epoch"] for row in history], dtype=np.int64)
-        self.score = np.array([row["score"] for row in history], dtype=np.float64)
+        self.arm = np.array([row["arm"] for row in history], dtype=int)
+        self.epoch = np.array([row["epoch"] for row in history], dtype=int)
+        self.score = np.array([row["score"] for row in history], dtype=float)
         self.score[~np.isfinite(self.score)] = np.nan  # failed
         self.maximize = sign_of(direction) > 0.0
         self.metric = _as_text(metric)
         self._labels = labels or {}
         good = sign_of(direction) * self.score
-        order = np.lexsort((np.arange(len(good)), -good))  # NaN is last
-        ranked = [row for row in order.tolist() if np.isfinite(good[row])]
+        n_scored = np.isfinite(good).sum()
+        order = np.argsort(-good, kind="stable")[:n_scored]  # NaN is last
         best: dict[int, int] = {}  # row of each arm, the best arm first
-        for row in ranked:
+        for row in order.tolist():
             best.setdefault(int(self.arm[row]), row)
         self.leaders = list(best.values())[: len(LEADERS)]
 

@@ -126,7 +126,7 @@ def category(value: object) -> str:
     return str(value)
 
 
-def placed(values: Floats, among: Floats) -> Floats:
+def relative_places(values: Floats, among: Floats) -> Floats:
     """Return where values lie among sorted different numbers.
 
     Parameters
@@ -143,7 +143,7 @@ def placed(values: Floats, among: Floats) -> Floats:
 
     Examples
     --------
-    >>> placed(np.array([15.0, 30.0]), np.array([10.0, 20.0]))
+    >>> relative_places(np.array([15.0, 30.0]), np.array([10.0, 20.0]))
     array([0.5, 2. ])
     """
     if len(among) == 1:
@@ -152,7 +152,7 @@ def placed(values: Floats, among: Floats) -> Floats:
     high = among[-1]
     with np.errstate(over="ignore"):  # what is infinite is as far outside as can be
         if np.isinf(high - low):
-            return placed(0.25 * values, 0.25 * among)
+            return relative_places(0.25 * values, 0.25 * among)
         places = np.interp(values, among, np.linspace(0.0, 1.0, len(among)))
         if low > 0.0 and high / low >= WIDE:
             positive = np.maximum(values, np.nextafter(0.0, 1.0))
@@ -169,7 +169,7 @@ def _places(values: Sequence[object], among: Floats) -> Floats:
     column = np.full(len(values), 0.5)
     numeric = np.array(list(map(is_number, values)), dtype=bool)
     numbers = np.array(list(compress(values, numeric)), dtype=float)
-    column[numeric] = placed(numbers, among)
+    column[numeric] = relative_places(numbers, among)
     return column
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.priors.matching import Matching, category, placed
+from risingsearch.priors.matching import Matching, category, relative_places
 
 RATES = [10.0**-k for k in range(6)]
 CANDIDATES = [
@@ -25,7 +25,7 @@ def test_numbers_are_placed_among_the_candidates_whatever_their_scale():
 
 def test_what_lies_outside_is_as_far_out_as_it_is():
     among = np.array(sorted(RATES))
-    assert placed(np.array([100.0, 1e-6, -1.0]), among).round(2).tolist() == [
+    assert relative_places(np.array([100.0, 1e-6, -1.0]), among).round(2).tolist() == [
         1.4,
         -0.2,
         -1.0,

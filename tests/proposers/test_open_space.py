@@ -170,3 +170,10 @@ def test_where_arms_fail_does_not_hide_how_the_others_rise():
     known = known._replace(failed=np.arange(2, 14))
     found = [proposed(candidates, known, space, k).params["x"] for k in range(5)]
     assert 0.01 < min(found) < max(found) < 0.08
+
+
+@pytest.mark.parametrize(("scale", "noise"), [(100.0, 2.0), (1e-6, 0.002)])
+def test_the_noise_of_a_fit_stays_in_its_range(scale, noise):
+    rng = np.random.default_rng(0)
+    seen = Observations(rng.random((40, 3)), scale * rng.standard_normal(40))
+    assert GaussianProcess.fitted(seen, 2).noise == pytest.approx(noise)
