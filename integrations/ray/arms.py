@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ray.tune.result import TIME_THIS_ITER_S, TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
+from risingsearch.events import Ended, Failed, Returned, event_of
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.replay import RESULTS, apply, replay, result, started
+from risingsearch.scheduling.replay import apply, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.storage.journal import Event
 
+RESULTS = (Returned.name, Failed.name)  # events of a job that came back
+OWN = ("results", "checkpoint")  # what Ray notes besides in such an event
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
 
 
@@ -85,7 +88,7 @@ class Arms:
         arm = None if again is None else self.arm[again]
         job = self.scheduler.ask() if arm is None else self.scheduler.start(arm)
         assert job is not None
-        self._note(started(self.scheduler, job))
+        self._note(started(self.scheduler, job).to_json())
         self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def take_up(self, trial_id: str) -> None:
@@ -103,7 +106,8 @@ class Arms:
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        event = result(slice_.job, slice_.scores) | {"results": slice_.results}
+        event = result(slice_.job, slice_.scores).to_json()
+        event["results"] = slice_.results
         self._know(event)
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event, trial_id)
@@ -122,17 +126,17 @@ class Arms:
         kept = slice_.scores[:n_kept]
         # The last epoch has failed, unless all were reported.
         charged = min(len(slice_.scores) + 1, slice_.job.n_epochs)
-        event = result(slice_.job, kept, reason, charged)
-        event |= {"results": slice_.results[:n_kept]}
+        event = result(slice_.job, kept, reason, charged).to_json()
+        event["results"] = slice_.results[:n_kept]
         self._know(event)
         self.scheduler.fail(slice_.job, reason, kept, charged=charged)
         self._note(event, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""
-        event: Event = {"event": "ended", "arms": list(arms)}
+        event = Ended(arms=list(arms))
         apply(self.scheduler, event)
-        self._note(event)
+        self._note(event.to_json())
 
     @property
     def unopened(self) -> list[int]:
@@ -151,10 +155,8 @@ class Arms:
         """Take over the events of an experiment that is restored."""
         for event in events:
             self._know(event)
-        # A slice with fewer scores than epochs means that its trial has ended.
-        own = ("opened", "reported")
-        decisive = ({"ended": True} | e for e in events if e["event"] not in own)
-        replay(self.scheduler, decisive)
+        decisive = (e for e in events if e["event"] not in ("opened", "reported"))
+        replay(self.scheduler, map(_searched, decisive))
         for job in self.scheduler.in_flight:
             if job.arm not in self.trial:
                 msg = f"{job} has no trial in the journal, which is damaged"
@@ -186,3 +188,9 @@ class Arms:
             last = job.from_epoch + len(scores)
             ahead = self.ahead.get(trial_id, ())
             self.ahead[trial_id] = [one for one in ahead if one["epoch"] > last]
+
+
+def _searched(event: Event) -> Any:
+    """Return a scheduler's event; fewer scores than epochs: the trial has ended."""
+    known = event_of({name: event[name] for name in event.keys() - {*OWN}})
+    return replace(known, ended=True) if type(known) is Returned else known

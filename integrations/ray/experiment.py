@@ -20,10 +20,10 @@ from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailed
 from risingsearch.integrations.ray import journal
 from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, CallbackList
 from risingsearch.search.loop import FirstFailures
+from risingsearch.storage.journal import Event
 
 logger = logging.getLogger(__name__)
 

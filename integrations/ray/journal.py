@@ -17,12 +17,11 @@ from ray.tune.result import CONFIG_PREFIX, EXPR_RESULT_FILE, TRIAL_ID
 from ray.tune.utils import flatten_dict
 
 from risingsearch.errors import RunDirError
-from risingsearch.integrations.ray.arms import Stamp, stamp_of
+from risingsearch.integrations.ray.arms import RESULTS, Stamp, stamp_of
 from risingsearch.json_values import as_json, from_json
 from risingsearch.json_values import plain as plain_value
-from risingsearch.scheduling.replay import RESULTS, Event
 from risingsearch.storage.files import atomic_write
-from risingsearch.storage.journal import Journal, create, read
+from risingsearch.storage.journal import Event, Journal, create, read
 
 NAME = "risingsearch-journal.jsonl"
 # Ray brings files of this kind back from remote storage, and only there they may be:

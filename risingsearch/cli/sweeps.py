@@ -148,11 +148,13 @@ def _plan(arguments: argparse.Namespace) -> None:
 
 def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
     """Return the share of time that job starts took, and advice on it, if any."""
+    from risingsearch.events import event_of
     from risingsearch.search.progress import Starts
     from risingsearch.storage.journal import read
     from risingsearch.storage.run_directory import JOURNAL
 
-    starts = Starts.of_events(read(run_dir / JOURNAL).events, sweep.max_epochs)
+    events = map(event_of, read(run_dir / JOURNAL).events)
+    starts = Starts.of_events(events, sweep.max_epochs)
     facts: dict[str, Any] = {}
     if starts.share >= 0.0:
         facts["share_of_time_starting"] = round(starts.share, 4)

@@ -3,13 +3,13 @@
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import Job
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.events import Failed, Returned, Started, event_of
 from risingsearch.json_values import SHOWN, from_json
 from risingsearch.priors.earlier import (
     EarlierSearch,
@@ -243,11 +243,13 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
                 {} if SHOWN in shown else from_json(shown)
                 for shown in settings["candidates"]
             ]
-            for event in events:
-                if event["event"] == "started" and "params" in event:
-                    candidates[event["job"][0]] = from_json(event["params"])
-            results = (one for one in events if one["event"] in ("result", "failed"))
-            history = [row for event in results for row in _rows(event)]
+            history: list[dict[str, Any]] = []
+            for event in map(event_of, events):
+                match event:
+                    case Started(params=params) if params is not None:
+                        candidates[event.job.arm] = dict(params)
+                    case Returned():
+                        history += _rows(event)
             own = settings.get("direction", "maximize") if metric == SCORE else None
             return asked.search(
                 path.resolve().name,
@@ -261,22 +263,22 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
         raise InvalidParameterError(msg) from error
 
 
-def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(event: Returned) -> Iterator[dict[str, Any]]:
     """Yield the epochs of a job as rows of a history."""
-    job = Job.from_json(event["job"])
-    scores = from_json(event["scores"])
-    for k, score in enumerate(scores):
+    job = event.job
+    scores = event.scores
+    for k, (score, metrics) in enumerate(zip(scores, event.metrics, strict=True)):
         row = {
             "arm": job.arm,
             "epoch": job.from_epoch + k + 1,
             SCORE: score,
         }
-        yield row | from_json(event["metrics"])[k]
-    if "failure" in event and len(scores) < job.n_epochs:
+        yield row | metrics
+    if isinstance(event, Failed) and len(scores) < job.n_epochs:
         epoch = job.from_epoch + len(scores) + 1
         lost = {
             SCORE: math.nan,
-            "failure": event["failure"],
+            "failure": event.failure,
         }
         yield {"arm": job.arm, "epoch": epoch, **lost}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
-from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.events import Started, saved_params
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.ledger import Ledger, resized
@@ -21,57 +21,6 @@ from risingsearch.scheduling.options import SchedulerOptions
 EVERY_ARM = slice(None)
 _ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
 _COUNTS = ("counted_from", "n_asked", "n_applied", "rounds", "n_jobs")
-
-
-class Decision(NamedTuple):
-    """A job, and why it starts."""
-
-    job: Job
-    reason: str
-    parts: dict[str, float]  # of the arm's index
-    seen: int | None = None  # results applied before it; None: in the order told
-    instead_of: int | None = None  # the unopened arm that the policy had selected
-    round: int = 0  # of the job's first epoch, once it has started
-    params: Mapping[str, Any] | None = None  # that were proposed for the arm
-    like: tuple[int, ...] = ()  # the arms that these resemble
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all but the round as JSON values, without those that are None."""
-        values = self._asdict() | {
-            "job": self.job.to_json(),
-            "parts": as_json(self.parts),
-            "round": None,
-            "params": self.params and saved_params(self.params),
-            "like": list(self.like) or None,
-        }
-        return {name: value for name, value in values.items() if value is not None}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Decision:
-        """Read the values of ``to_json``, and the round if it is among them."""
-        taken = {name: values[name] for name in cls._fields if name in values}
-        taken["job"] = Job.from_json(values["job"])
-        taken["parts"] = from_json(values["parts"])
-        taken["params"] = from_json(values.get("params"))
-        taken["like"] = tuple(values.get("like", ()))
-        arms = (*taken["like"], taken.get("instead_of", 0), taken.get("seen") or 0)
-        known = all(isinstance(arm, int | np.integer) and arm >= 0 for arm in arms)
-        known &= isinstance(taken["params"], Mapping | None)
-        known &= all(map(is_number, taken["parts"].values()))
-        if not known or not isinstance(taken["reason"], str):
-            raise ValueError(f"the start of {taken['job']} is none")
-        return cls(**taken)
-
-
-def saved_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration as JSON; values that it cannot hold by their digest."""
-    values: dict[str, Any] = {}
-    for name, value in params.items():
-        try:
-            values[name] = as_json(value)
-        except TypeError:
-            values[name] = described(value)
-    return {"$dict": values} if any(name[:1] == "$" for name in values) else values
 
 
 class Result(NamedTuple):
@@ -133,7 +82,7 @@ class ArmTable:
         self.n_applied = 0  # results, in the order of the decisions
         self.rounds = 0  # epochs charged or reserved
         self.in_flight: dict[int, Job] = {}
-        self.decisions: dict[int, Decision] = {}  # until the result is applied
+        self.decisions: dict[int, Started] = {}  # until the result is applied
         self._held: dict[int, Result] = {}  # told, and not yet applied
         self.proposals: dict[int, Proposal] = {}  # by the arm opened with it
 
@@ -160,7 +109,7 @@ class ArmTable:
         self.failed[arm] = False
         self.failures[arm] = self.max_failures
 
-    def start(self, decision: Decision) -> None:
+    def start(self, decision: Started) -> None:
         """Put a decided job in flight."""
         job = decision.job
         self.decisions[job.id] = decision
@@ -196,7 +145,7 @@ class ArmTable:
         """Whether a result is told and not yet applied."""
         return bool(self._held)
 
-    def release(self, job_id: int | None = None) -> tuple[Result, Decision]:
+    def release(self, job_id: int | None = None) -> tuple[Result, Started]:
         """Return a held result to apply, by default of the earliest decision."""
         job_id = min(self._held) if job_id is None else job_id
         self.n_applied = max(self.n_applied, job_id + 1)
@@ -386,7 +335,7 @@ class ArmTable:
         self.history = [from_json(row) for row in state["history"]]
         for n_rows, row in enumerate(self.history, start=1):
             self._compare(row["arm"], row["epoch"], row["score"], n_rows)
-        decisions = [Decision.from_json(values) for values in state["decisions"]]
+        decisions = [Started.from_json(values) for values in state["decisions"]]
         self.decisions = {decision.job.id: decision for decision in decisions}
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
         held = [Result.from_json(values) for values in state["held"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
 from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
+from risingsearch.events import Started
 from risingsearch.policies import WAIT, policy_info
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
-from risingsearch.scheduling.arm_table import ArmTable, Decision, Result
+from risingsearch.scheduling.arm_table import ArmTable, Result
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
@@ -95,11 +97,11 @@ class Decider:
         self._is_selected = False
         self.waits = False  # the policy wants another result first
         self._selected: int | None = None  # by the policy
-        self._decision: Decision | None = None  # another arm may have been proposed
+        self._decision: Started | None = None  # another arm may have been proposed
 
     # --------------------------------------------------------------------- decisions
 
-    def next(self) -> Decision | None:
+    def next(self) -> Started | None:
         """Return the job that starts next; None if nothing can start now."""
         if self.stop_rule is not None:
             return None
@@ -109,11 +111,11 @@ class Decider:
             arm = selected if proposed is None else int(proposed)
             decision = self._decided(arm, max(1, self._wanted(arm, selected)))
             if by_prior or params or proposed is not None:
-                decision = decision._replace(reason=PRIOR if by_prior else PROPOSED)
+                decision = replace(decision, reason=PRIOR if by_prior else PROPOSED)
             if arm != selected:
-                decision = decision._replace(instead_of=selected)
+                decision = replace(decision, instead_of=selected)
             if params:
-                decision = decision._replace(params=dict(params), like=like)
+                decision = replace(decision, params=dict(params), like=like)
             self._decision = decision
         return self._decision
 
@@ -168,7 +170,7 @@ class Decider:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"
 
-    def requested(self, arm: int, n_epochs: int | None) -> Decision:
+    def requested(self, arm: int, n_epochs: int | None) -> Started:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
         most = self._most(arm)
@@ -178,7 +180,7 @@ class Decider:
             raise InvalidParameterError(msg)
         return self._decided(arm, n_epochs)
 
-    def _decided(self, arm: int, n_epochs: int) -> Decision:
+    def _decided(self, arm: int, n_epochs: int) -> Started:
         arms, is_opened = self.arms, bool(self.arms.charged[arm])
         job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
         reason = ENQUEUED if arm in arms.enqueued else OPENED
@@ -189,7 +191,7 @@ class Decider:
         drawn: Any = None  # what was drawn later than the header was written
         if arm >= self._options.n_arms and not is_opened:
             drawn = dict(self.proposer.candidates[arm])
-        return Decision(job, reason, parts, seen, params=drawn)
+        return Started(job=job, reason=reason, parts=parts, seen=seen, params=drawn)
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
@@ -261,7 +263,7 @@ class Decider:
 
     # ------------------------------------------------------------- starts and results
 
-    def start(self, decision: Decision) -> None:
+    def start(self, decision: Started) -> None:
         """Start a job: reserve its epochs."""
         job, arms = decision.job, self.arms
         if decision.instead_of is not None:
@@ -276,7 +278,7 @@ class Decider:
             if decision.instead_of is not None:
                 self.policy.open_instead(job.arm, decision.instead_of)
             raise
-        arms.start(decision._replace(round=round_))
+        arms.start(replace(decision, round=round_))
         self.ledger.reserve(job)
         self._refill()
         self._forget()
@@ -300,7 +302,7 @@ class Decider:
             for part in (self.arms, self.ledger, self.policy):
                 part.resize(n)
 
-    def repeat(self, decision: Decision) -> None:
+    def repeat(self, decision: Started) -> None:
         """Start a job that was decided before, without deciding it again."""
         job, arms, seen = decision.job, self.arms, decision.seen
         while seen is not None and arms.n_applied < seen and arms.holds_next:

@@ -1,59 +1,25 @@
-"""Scheduler events as JSON values, and how to apply them again.
+"""A search is a fold over its events: how each of them is applied again."""
 
-A search is a list of events, each named by its ``event``:
-
-``started``
-    A ``job`` began, for this ``reason`` and with these ``parts`` of its arm's index.
-    It had ``seen`` so many results, if those are applied in the order of the
-    decisions; ``instead_of`` is the arm that the policy had selected, if another was
-    proposed for it, ``params`` are those proposed for the arm, and ``like`` the arms
-    that these resemble. A job that is tried again is started again.
-``result``, ``failed``
-    A ``job`` came back with its ``scores``; its ``cost``, in the unit of the
-    budget, or else the seconds that it took (``elapsed``), if known; that the arm has
-    ``ended``, or the text of its ``failure``, for how many ``attempts`` it stands, and
-    how many epochs are ``charged``: all of the job if that is missing.
-``ended``
-    These ``arms`` train no more, though no job said so.
-``extended``
-    So much was added to the ``budget``.
-``advanced``
-    The clock stands at ``now``, though no job came back (``keeps_rest``: for a refit).
-``resized``
-    So many jobs (``n_jobs``) may be in flight from here on.
-
-Other events do not change a scheduler:
-
-``died``
-    The process ended in which these ``jobs`` trained: an attempt of each, which counts
-    towards ``max_failures``. ``started`` says with ``here`` that the job trains in the
-    process that searches.
-``released``
-    The jobs in flight were interrupted, which is no attempt.
-``stopped``
-    The search has ended early, for this ``reason``.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from risingsearch.arms import Job
-from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError
-from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.arm_table import Decision
+from risingsearch.events import (
+    Advanced,
+    Ended,
+    Event,
+    Extended,
+    Failed,
+    Resized,
+    Returned,
+    Started,
+)
 from risingsearch.scheduling.scheduler import Scheduler
 
-Event = dict[str, Any]
 
-RESULTS = ("result", "failed")  # events of a job that came back
-DECISIVE = ("started", *RESULTS, "ended", "extended", "advanced", "resized")
-OTHERS = ("died", "released", "stopped")
-
-
-def started(scheduler: Scheduler, job: Job) -> Event:
-    """Return the event of a job in flight, with the decision to start it."""
-    return {"event": "started"} | scheduler.why(job).to_json()
+def started(scheduler: Scheduler, job: Job) -> Started:
+    """Return the event of a job in flight: the decision to start it."""
+    return scheduler.why(job)
 
 
 def result(
@@ -61,67 +27,56 @@ def result(
     scores: Sequence[float],
     failure: str | None = None,
     charged: int | None = None,
-) -> Event:
-    """Return the event of a job that came back."""
-    event: Event = {"event": "result", "job": job.to_json()}
-    if failure is not None:
-        event |= {"event": "failed", "failure": failure, "charged": charged}
-    return event | {"scores": as_json(list(scores))}
+) -> Returned:
+    """Return the event of a job that came back, as ``tell`` or ``fail`` takes it."""
+    told = tuple(scores)
+    if failure is None:
+        return Returned(job=job, scores=told)
+    if charged is None:
+        charged = min(len(told) + 1, job.n_epochs)
+    return Failed(job=job, scores=told, failure=failure, charged=charged)
 
 
-def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
+def replay(scheduler: Scheduler, events: Iterable[Event]) -> None:
     """Bring a new scheduler to where another one was after the last of these events."""
     for event in events:
         # A start says which results it had seen: no decision is needed to know.
-        scheduler.wait_for_starts(event["event"] in ("started", *RESULTS))
+        scheduler.wait_for_starts(isinstance(event, Started | Returned))
         apply(scheduler, event)
     scheduler.wait_for_starts(False)
 
 
-def check_events(events: Iterable[Mapping[str, Any]]) -> None:
-    """Raise an error that names the first event that this release does not know."""
-    for event in events:
-        if event["event"] not in (*DECISIVE, *OTHERS):
-            raise RunDirError(
-                f"the journal has an event {event['event']!r}, which is unknown here: "
-                "use the release that wrote it"
-            )
-
-
-def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
-    """Let an event happen to a scheduler."""
-    match event["event"]:
-        case "started":
-            scheduler.repeat(Decision.from_json(event))
-        case "result" | "failed":
+def apply(scheduler: Scheduler, event: Event) -> None:
+    """Let an event happen to a scheduler, if it changes one."""
+    match event:
+        case Started():
+            scheduler.repeat(event)
+        case Returned():
             _apply_result(scheduler, event)
-        case "ended":
-            for arm in event["arms"]:
+        case Ended():
+            for arm in event.arms:
                 scheduler.end(arm)
-        case "extended":
-            scheduler.extend(Budget.from_json(event["budget"]))
-        case "advanced":
-            scheduler.advance(event["now"], keeps_rest="keeps_rest" in event)
-        case "resized":
-            scheduler.resize(event["n_jobs"])
-        case _:
-            check_events([event])
+        case Extended():
+            scheduler.extend(event.budget)
+        case Advanced():
+            scheduler.advance(event.now, keeps_rest=event.keeps_rest)
+        case Resized():
+            scheduler.resize(event.n_jobs)
 
 
-def _apply_result(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
-    job, scores = Job.from_json(event["job"]), from_json(event["scores"])
+def _apply_result(scheduler: Scheduler, event: Returned) -> None:
+    job, scores, cost, now = event.job, event.scores, event.cost, event.now
     if job not in scheduler.in_flight:
         raise RunDirError(f"{job} has a result in the journal, and no start before it")
-    cost, now = event.get("cost", event.get("elapsed")), event.get("now")
-    if "failure" in event:
+    if isinstance(event, Failed):
         scheduler.fail(
             job,
-            event["failure"],
+            event.failure,
             scores,
             cost,
             now=now,
-            attempts=event.get("attempts", 1),
-            charged=event.get("charged", job.n_epochs),  # as earlier releases did
+            attempts=event.attempts,
+            charged=event.charged,
         )
-        return
-    scheduler.tell(job, scores, cost, ended=event.get("ended", False), now=now)
+    else:
+        scheduler.tell(job, scores, cost, ended=event.ended, now=now)

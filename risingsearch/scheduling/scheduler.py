@@ -12,10 +12,11 @@ from risingsearch.arms import ArmList, Job, Status
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.events import Started
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.scheduling import explanations
-from risingsearch.scheduling.arm_table import Decision, Result, checked_scores
+from risingsearch.scheduling.arm_table import Result, checked_scores
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 
@@ -153,11 +154,11 @@ class Scheduler:
         decision = self._decider.next()
         return None if decision is None else decision.job
 
-    def why(self, job: Job) -> Decision:
+    def why(self, job: Job) -> Started:
         """Return the decision to start a job in flight, with its reason and index."""
         return self._arms.decisions[self._arms.checked(job).id]
 
-    def repeat(self, decision: Decision) -> None:
+    def repeat(self, decision: Started) -> None:
         """Start the next job by a recorded decision; one in flight is tried again."""
         if decision.job not in self.in_flight:
             self._decider.repeat(decision)

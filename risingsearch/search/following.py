@@ -85,9 +85,10 @@ class RunReader:
         search, result = replayed.search, replayed.result(is_running=is_running)
         scheduler = search.scheduler
         ended = scheduler if is_running else search._log  # it may have other rules
+        jobs = scheduler.in_flight if is_running else ()
         training = [
-            Training(job.arm, job.from_epoch + 1, *scheduler.why(job)[1:3])
-            for job in (scheduler.in_flight if is_running else ())
+            Training(job.arm, job.from_epoch + 1, why.reason, why.parts)
+            for job, why in ((job, scheduler.why(job)) for job in jobs)
         ]
         return RunStatus(
             result,

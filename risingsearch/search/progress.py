@@ -7,13 +7,14 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.budget import in_words
 from risingsearch.errors import needed
+from risingsearch.events import Event, Failed, Returned
 
 if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
@@ -164,13 +165,13 @@ class Starts:
         self._seconds, self._n_epochs = 0.0, 0
 
     @classmethod
-    def of_events(cls, events: Iterable[Mapping[str, Any]], max_epochs: int) -> Starts:
+    def of_events(cls, events: Iterable[Event], max_epochs: int) -> Starts:
         """Return the starts in the events of a journal."""
         starts = cls(max_epochs)
         for event in events:
-            if isinstance(event.get("startup"), float) and "failure" not in event:
-                seconds, startup = event["elapsed"], event["startup"]
-                starts.add(len(event["scores"]), seconds, startup)
+            if isinstance(event, Returned) and not isinstance(event, Failed):
+                seconds = event.elapsed or 0.0
+                starts.add(len(event.scores), seconds, event.startup)
         return starts
 
     def add(self, n_epochs: int, seconds: float, startup: float | None) -> None:

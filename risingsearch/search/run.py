@@ -99,7 +99,7 @@ class EarlierError(RisingSearchError):
 
 
 def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
-    """Return a failure that was recorded: of its own type, if that is loaded.
+    """Return a failure that was recorded, of the same type if that is loaded.
 
     Nothing is imported for it, and no code of the type runs but its ``__str__``.
     """

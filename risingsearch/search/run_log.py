@@ -23,15 +23,22 @@ from risingsearch.errors import (
     SearchFailedError,
     SetupError,
 )
-from risingsearch.json_values import as_json, from_json, plain
-from risingsearch.scheduling.replay import (
-    RESULTS,
-    apply,
-    check_events,
-    replay,
-    result,
-    started,
+from risingsearch.events import (
+    Advanced,
+    Died,
+    Event,
+    Extended,
+    Failed,
+    Json,
+    Released,
+    Resized,
+    Returned,
+    Started,
+    Stopped,
+    event_of,
 )
+from risingsearch.json_values import plain
+from risingsearch.scheduling.replay import apply, replay, started
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
@@ -42,7 +49,6 @@ from risingsearch.search.training import Outcome
 from risingsearch.source_code import changed_files
 from risingsearch.storage import run_directory
 from risingsearch.storage.checkpoints import Key, MemoryStore
-from risingsearch.storage.journal import Event
 
 # the scheduler's state is saved after so many events, or one in so many of all
 FEWEST_EVENTS, EVENTS_SHARE = 500, 25
@@ -89,7 +95,7 @@ class RunLog:
         self._returned: set[int] = set()  # arms whose checkpoints are not tidied yet
 
     def open(
-        self, directory: run_directory.RunDirectory, header: Event, run: Run | None
+        self, directory: run_directory.RunDirectory, header: Json, run: Run | None
     ) -> None:
         """Resume the search that was read from a directory, or begin one there."""
         self.directory = directory
@@ -121,10 +127,10 @@ class RunLog:
             self.drop_unneeded()
 
     def replay(
-        self, events: Sequence[Event], n_in_state: int, state: dict[str, Any] | None
+        self, lines: Sequence[Json], n_in_state: int, state: dict[str, Any] | None
     ) -> None:
         """Take over all events of earlier processes; a state knows the first ones."""
-        check_events(events)
+        events = [event_of(line) for line in lines]
         if state is not None:
             try:
                 self.scheduler.load_state_dict(state)
@@ -134,20 +140,19 @@ class RunLog:
         self._fill(self.scheduler.proposals)
         trained: dict[int, int] = {}  # epochs by arm
         for event in events:
-            name = event["event"]
-            self._stopped = event["reason"] if name == "stopped" else None
-            if name == "started":
-                self._decided.add(event["job"][3])
-                self._running[event["job"][3]] = event.get("here", False)
-            elif name == "released":
-                self._running.clear()
-            elif name == "died":
-                self._count_deaths(event["jobs"])
-            elif name in RESULTS:
-                outcome = outcome_of(event)
-                job = outcome.report.job
-                self._note(job, outcome)
-                trained[job.arm] = job.from_epoch + len(outcome.report.scores)
+            self._stopped = event.reason if isinstance(event, Stopped) else None
+            match event:
+                case Started():
+                    self._decided.add(event.job.id)
+                    self._running[event.job.id] = bool(event.here)
+                case Released():
+                    self._running.clear()
+                case Died():
+                    self._count_deaths(event.jobs)
+                case Returned():
+                    job, outcome = event.job, outcome_of(event)
+                    self._note(job, outcome)
+                    trained[job.arm] = job.from_epoch + len(event.scores)
         self.retained.note_stored(trained)
 
     def ask(self) -> Job | None:
@@ -183,15 +188,16 @@ class RunLog:
             begins = one == job and one.id not in self._running
             if self.directory is None or not (begins or one.id not in self._decided):
                 continue
-            self._write(started(self.scheduler, one) | {"here": here and one == job})
+            is_here = here and one == job
+            self._write(replace(started(self.scheduler, one), here=is_here))
             self._decided.add(one.id)
-            self._running[one.id] = here and one == job
+            self._running[one.id] = is_here
 
     def release(self) -> None:
         """Note that the jobs in training were interrupted, which is no failure."""
         if self._running:
             self.begin()
-            self._write({"event": "released"})
+            self._write(Released())
         self._running.clear()
 
     def release_if_idle(self) -> None:
@@ -202,7 +208,7 @@ class RunLog:
     def died(self, jobs: Sequence[int]) -> None:
         """Note that the process died in which these jobs ran."""
         self.begin()
-        self._write({"event": "died", "jobs": list(jobs)})
+        self._write(Died(jobs=list(jobs)))
         self._count_deaths(jobs)
 
     def _count_deaths(self, jobs: Sequence[int]) -> None:
@@ -216,7 +222,7 @@ class RunLog:
         self.directory.check_held()
         self._is_writing = True
         try:
-            self.directory.journal.append(event)
+            self.directory.journal.append(event.to_json())
         finally:
             self._is_writing = False
 
@@ -292,21 +298,21 @@ class RunLog:
         if self.scheduler.stop_rule is None or reason == self._stopped:
             return
         if reason is not None:
-            self._write({"event": "stopped", "reason": reason})
+            self._write(Stopped(reason=reason))
         self._stopped = reason
 
     def extend(self, budget: Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
-        self._change({"event": "extended", "budget": budget.to_json()})
+        self._change(Extended(budget=budget))
 
     def use_up(self, now: float) -> None:
         """Keep the rest of the time for a refit, on disk as well or not at all."""
-        kept = {"keeps_rest": True} if now < self.scheduler.budget else {}
-        self._change({"event": "advanced", "now": now} | kept)
+        keeps_rest = now < self.scheduler.budget
+        self._change(Advanced(now=now, keeps_rest=keeps_rest))
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""
-        self._change({"event": "resized", "n_jobs": checked_int("n_jobs", n_jobs, 1)})
+        self._change(Resized(n_jobs=checked_int("n_jobs", n_jobs, 1)))
 
     def _change(self, event: Event) -> None:
         with self.held(), sigint_deferred():
@@ -422,66 +428,64 @@ def named_failure(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {failure}"
 
 
-def as_event(job: Job, outcome: Outcome) -> Event:
-    """Return the outcome of a job as JSON values, without its states."""
+def as_event(job: Job, outcome: Outcome) -> Returned:
+    """Return the event of a job that came back, without its states."""
     report, failure = outcome.report, outcome.report.failure
-    text = None if failure is None else str(failure) or type(failure).__name__
-    event = result(job, report.scores, text, outcome.charged) | {
-        "seconds": list(report.seconds),
-        "metrics": as_json(list(report.metrics)),
+    facts: dict[str, Any] = {
+        "job": job,
+        "scores": report.scores,
+        "seconds": report.seconds,
+        "metrics": report.metrics,
         "elapsed": outcome.elapsed,
         "calls": outcome.n_calls,
+        "cost": outcome.cost,
+        "startup": outcome.startup,
+        "now": outcome.now,
+        "clock": outcome.clock,
+        "ended": outcome.ended,
+        "best": None if outcome.snapshot is None else outcome.snapshot[0],
     }
-    if outcome.cost != outcome.elapsed:
-        event["cost"] = outcome.cost
-    if outcome.startup is not None:
-        event["startup"] = as_json(outcome.startup)
-    if outcome.now is not None:
-        event["now"] = outcome.now
-    if outcome.clock not in (None, outcome.now):
-        event["clock"] = outcome.clock
-    if outcome.ended:
-        event["ended"] = outcome.ended
-    if outcome.snapshot is not None:
-        event["best"] = outcome.snapshot[0]
-    if failure is not None:
-        event["failure_type"] = type(failure).__name__
-        if type(failure).__module__ not in ("builtins", errors.__name__):
-            event["failure_module"] = type(failure).__module__
-        if outcome.attempts > 1:
-            event["attempts"] = outcome.attempts
-    return event
-
-
-def outcome_of(event: Event) -> Outcome:
-    """Return the outcome in an event, with a failure of its own type."""
-    failure = event.get("failure")
-    scores, seconds, metrics = (
-        tuple(from_json(event[name])) for name in ("scores", "seconds", "metrics")
+    if failure is None:
+        return Returned(**facts)
+    kind = type(failure)
+    is_known = kind.__module__ in ("builtins", errors.__name__)
+    assert outcome.charged is not None
+    return Failed(
+        failure=str(failure) or kind.__name__,
+        failure_type=kind.__name__,
+        failure_module=None if is_known else kind.__module__,
+        attempts=outcome.attempts,
+        charged=outcome.charged,
+        **facts,
     )
-    best, clock = event.get("best"), event.get("clock", event.get("now"))
-    numbers = (*seconds, event["elapsed"], event["calls"], *({best, clock} - {None}))
+
+
+def outcome_of(event: Returned) -> Outcome:
+    """Return the outcome in an event, with a failure of the recorded type."""
+    scores, seconds, metrics = event.scores, event.seconds, event.metrics
+    optional = {event.best, event.clock} - {None}
+    numbers: tuple[Any, ...] = (*seconds, event.elapsed, event.calls, *optional)
     are_valid = all(is_number(one) and not abs(one) > LARGEST_COST for one in numbers)
     are_valid &= {dict} >= set(map(type, metrics))
     if not are_valid or not len(scores) == len(seconds) == len(metrics):
-        raise ValueError(f"the result of job {event['job']} is none")
-    job, earlier = Job(*event["job"]), None
-    if failure is not None:
-        facts = str(failure), str(event["failure_type"]), event.get("failure_module")
-        earlier = earlier_failure(*facts)
-    report = Report(job, scores, seconds, metrics, earlier)
+        raise ValueError(f"the result of {event.job} is none")
+    failure: Exception | None = None
+    failed: dict[str, Any] = {}
+    if isinstance(event, Failed):
+        type_name = str(event.failure_type)
+        failure = earlier_failure(event.failure, type_name, event.failure_module)
+        failed = {"attempts": event.attempts, "charged": event.charged}
     return Outcome(
-        report,
-        ended=event.get("ended", False),
-        snapshot=None if best is None else (best, b""),
-        n_calls=event["calls"],
-        elapsed=event["elapsed"],
-        cost=event.get("cost", event["elapsed"]),
-        attempts=event.get("attempts", 1),
-        charged=None if failure is None else event.get("charged", job.n_epochs),
-        startup=from_json(event.get("startup")),
-        now=event.get("now"),
-        clock=clock,
+        Report(event.job, scores, seconds, metrics, failure),
+        ended=event.ended,
+        snapshot=None if event.best is None else (event.best, b""),
+        n_calls=event.calls,
+        elapsed=event.elapsed or 0.0,
+        cost=event.cost,
+        startup=event.startup,
+        now=event.now,
+        clock=event.clock,
+        **failed,
     )
 
 

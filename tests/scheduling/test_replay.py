@@ -2,11 +2,13 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.events import Advanced, Ended, Extended, Resized, event_of
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.replay import apply, replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
@@ -34,27 +36,43 @@ def live(scheduler, seed, more=2):
                 events.append(started(scheduler, jobs[-1]))
             except InvalidParameterError:
                 if scheduler.status(arm) != "running" and draw.random() < 0.3:
-                    happen({"event": "ended", "arms": [arm]})
+                    happen(Ended(arms=[arm]))
         elif jobs:
             job = jobs.pop(draw.randrange(len(jobs)))
             n_scores = job.n_epochs - (draw.random() < 0.3)
             scores = [draw.random() + 0.1 * job.arm for _ in range(n_scores)]
-            event = result(job, scores) | {"elapsed": 0.5}
+            event = replace(result(job, scores), elapsed=0.5, cost=0.5)
             if draw.random() < 0.2:
-                events.append(result(job, scores, "broken") | {"elapsed": 0.5})
+                failed = result(job, scores, "broken")
+                events.append(replace(failed, elapsed=0.5, cost=0.5))
                 scheduler.fail(job, "broken", scores, 0.5)
             else:
                 is_over = draw.random() < 0.5
-                events.append(event | ({"ended": True} if is_over else {}))
+                events.append(replace(event, ended=is_over))
                 scheduler.tell(job, scores, 0.5, ended=is_over)
         elif more:
             more -= 1
             if scheduler.n_jobs is not None:
-                happen({"event": "resized", "n_jobs": scheduler.n_jobs - 2})
-            added = {"seconds": 3.0} if scheduler.unit != "epochs" else 5
-            happen({"event": "extended", "budget": added})
+                happen(Resized(n_jobs=scheduler.n_jobs - 2))
+            added = {"seconds": 3.0} if scheduler.unit != "epochs" else {"epochs": 5}
+            happen(Extended(budget=Budget(**added)))
         else:
             return events
+
+
+def travelled(events):
+    """Return the events after a trip through JSON."""
+    lines = [json.dumps(event.to_json(), allow_nan=False) for event in events]
+    found = [event_of(json.loads(line)) for line in lines]
+    assert [replace(event, round=0) for event in events if event.name == "started"] == [
+        event for event in found if event.name == "started"
+    ]
+    return found
+
+
+def elsewhere(event):
+    """Return the start of a job of an arm that there is not."""
+    return replace(event, job=replace(event.job, arm=99))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,10 +89,10 @@ def live(scheduler, seed, more=2):
 def test_it_ends_where_the_live_one_is(seed, changes):
     scheduler, again = (Scheduler(**ARGUMENTS | changes) for _ in range(2))
     events = live(scheduler, seed)
-    replay(again, json.loads(json.dumps(events)))
+    replay(again, travelled(events))
     assert again.state_dict() == scheduler.state_dict()
     assert repr(again.history) == repr(scheduler.history)
-    names = {event["event"] for event in events}
+    names = {event.name for event in events}
     assert {"result", "failed", "started", "extended"} <= names
 
 
@@ -115,7 +133,7 @@ def test_time_passes_without_a_job():
     arguments = ARGUMENTS | {"budget": Budget(wall_seconds=9.0)}
     scheduler, again = (Scheduler(**arguments) for _ in range(2))
     scheduler.advance(9.0)
-    replay(again, [{"event": "advanced", "now": 9.0}])
+    replay(again, [Advanced(now=9.0)])
     assert again.ask() is None
     assert again.state_dict() == scheduler.state_dict()
     scheduler.advance(5.0)
@@ -138,7 +156,7 @@ def test_recorded_decisions_win_over_those_of_another_policy(decided, asked, see
     scheduler = Scheduler(**made | {"policy": decided})
     events = live(scheduler, seed)
     again = Scheduler(**made)
-    replay(again, json.loads(json.dumps(events)))
+    replay(again, travelled(events))
     assert again.in_flight == scheduler.in_flight
     assert again.spent == scheduler.spent
     assert repr(again.history) == repr(scheduler.history)
@@ -149,7 +167,7 @@ def test_recorded_decisions_win_over_those_of_another_policy(decided, asked, see
     [
         lambda events: events.pop(0),
         lambda events: events.insert(0, events[1]),
-        lambda events: events[0]["job"].__setitem__(0, 99),
+        lambda events: events.insert(0, elsewhere(events.pop(0))),
     ],
 )
 def test_events_that_do_not_follow_each_other_are_damage(damage):

@@ -11,7 +11,8 @@ import pytest
 from scheduler_runs import ask, finish, saved
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.replay import Event, replay, result, started
+from risingsearch.events import Event
+from risingsearch.scheduling.replay import replay, result, started
 from risingsearch.scheduling.scheduler import Scheduler
 
 MADE: dict[str, Any] = {"policy": "round-robin", "n_arms": 3, "budget": 30, "seed": 0}

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from risingsearch import Budget, Functions, RisingSearch
+from risingsearch.events import Ended
 
 RUN = Path(__file__).with_name("example_run")
 CANDIDATES = [{"top": 0.5}, {"top": -1.0}, {"top": 0.9, "size": (2, 3)}, {"top": 0.1}]
@@ -48,7 +49,7 @@ def write(folder):
         log.died([job.id])
         log.begin(job, here=True)
         log.release()
-        log._change({"event": "ended", "arms": [0]})
+        log._change(Ended(arms=[0]))
         search.resize(2)
         log.use_up(3600.0)
         search.extend(Budget(wall_seconds=60))

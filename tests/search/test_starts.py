@@ -5,6 +5,9 @@ import math
 import pytest
 
 from risingsearch import Functions, RisingSearch
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
+from risingsearch.events import Extended, Failed, Returned
 from risingsearch.search import training
 from risingsearch.search.progress import Starts
 from risingsearch.search.training import count_seconds
@@ -36,9 +39,11 @@ def test_a_few_starts_and_unknown_ones_say_nothing():
 
 
 def test_events_of_a_journal_say_it_too():
-    event = {"startup": 30.0, "elapsed": 32.0, "scores": [0.1, 0.2]}
-    failed = event | {"failure": "no disk"}
-    events = [*[event] * 5, failed, {"event": "extended"}, event | {"startup": "NaN"}]
+    facts = {"job": Job(0, 0, 2, 0), "scores": (0.1, 0.2), "elapsed": 32.0}
+    event = Returned(**facts, startup=30.0)
+    failed = Failed(**facts, startup=30.0, failure="no disk", charged=2)
+    unknown = Returned(**facts, startup=math.nan)
+    events = [*[event] * 5, failed, Extended(budget=Budget(epochs=2)), unknown]
     starts = Starts.of_events(events, max_epochs=81)
     assert (starts.share, starts.wanted()) == (30 / 32, 15)
 

@@ -275,7 +275,7 @@ def disk(folder: Path, n_lines: int) -> Iterator[Row]:
         trained = Report(Job(k % 1000, 1, 1, k), (0.123456789,), (1.0,), ({},))
         event = as_event(trained.job, Outcome(trained, False, None, None, 1, 1.0))
         begin = time.perf_counter()
-        directory.journal.append(event)
+        directory.journal.append(event.to_json())
         lines.append(time.perf_counter() - begin)
     yield _latencies("a line of the journal", lines)
     states = []

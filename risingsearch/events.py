@@ -1,0 +1,346 @@
+"""Events of a search: its journal is a list of them.
+
+Every event is a line of JSON, named by its ``event``. ``Died``, ``Released`` and
+``Stopped`` say what became of processes and runs; the others change a scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
+from risingsearch.checks import is_number
+from risingsearch.comparison import described
+from risingsearch.errors import RunDirError
+from risingsearch.json_values import as_json, from_json
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Base class of events: a dataclass with the name that it has in a journal."""
+
+    name: ClassVar[str]
+
+    def to_json(self) -> Json:
+        """Return the event as JSON values, without those at their defaults."""
+        values: Json = {"event": self.name}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                values[field.name] = value
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Read the values of ``to_json``; an unknown value is an error."""
+        taken = {name: value for name, value in values.items() if name != "event"}
+        if unknown := sorted(taken.keys() - {field.name for field in fields(cls)}):
+            raise RunDirError(
+                f"the journal has {unknown[0]!r} in an event {cls.name!r}, which is "
+                "unknown here: use the release that wrote it"
+            )
+        return cls(**cls._read(taken))
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        """Return the fields that are saved as these JSON values."""
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started(Event):
+    """A job began, or is tried again: the decision to start it.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    reason : str
+        Why it starts, as of ``EpochFacts``.
+    parts : dict
+        The parts of its arm's index.
+    seen : int, optional
+        The results applied before it; None if they are applied in the order told.
+    instead_of : int, optional
+        The unopened arm that the policy had selected, if another was proposed for it.
+    params : dict, optional
+        The configuration that was proposed for the arm.
+    like : tuple of int
+        The arms that this configuration resembles.
+    here : bool, optional
+        Whether the job trains in the process that searches, so that it can end it.
+    round : int
+        The round of its first epoch, once it has started; not in a journal.
+    """
+
+    name = "started"
+    job: Job
+    reason: str
+    parts: dict[str, float]
+    seen: int | None = None
+    instead_of: int | None = None
+    params: Mapping[str, Any] | None = None
+    like: tuple[int, ...] = ()
+    here: bool | None = None
+    round: int = 0
+
+    def to_json(self) -> Json:
+        """Return the event as JSON values, without its round."""
+        values = super().to_json()
+        values.pop("round", None)
+        values["job"] = self.job.to_json()
+        values["parts"] = as_json(self.parts)
+        if self.params is not None:
+            values["params"] = saved_params(self.params)
+        if self.like:
+            values["like"] = list(self.like)
+        return values
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        values["job"] = Job.from_json(values["job"])
+        values["parts"] = from_json(values["parts"])
+        values["params"] = from_json(values.get("params"))
+        values["like"] = tuple(values.get("like", ()))
+        counts = (values.get("instead_of", 0), values.get("seen") or 0)
+        arms = (*values["like"], *counts)
+        known = all(type(arm) is int and arm >= 0 for arm in arms)
+        known &= isinstance(values["params"], Mapping | None)
+        known &= all(map(is_number, values["parts"].values()))
+        if not known or not isinstance(values["reason"], str):
+            raise ValueError(f"the start of {values['job']} is none")
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Returned(Event):
+    """A job came back with its scores.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    scores : tuple of float
+        One per epoch.
+    seconds, metrics : tuple
+        The time and the other values of each of these epochs.
+    elapsed : float, optional
+        Seconds of training, a failed epoch's included; None where they are not known.
+    calls : int
+        Calls of ``train``.
+    cost : float, optional
+        Cost in the unit of the budget, ``elapsed`` if it is not in the journal.
+    startup : float, optional
+        Seconds before the first epoch; NaN if they are not known.
+    now : float, optional
+        Wall-clock time of the return, in the unit of the budget.
+    clock : float, optional
+        The same in seconds, ``now`` if it is not in the journal.
+    ended : bool or str
+        Whether the arm has ended by itself; a text says why.
+    best : int, optional
+        The arm's epoch whose state was kept as the best.
+    """
+
+    name = "result"
+    job: Job
+    scores: tuple[float, ...]
+    seconds: tuple[float, ...] = ()
+    metrics: tuple[dict[str, Any], ...] = ()
+    elapsed: float | None = None
+    calls: int = 0
+    cost: float | None = None
+    startup: float | None = None
+    now: float | None = None
+    clock: float | None = None
+    ended: bool | str = False
+    best: int | None = None
+
+    def to_json(self) -> Json:
+        """Return the event as JSON values."""
+        values = super().to_json()
+        values["job"] = self.job.to_json()
+        values["scores"] = as_json(list(self.scores))
+        if self.elapsed is not None:
+            values["seconds"] = list(self.seconds)
+            values["metrics"] = as_json(list(self.metrics))
+            values["calls"] = self.calls
+        if self.startup is not None:
+            values["startup"] = as_json(self.startup)
+        values.pop("cost", None)
+        if self.cost != self.elapsed:
+            values["cost"] = self.cost
+        if self.clock == self.now:
+            values.pop("clock", None)
+        return values
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        values["job"] = Job.from_json(values["job"])
+        for name in ("scores", "seconds", "metrics"):
+            values[name] = tuple(from_json(values.get(name, ())))
+        values.setdefault("cost", values.get("elapsed"))
+        values.setdefault("clock", values.get("now"))
+        values["startup"] = from_json(values.get("startup"))
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed(Returned):
+    """A job that has failed after its scores.
+
+    Parameters
+    ----------
+    failure : str
+        Why, as text.
+    failure_type : str
+        The name of the exception's type.
+    failure_module : str, optional
+        The module of that type, if it is none of Python's own.
+    attempts : int
+        Failed attempts that it stands for.
+    charged : int
+        Epochs that were trained; all of the job in journals of before this was noted.
+    """
+
+    name = "failed"
+    failure: str
+    charged: int
+    failure_type: str = "Exception"
+    failure_module: str | None = None
+    attempts: int = 1
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        values = super()._read(values)
+        values.setdefault("charged", values["job"].n_epochs)
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Event):
+    """These arms train no more, though no job said so."""
+
+    name = "ended"
+    arms: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extended(Event):
+    """So much was added to the budget."""
+
+    name = "extended"
+    budget: Budget
+
+    def to_json(self) -> Json:
+        """Return the event as JSON values."""
+        return super().to_json() | {"budget": self.budget.to_json()}
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        return {"budget": Budget.from_json(values["budget"])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advanced(Event):
+    """The clock stands at ``now``, though no job came back; the rest may be kept."""
+
+    name = "advanced"
+    now: float
+    keeps_rest: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resized(Event):
+    """So many jobs may be in flight from here on."""
+
+    name = "resized"
+    n_jobs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Died(Event):
+    """The process ended in which these jobs trained: an attempt of each."""
+
+    name = "died"
+    jobs: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released(Event):
+    """The jobs in flight were interrupted, which is no attempt."""
+
+    name = "released"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopped(Event):
+    """The search has ended early, for this reason."""
+
+    name = "stopped"
+    reason: str
+
+
+KINDS: dict[str, type[Event]] = {
+    kind.name: kind
+    for kind in (
+        Started,
+        Returned,
+        Failed,
+        Ended,
+        Extended,
+        Advanced,
+        Resized,
+        Died,
+        Released,
+        Stopped,
+    )
+}
+
+
+def event_of(values: Mapping[str, Any]) -> Event:
+    """Return the event of a line of a journal.
+
+    Parameters
+    ----------
+    values : dict
+        The line, as JSON values.
+
+    Returns
+    -------
+    Event
+        An instance of the class with its name.
+
+    Raises
+    ------
+    RunDirError
+        If this release does not know such an event, or a value in it.
+
+    Examples
+    --------
+    >>> event_of({"event": "resized", "n_jobs": 2})
+    Resized(n_jobs=2)
+    """
+    kind = KINDS.get(values["event"])
+    if kind is None:
+        raise RunDirError(
+            f"the journal has an event {values['event']!r}, which is unknown here: "
+            "use the release that wrote it"
+        )
+    return kind.from_json(values)
+
+
+def saved_params(params: Mapping[str, Any]) -> Json:
+    """Return a configuration as JSON; values that it cannot hold by their digest."""
+    values: Json = {}
+    for name, value in params.items():
+        try:
+            values[name] = as_json(value)
+        except TypeError:
+            values[name] = described(value)
+    return {"$dict": values} if any(name[:1] == "$" for name in values) else values
