@@ -205,25 +205,13 @@ def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
 def _result(
     study: Study, trials: list[FrozenTrial], *, is_constrained: bool
 ) -> ArmResult:
-    found: dict[int, float] = {}
-    for trial in trials:
-        if trial.state != TrialState.FAIL:
-            found |= curve(trial)
-    found = dict(sorted(found.items()))
     last = trials[-1]
-    if not found and last.state == TrialState.COMPLETE:
-        assert last.value is not None
-        found = {0: last.value}
-    state = STATES.get(last.state, "running")
-    own = _own_scores(last)
-    if GIVEN_UP in last.user_attrs:
-        state = "paused"
-    elif state == "paused" and not (own and math.isfinite(sum(own))):
-        state = "failed"
+    reports = _reports(trials)
+    state = _state(last)
     constraints = constraints_of(trials)
     is_judged = bool(constraints) or state == "complete" or not is_constrained
     sign = sign_of(study)
-    scores = list(found.values())
+    scores = list(reports.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
     best = max(finite, key=lambda i: sign * scores[i], default=None)
     return ArmResult(
@@ -236,10 +224,34 @@ def _result(
         last_score=scores[-1] if scores else math.nan,
         state=state,
         n_trials=len(trials),
-        curve=found,
+        curve=reports,
         opened_by_prior=BY_PRIOR in last.user_attrs,
         feasible=is_judged and violation(constraints) == 0.0,
     )
+
+
+def _reports(trials: list[FrozenTrial]) -> dict[int, float]:
+    """Return all reports of an arm, by step; its value, if there is no report."""
+    reports: dict[int, float] = {}
+    for trial in trials:
+        if trial.state != TrialState.FAIL:
+            reports |= curve(trial)
+    last = trials[-1]
+    if not reports and last.state == TrialState.COMPLETE:
+        assert last.value is not None
+        return {0: last.value}
+    return dict(sorted(reports.items()))
+
+
+def _state(last: FrozenTrial) -> str:
+    """Return where an arm stands after its last trial."""
+    if GIVEN_UP in last.user_attrs:
+        return "paused"
+    scores = _own_scores(last)
+    has_failed = not scores or not math.isfinite(sum(scores))
+    if last.state == TrialState.PRUNED and has_failed:
+        return "failed"
+    return STATES.get(last.state, "running")
 
 
 def _own_scores(trial: FrozenTrial) -> list[float]:

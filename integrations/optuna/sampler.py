@@ -344,14 +344,10 @@ class RisingSampler(BaseSampler):
         if _opens(trial) and state != TrialState.FAIL:
             trials.warn_of_unsuggested(trial)
         with self._following(study) as replica:
-            for key, value in replica.earlier_constraints(trial.number).items():
-                study._storage.set_trial_system_attr(trial._trial_id, key, value)
+            for key, value in replica.constraints_of(trial).items():
+                if key not in trial.system_attrs:
+                    study._storage.set_trial_system_attr(trial._trial_id, key, value)
             replica.finish(trial, state, values)
-            if trials.ARM not in trial.user_attrs and state != TrialState.FAIL:
-                warnings.warn(UNASKED, UserWarning, stacklevel=2)
-            reports = trial.intermediate_values.values()
-            if values and reports and values[0] not in reports:
-                warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
             stale = replica.stale_trials(self.give_up_after, self._here.mine)
             trials.give_up(study, stale)
             if stale:
@@ -359,7 +355,12 @@ class RisingSampler(BaseSampler):
             if not replica.opens_next:
                 self._prepare_next(study, replica)
         if state != TrialState.FAIL:
+            if trials.ARM not in trial.user_attrs:
+                warnings.warn(UNASKED, UserWarning, stacklevel=2)
             trials.check_length(trial)
+        reports = trial.intermediate_values.values()
+        if values and reports and values[0] not in reports:
+            warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
 
     def _grant(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
