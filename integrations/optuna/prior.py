@@ -51,7 +51,7 @@ class PriorSuggestions:
     def __init__(self, prior: list[EarlierSearch], seed: int | None) -> None:
         self._prior = prior
         self._seed = 0 if seed is None else seed
-        self._candidates: dict[int, Mapping[str, Any]] = {}  # by arm
+        self._candidates: Any = {}  # by arm
         self._space: Mapping[str, BaseDistribution] | None = None
         self._proposer: PriorProposer | None = None
 

@@ -1,6 +1,6 @@
 """Proposals of new arms in a space that is known from the arms alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -33,7 +33,7 @@ class ModelSampler(RandomSampler):
         super().__init__(seed)
         self._seed: Any = np.random.SeedSequence(seed).entropy
         self._model: OpenSpaceProposer | None = None
-        self._candidates: dict[int, Mapping[str, Any]] = {}  # by arm
+        self._candidates: Any = {}  # by arm
         # By trial, of this process:
         self._proposed: dict[int, Mapping[str, Any]] = {}
 
@@ -136,8 +136,8 @@ def _condition(
 ) -> _Unless | None:
     """Return the condition that the arms with a parameter meet, if any differ."""
     for parent in parents:
-        having = set()
-        without = set()
+        having: set[Hashable] = set()
+        without: set[Hashable] = set()
         for params in arms:
             value = key_of(params.get(parent, ABSENT))
             (having if name in params else without).add(value)

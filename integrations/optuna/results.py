@@ -79,17 +79,72 @@ STATES = {
 
 
 def arm_results(study: Study) -> list[ArmResult]:
-    """Return the results of the arms of a ``RisingSampler``, in their opening order."""
+    """Return the results of the arms of a ``RisingSampler``, in their opening order.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Returns
+    -------
+    list of ArmResult
+        One for each arm that trains or has trained.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     rising.arm(trial)
+    ...     return (x - 0.3) ** 2  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(12, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> [result.epochs for result in rising.arm_results(study)]
+    [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    """
     return [result for result, _ in _results(study)]
 
 
 def best_arm(study: Study) -> ArmResult:
     """Return the feasible arm with the best score at any of its epochs.
 
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Returns
+    -------
+    ArmResult
+        Its parameters, scores and curve.
+
     Raises
     ------
     SearchFailedError
         If no feasible arm has reported a finite score.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     rising.arm(trial)
+    ...     return (x - 0.3) ** 2  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(12, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> abs(rising.best_arm(study).params["x"] - 0.3) < 0.1
+    True
     """
     scored = [r for r in arm_results(study) if math.isfinite(r.best_score)]
     feasible = [result for result in scored if result.feasible]
@@ -104,6 +159,11 @@ def best_arm(study: Study) -> ArmResult:
 def arms(study: Study) -> Any:
     """Return a pandas DataFrame with one row per arm of a ``RisingSampler``.
 
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
     Returns
     -------
     DataFrame
@@ -114,6 +174,23 @@ def arms(study: Study) -> Any:
     ------
     MissingDependencyError
         If pandas is not installed.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     rising.arm(trial)
+    ...     return (x - 0.3) ** 2  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(12, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> int(rising.arms(study).charged.sum())  # of the budget
+    12
     """
     others = ("id", "params", "curve")
     columns = [one.name for one in fields(ArmResult) if one.name not in others]
@@ -133,8 +210,34 @@ def finalize(study: Study) -> None:
     Its value is the arm's best score, its reports are the whole curve; it has the user
     attributes and constraints that the arm was last given. An arm whose own last trial
     has completed with that score needs none, nor does one without a finite score, or
-    whose constraints are not known yet. A further call adds the new arms. The study is
-    one of a ``RisingSampler``.
+    whose constraints are not known yet. A further call adds the new arms.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     arm = rising.arm(trial)
+    ...     for epoch in range(arm.from_epoch, 9):
+    ...         trial.report(x + 1.0 / (epoch + 1), epoch)
+    ...         if trial.should_prune():
+    ...             raise optuna.TrialPruned
+    ...     return x + 1.0 / 9
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(30, max_epochs=9, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> rising.finalize(study)
+    >>> study.best_params == rising.best_arm(study).params
+    True
     """
     trials = study.get_trials(deepcopy=False)
     shown = {

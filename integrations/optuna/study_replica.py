@@ -526,10 +526,10 @@ class StudyReplica:
         return [self._trials[number] for number in self._numbers[arm]]
 
     def _stays_infeasible(self, arm: int) -> bool:
-        """Whether its last slice has not lessened an arm's violation of constraints."""
+        """Whether its last slice has left an arm's violation of constraints as it was."""
         slices = self._slices(arm)
         before = violation(constraints_of(slices[:-1]))
-        return violation(constraints_of(slices)) >= before > 0.0
+        return violation(constraints_of(slices)) == before > 0.0
 
     def constraints_of(self, trial: FrozenTrial) -> dict[str, Any]:
         """Return the constraints of a trial's arm, by Optuna's system attribute."""
