@@ -1,6 +1,6 @@
 """Proposals of new arms in a space that is known from the arms alone."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -46,7 +46,8 @@ class ModelSampler(RandomSampler):
     ) -> Any:
         """Return a random value of a parameter."""
         kind = kind_of(param_name, param_distribution)
-        return kind.value(self._draws(trial.number, param_name).random())
+        at = self._draws(trial.number, param_name).random()
+        return kind.value(at)
 
     def _draws(self, number: int, name: str = "") -> np.random.Generator:
         return np.random.default_rng([self._seed, number, crc32(name.encode())])
@@ -61,15 +62,19 @@ class ModelSampler(RandomSampler):
         proposal = None
         if opened.known.wanted:
             proposal = self._by_model(number, opened, space)
-        if not names or not all(one.kind.listed for one in space.coordinates):
+        is_finite = all(coordinate.kind.listed for coordinate in space.coordinates)
+        if not names or not is_finite:
             return proposal
         tried = self._tried(opened, space)
         rows = self._draws(number).random((REDRAWN, len(names)))
         rows[0] = [self._draws(number, name).random() for name in names]
         drawn, *redrawn = space.from_units(rows)
-        proposals = [] if proposal is None else [proposal]
-        others = map(Proposal, chain([drawn], redrawn, space.every()))
-        for untried in chain(proposals, others):
+        candidates: Iterator[Proposal] = map(
+            Proposal, chain([drawn], redrawn, space.every())
+        )
+        if proposal is not None:
+            candidates = chain([proposal], candidates)
+        for untried in candidates:
             if space.to_unit(untried.params).tobytes() not in tried:
                 self._proposed[number] = untried.params
                 return None if untried.params is drawn else untried
@@ -139,8 +144,8 @@ def _condition(
         having: set[Hashable] = set()
         without: set[Hashable] = set()
         for params in arms:
-            value = key_of(params.get(parent, ABSENT))
-            (having if name in params else without).add(value)
+            values = having if name in params else without
+            values.add(key_of(params.get(parent, ABSENT)))
         if without and ABSENT not in having and having.isdisjoint(without):
             return _Unless(parent, frozenset(without))
     return None

@@ -526,7 +526,7 @@ class StudyReplica:
         return [self._trials[number] for number in self._numbers[arm]]
 
     def _stays_infeasible(self, arm: int) -> bool:
-        """Whether its last slice has left an arm's violation of constraints as it was."""
+        """Whether its last slice has left an arm as infeasible as it was."""
         slices = self._slices(arm)
         before = violation(constraints_of(slices[:-1]))
         return violation(constraints_of(slices)) == before > 0.0
