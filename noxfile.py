@@ -46,8 +46,9 @@ PARTS = {
         [
             "tests/integrations/optuna/test_arms.py",
             "tests/integrations/optuna/test_pruner.py",
+            "tests/integrations/optuna/test_results.py",
             "tests/integrations/optuna/test_sampler.py",
-            "tests/integrations/optuna/test_study.py",
+            "tests/integrations/optuna/test_view.py",
         ],
         "optuna",
         ("scikit-learn",),

@@ -83,6 +83,35 @@ class TrialArm:
         ------
         InvalidParameterError
             If the sampler was given neither ``checkpoint_dir`` nor ``artifact_store``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import optuna
+        >>> import risingsearch.integrations.optuna as rising
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> def objective(trial):
+        ...     rate = trial.suggest_float("rate", 0.1, 1.0)
+        ...     arm = rising.arm(trial)
+        ...     error = 1.0
+        ...     if arm.checkpoint:
+        ...         error = float((arm.checkpoint / "error").read_text())
+        ...     for epoch in range(arm.from_epoch, 8):
+        ...         error *= 1.0 - 0.3 * rate
+        ...         trial.report(error, epoch)
+        ...         if trial.should_prune():
+        ...             with arm.save() as folder:
+        ...                 (folder / "error").write_text(str(error))
+        ...             raise optuna.TrialPruned
+        ...     return error
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study = optuna.create_study(
+        ...         sampler=rising.RisingSampler(40, 8, checkpoint_dir=folder, seed=0),
+        ...         pruner=rising.RisingPruner(),
+        ...     )
+        ...     study.optimize(objective)
+        >>> sum(result.epochs for result in rising.arm_results(study))
+        40
         """
         if self._checkpoints is None:
             msg = "give RisingSampler a checkpoint_dir or an artifact_store to save to"
@@ -193,6 +222,24 @@ def ask(study: optuna.Study) -> optuna.Trial | None:
     ------
     InvalidParameterError
         If the study has another sampler, or more than one objective.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(9, max_epochs=3, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> while (trial := rising.ask(study)) is not None:
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     arm = rising.arm(trial)
+    ...     for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):
+    ...         trial.report(x + 1.0 / (epoch + 1), epoch)
+    ...     paused = study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    >>> sum(result.epochs for result in rising.arm_results(study))
+    9
     """
     sampler = study.sampler
     if not isinstance(sampler, RisingSampler):

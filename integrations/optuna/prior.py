@@ -27,15 +27,19 @@ class OpenedArms(NamedTuple):
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
         """The latest distribution of every parameter."""
-        spaces = (trial.distributions for trial in self.trials.values())
-        return dict(item for space in spaces for item in space.items())
+        distributions: dict[str, BaseDistribution] = {}
+        for trial in self.trials.values():
+            distributions |= trial.distributions
+        return distributions
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
         """Those of the parameters that all have that have trained."""
-        trained = [set(self.trials[arm].params) for arm in self.known.arms.tolist()]
-        names = set.intersection(*trained) if trained else set()
-        return {name: one for name, one in self.distributions.items() if name in names}
+        space = self.distributions if len(self.known.arms) else {}
+        for arm in self.known.arms.tolist():
+            params = self.trials[arm].params
+            space = {name: space[name] for name in space if name in params}
+        return space
 
 
 class PriorSuggestions:
@@ -61,9 +65,12 @@ class PriorSuggestions:
         proposer = self._proposer_for(opened)
         if proposer is None:
             return None
-        others = sorted(opened.trials.keys() - opened.known.arms.tolist())
         names = searched(opened.space).keys()
-        waiting = [arm for arm in others if names <= self._candidates[arm].keys()]
+        waiting = [
+            arm
+            for arm in sorted(opened.trials.keys() - opened.known.arms.tolist())
+            if names <= self._candidates[arm].keys()
+        ]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         rng = np.random.default_rng([self._seed, number, 3])
         proposal = proposer.most_promising(known, known.arms[:0], rng)
@@ -76,28 +83,34 @@ class PriorSuggestions:
 
     def _proposer_for(self, opened: OpenedArms) -> PriorProposer | None:
         """Return the proposer for the common parameters, None without a choice."""
-        own = searched(opened.space)
-        if not own:
+        common = searched(opened.space)
+        if not common:
             return None
-        if self._space != own:
-            space = Space.of(own)
-            drawn, everything = (
-                one.draw(DRAWN, np.random.default_rng(0))
-                for one in (space, Space.of(searched(opened.distributions)))
-            )
-            # An earlier search may have what only some arms have: it is no mistake.
-            usable = []
-            for search in read_prior(self._prior, everything):
-                with suppress(InvalidParameterError):
-                    check_usable(search, drawn)
-                    usable.append(search)
-            self._space = own
-            self._proposer = None
-            if usable:
-                learnt = Learnt(drawn, usable)
-                self._proposer = PriorProposer(learnt, self._candidates, space=space)
-        self._candidates |= {arm: one.params for arm, one in opened.trials.items()}
+        if self._space != common:
+            self._proposer = self._made_for(common, searched(opened.distributions))
+            self._space = common
+        for arm, trial in opened.trials.items():
+            self._candidates[arm] = trial.params
         return self._proposer
+
+    def _made_for(
+        self,
+        common: Mapping[str, BaseDistribution],
+        everything: Mapping[str, BaseDistribution],
+    ) -> PriorProposer | None:
+        """Return a proposer for the common parameters, None if no search has them."""
+        space = Space.of(common)
+        drawn = space.draw(DRAWN, np.random.default_rng(0))
+        of_everything = Space.of(everything).draw(DRAWN, np.random.default_rng(0))
+        usable = []
+        for search in read_prior(self._prior, of_everything):
+            # An earlier search may have what only some arms have: it is no mistake.
+            with suppress(InvalidParameterError):
+                check_usable(search, drawn)
+                usable.append(search)
+        if not usable:
+            return None
+        return PriorProposer(Learnt(drawn, usable), self._candidates, space=space)
 
 
 def searched(space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:

@@ -1,6 +1,6 @@
 """Proposals of new arms in a space that is known from the arms alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -33,7 +33,8 @@ class ModelSampler(RandomSampler):
         self._seed: Any = np.random.SeedSequence(seed).entropy
         self._model: OpenSpaceProposer | None = None
         self._candidates: Any = {}  # by arm
-        self._proposed: Any = {}  # by trial, of this process
+        # By trial, of this process:
+        self._proposed: dict[int, Mapping[str, Any]] = {}
 
     def sample_independent(
         self,
@@ -44,7 +45,8 @@ class ModelSampler(RandomSampler):
     ) -> Any:
         """Return a random value of a parameter."""
         kind = kind_of(param_name, param_distribution)
-        return kind.value(self._draws(trial.number, param_name).random())
+        at = self._draws(trial.number, param_name).random()
+        return kind.value(at)
 
     def _draws(self, number: int, name: str = "") -> np.random.Generator:
         return np.random.default_rng([self._seed, number, crc32(name.encode())])
@@ -56,31 +58,47 @@ class ModelSampler(RandomSampler):
         """
         space = inferred(opened)
         names = space.names
-        found = self._by_model(number, opened, space) if opened.known.wanted else None
-        if not names or not all(one.kind.listed for one in space.coordinates):
-            return found
-        # A trial has no parameters before its objective asks for them.
-        arms = opened.trials.values()
-        given = [arm.params or self._proposed.get(arm.number) for arm in arms]
-        tried = {space.to_unit(params).tobytes() for params in given if params}
-        drawn = self._draws(number).random((REDRAWN, len(names)))
-        drawn[0] = [self._draws(number, name).random() for name in names]
-        own, *others = space.from_units(drawn)  # its own draws first
-        first = [own] if found is None else [found.params, own]
-        for params in chain(first, others, space.every()):
-            if space.to_unit(params).tobytes() not in tried:
-                self._proposed[number] = params
-                if params is own:
-                    return None
-                return found if params is first[0] else Proposal(params)
+        proposal = None
+        if opened.known.wanted:
+            proposal = self._by_model(number, opened, space)
+        is_finite = all(coordinate.kind.listed for coordinate in space.coordinates)
+        if not names or not is_finite:
+            return proposal
+        tried = self._tried(opened, space)
+        rows = self._draws(number).random((REDRAWN, len(names)))
+        rows[0] = [self._draws(number, name).random() for name in names]
+        drawn, *redrawn = space.from_units(rows)
+        candidates: Iterator[Proposal] = map(
+            Proposal, chain([drawn], redrawn, space.every())
+        )
+        if proposal is not None:
+            candidates = chain([proposal], candidates)
+        for untried in candidates:
+            if space.to_unit(untried.params).tobytes() not in tried:
+                self._proposed[number] = untried.params
+                return None if untried.params is drawn else untried
         return None
 
-    def _by_model(self, number: int, opened: OpenedArms, space: Space) -> Any:
+    def _tried(self, opened: OpenedArms, space: Space) -> set[bytes]:
+        """Return the points that arms have, or were proposed to have."""
+        tried = set()
+        for trial in opened.trials.values():
+            # A trial has no parameters before its objective asks for them.
+            params = trial.params or self._proposed.get(trial.number)
+            if params:
+                tried.add(space.to_unit(params).tobytes())
+        return tried
+
+    def _by_model(
+        self, number: int, opened: OpenedArms, space: Space
+    ) -> Proposal | None:
         """Return the most promising configuration, None with too few arms."""
         if self._model is None or self._model.space.description != space.description:
             self._model = OpenSpaceProposer(space, self._candidates)
-        self._candidates |= {arm: one.params for arm, one in opened.trials.items()}
-        trials = opened.trials  # with all parameters once the objective has asked
+        trials = opened.trials
+        for arm, trial in trials.items():
+            self._candidates[arm] = trial.params
+        # An arm has all its parameters once the objective has asked for it.
         waiting = [i for i in opened.known.without_score if ARM in trials[i].user_attrs]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         return self._model.propose(known, known.arms[:0], self._draws(number))
@@ -106,15 +124,15 @@ def inferred(opened: OpenedArms) -> Space:
     """
     arms = [trial.params for trial in opened.trials.values() if trial.params]
     space = searched(opened.distributions)
-    found: list[Coordinate] = []
-    for name in sorted(space, key=lambda name: -sum(name in params for params in arms)):
-        parents = [one.name for one in found if one.kind.listed]
+    n_arms = {name: sum(name in params for params in arms) for name in space}
+    coordinates: list[Coordinate] = []
+    for name in sorted(space, key=lambda name: -n_arms[name]):
+        parents = [one.name for one in coordinates if one.kind.listed]
         unless = _condition(name, parents, arms)
         needs = () if unless is None else (unless.parent,)
-        found.append(
-            Coordinate(name, kind_of(name, space[name]), needs, unless, unless)
-        )
-    return Space(found)
+        kind = kind_of(name, space[name])
+        coordinates.append(Coordinate(name, kind, needs, unless, unless))
+    return Space(coordinates)
 
 
 def _condition(
@@ -122,10 +140,11 @@ def _condition(
 ) -> _Unless | None:
     """Return the condition that the arms with a parameter meet, if any differ."""
     for parent in parents:
-        values: tuple[set[Any], set[Any]] = set(), set()
+        having: set[Hashable] = set()
+        without: set[Hashable] = set()
         for params in arms:
-            values[name in params].add(key_of(params.get(parent, ABSENT)))
-        without, having = values
+            values = having if name in params else without
+            values.add(key_of(params.get(parent, ABSENT)))
         if without and ABSENT not in having and having.isdisjoint(without):
             return _Unless(parent, frozenset(without))
     return None

@@ -78,7 +78,26 @@ class RisingPruner(BasePruner):
         return vars(self) | {"_asked": {}, "_best": {}}  # those are the process's
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
-        """Return whether the trial should end here, with all its reports."""
+        """Return whether the trial should end here, with all its reports.
+
+        Parameters
+        ----------
+        study : Study
+            The study of the trial.
+        trial : FrozenTrial
+            The trial, with its reports.
+
+        Returns
+        -------
+        bool
+            True if its slice is over or, alone, if it cannot win any more.
+
+        Raises
+        ------
+        InvalidParameterError
+            If nothing was reported since the last question, or more than
+            ``max_epochs`` times.
+        """
         slice_ = trials.TrialSlice.of(trial)
         if slice_ is None or slice_.n_epochs is None:
             return self._is_hopeless(study, trial, self.max_epochs)

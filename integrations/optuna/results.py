@@ -80,17 +80,72 @@ STATES = {
 
 
 def arm_results(study: Study) -> list[ArmResult]:
-    """Return the results of the arms of a ``RisingSampler``, in their opening order."""
+    """Return the results of the arms of a ``RisingSampler``, in their opening order.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Returns
+    -------
+    list of ArmResult
+        One for each arm that trains or has trained.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     rising.arm(trial)
+    ...     return (x - 0.3) ** 2  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(12, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> [result.epochs for result in rising.arm_results(study)]
+    [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    """
     return [result for result, _ in _results(study)]
 
 
 def best_arm(study: Study) -> ArmResult:
     """Return the feasible arm with the best score at any of its epochs.
 
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Returns
+    -------
+    ArmResult
+        Its parameters, scores and curve.
+
     Raises
     ------
     SearchFailedError
         If no feasible arm has reported a finite score.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     rising.arm(trial)
+    ...     return (x - 0.3) ** 2  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(12, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> abs(rising.best_arm(study).params["x"] - 0.3) < 0.1
+    True
     """
     scored = [r for r in arm_results(study) if math.isfinite(r.best_score)]
     feasible = [result for result in scored if result.feasible]
@@ -105,6 +160,11 @@ def best_arm(study: Study) -> ArmResult:
 def arms(study: Study) -> Any:
     """Return a pandas DataFrame with one row per arm of a ``RisingSampler``.
 
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
     Returns
     -------
     DataFrame
@@ -115,6 +175,23 @@ def arms(study: Study) -> Any:
     ------
     MissingDependencyError
         If pandas is not installed.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     rising.arm(trial)
+    ...     return (x - 0.3) ** 2  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(12, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> int(rising.arms(study).charged.sum())  # of the budget
+    12
     """
     others = ("id", "params", "curve")
     columns = [one.name for one in fields(ArmResult) if one.name not in others]
@@ -134,8 +211,34 @@ def finalize(study: Study) -> None:
     Its value is the arm's best score, its reports are the whole curve; it has the user
     attributes and constraints that the arm was last given. An arm whose own last trial
     has completed with that score needs none, nor does one without a finite score, or
-    whose constraints are not known yet. A further call adds the new arms. The study is
-    one of a ``RisingSampler``.
+    whose constraints are not known yet. A further call adds the new arms.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     arm = rising.arm(trial)
+    ...     for epoch in range(arm.from_epoch, 9):
+    ...         trial.report(x + 1.0 / (epoch + 1), epoch)
+    ...         if trial.should_prune():
+    ...             raise optuna.TrialPruned
+    ...     return x + 1.0 / 9
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(30, max_epochs=9, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> rising.finalize(study)
+    >>> study.best_params == rising.best_arm(study).params
+    True
     """
     trials = study.get_trials(deepcopy=False)
     shown = {
@@ -206,25 +309,13 @@ def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
 def _result(
     study: Study, trials: list[FrozenTrial], *, is_constrained: bool
 ) -> ArmResult:
-    found: dict[int, float] = {}
-    for trial in trials:
-        if trial.state != TrialState.FAIL:
-            found |= curve(trial)
-    found = dict(sorted(found.items()))
     last = trials[-1]
-    if not found and last.state == TrialState.COMPLETE:
-        assert last.value is not None
-        found = {0: last.value}
-    state = STATES.get(last.state, "running")
-    own = _own_scores(last)
-    if GIVEN_UP in last.user_attrs:
-        state = "paused"
-    elif state == "paused" and not (own and math.isfinite(sum(own))):
-        state = "failed"
+    reports = _reports(trials)
+    state = _state(last)
     constraints = constraints_of(trials)
     is_judged = bool(constraints) or state == "complete" or not is_constrained
     sign = sign_of(study)
-    scores = list(found.values())
+    scores = list(reports.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
     best = max(finite, key=lambda i: sign * scores[i], default=None)
     return ArmResult(
@@ -237,10 +328,34 @@ def _result(
         last_score=scores[-1] if scores else math.nan,
         state=state,
         n_trials=len(trials),
-        curve=found,
+        curve=reports,
         opened_by_prior=BY_PRIOR in last.user_attrs,
         feasible=is_judged and violation(constraints) == 0.0,
     )
+
+
+def _reports(trials: list[FrozenTrial]) -> dict[int, float]:
+    """Return all reports of an arm, by step; its value, if there is no report."""
+    reports: dict[int, float] = {}
+    for trial in trials:
+        if trial.state != TrialState.FAIL:
+            reports |= curve(trial)
+    last = trials[-1]
+    if not reports and last.state == TrialState.COMPLETE:
+        assert last.value is not None
+        return {0: last.value}
+    return dict(sorted(reports.items()))
+
+
+def _state(last: FrozenTrial) -> str:
+    """Return where an arm stands after its last trial."""
+    if GIVEN_UP in last.user_attrs:
+        return "paused"
+    scores = _own_scores(last)
+    has_failed = not scores or not math.isfinite(sum(scores))
+    if last.state == TrialState.PRUNED and has_failed:
+        return "failed"
+    return STATES.get(last.state, "running")
 
 
 def _own_scores(trial: FrozenTrial) -> list[float]:

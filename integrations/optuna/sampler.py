@@ -97,7 +97,7 @@ class RisingSampler(BaseSampler):
     Optuna's own are workers and wall-clock time (``study.optimize(n_jobs=...,
     timeout=...)``) and the study's direction. Threads share a sampler. Processes that
     share a study have one each, made with the same budget, ``max_epochs`` and policy;
-    all storages but SQLite serve several.
+    all storages but SQLite serve several, and SQLite does behind a proxy.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class RisingSampler(BaseSampler):
         Parameters of the policy.
     base : BaseSampler, optional
         Proposes new arms, by default a model of the scores of all epochs. It sees one
-        trial per arm, with scores after equally many epochs.
+        trial per arm, with scores after equally many epochs, and the constraints.
     n_candidates : int, optional
         Arms at most, at least 1, but for workers that open one at the same moment. By
         default the policy decides over how many the budget is best spread.
@@ -240,10 +240,6 @@ class RisingSampler(BaseSampler):
         if not isinstance(self.base, BaseSampler):
             msg = "base must be a sampler of Optuna, made by a call like TPESampler()"
             raise InvalidParameterError(f"{msg}; got {shown(base)}")
-        # Constraints may depend on what later slices of an arm report. The sampler that
-        # has them may be inside a PartialFixedSampler.
-        judge = getattr(self.base, "_base_sampler", self.base)
-        self._judges_every_slice = getattr(judge, "_constraints_func", None) is not None
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()
@@ -339,19 +335,15 @@ class RisingSampler(BaseSampler):
             trial.system_attrs.pop(trials.FIXED, None)  # in memory, it is the storage's
             return
         self._here.suggested.pop(trial.number, None)  # of one that asked for nothing
-        if _opens(trial) or self._judges_every_slice:
+        if _opens(trial) or _has_constraints(self.base):
             self.base.after_trial(self._view(study, trial), trial, state, values)
         if _opens(trial) and state != TrialState.FAIL:
             trials.warn_of_unsuggested(trial)
         with self._following(study) as replica:
-            for key, value in replica.earlier_constraints(trial.number).items():
-                study._storage.set_trial_system_attr(trial._trial_id, key, value)
+            for key, value in replica.constraints_of(trial).items():
+                if key not in trial.system_attrs:
+                    study._storage.set_trial_system_attr(trial._trial_id, key, value)
             replica.finish(trial, state, values)
-            if trials.ARM not in trial.user_attrs and state != TrialState.FAIL:
-                warnings.warn(UNASKED, UserWarning, stacklevel=2)
-            reports = trial.intermediate_values.values()
-            if values and reports and values[0] not in reports:
-                warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
             stale = replica.stale_trials(self.give_up_after, self._here.mine)
             trials.give_up(study, stale)
             if stale:
@@ -359,7 +351,12 @@ class RisingSampler(BaseSampler):
             if not replica.opens_next:
                 self._prepare_next(study, replica)
         if state != TrialState.FAIL:
+            if trials.ARM not in trial.user_attrs:
+                warnings.warn(UNASKED, UserWarning, stacklevel=2)
             trials.check_length(trial)
+        reports = trial.intermediate_values.values()
+        if values and reports and values[0] not in reports:
+            warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
 
     def _grant(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
@@ -537,6 +534,12 @@ class RisingSampler(BaseSampler):
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             return replica.others + replica.seen()
+
+
+def _has_constraints(base: BaseSampler) -> bool:
+    """Whether a sampler has constraints, which each slice of an arm may change."""
+    judge = getattr(base, "_base_sampler", base)  # inside a PartialFixedSampler
+    return getattr(judge, "_constraints_func", None) is not None
 
 
 def _opens(trial: FrozenTrial) -> bool:

@@ -116,9 +116,9 @@ class StudyReplica:
         for number, opened in self._open.items():
             opened.trial = trials[number]
         self._trials = trials
-        ended = {i for i in self._told if trials[i].state.is_finished()}
-        self._told -= ended
-        if any(GIVEN_UP in trials[i].user_attrs for i in ended):
+        ended = [trials[i] for i in self._told if trials[i].state.is_finished()]
+        self._told -= {trial.number for trial in ended}
+        if any(GIVEN_UP in trial.user_attrs for trial in ended):
             self._begin(self.scheduler.n_arms)  # just before it ended
             self._trials = trials
         for number in list(self._open):
@@ -190,15 +190,16 @@ class StudyReplica:
         usual = self._seconds / max(1, self._n_epochs)
         seconds = max(seconds, SILENT_EPOCHS * usual, SHORTEST)
         now = time.monotonic()
-        return [
-            opened.trial
-            for number, opened in self._open.items()
-            if opened.trial.state == TrialState.RUNNING and number not in mine
+        stale = []
+        for number, opened in self._open.items():
+            is_running = opened.trial.state == TrialState.RUNNING
+            if number in mine or not is_running or not opened.reserved:
+                continue
             # Twice as long each time, as those before may have been slow, not dead.
-            if opened.reserved
-            and now - opened.reported_at
-            > seconds * 2 ** self._n_given_up[opened.slice[:2]]
-        ]
+            limit = seconds * 2 ** self._n_given_up[opened.slice[:2]]
+            if now - opened.reported_at > limit:
+                stale.append(opened.trial)
+        return stale
 
     def _follow(self, trial: FrozenTrial) -> None:
         slice_ = TrialSlice.of(trial)
@@ -238,10 +239,10 @@ class StudyReplica:
 
     def _is_taken(self, number: int, slice_: TrialSlice) -> bool:
         """Whether a trial that came first may train the same epochs of the arm."""
-        return any(
-            i < number and o.reserved and o.slice[:2] == slice_[:2]
-            for i, o in self._open.items()
-        )
+        for earlier, opened in self._open.items():
+            if earlier < number and opened.reserved and opened.slice[:2] == slice_[:2]:
+                return True
+        return False
 
     def _finish_before(self, slice_: TrialSlice) -> None:
         """Finish the slice before this one, where its trial is about to end."""
@@ -328,16 +329,17 @@ class StudyReplica:
         n_arms = self.scheduler.n_arms
         if self._unplaced:
             return n_arms + len(self._unplaced)
+        undecided = {i for i, opened in self._open.items() if opened.is_undecided}
         if self._no_more:
-            undecided = {i for i, o in self._open.items() if o.is_undecided}
             return max(1, len(self._index.keys() - undecided))
-        n_enqueued = sum(
-            o.is_undecided and FIXED in o.trial.system_attrs and i not in self._index
-            for i, o in self._open.items()
-        )
+        n_enqueued = 0
+        for number in undecided - self._index.keys():
+            n_enqueued += FIXED in self._trials[number].system_attrs
         if not self._free and n_enqueued:
             return int(max(n_arms, min(n_arms + n_enqueued, self._most_arms)))
-        return int(min(2 * n_arms, self._most_arms)) if self._exhausted() else n_arms
+        if self._exhausted():
+            return int(min(2 * n_arms, self._most_arms))
+        return n_arms
 
     def _exhausted(self) -> bool:
         """Whether epochs are left, and no arm to train, but some could be opened."""
@@ -352,13 +354,19 @@ class StudyReplica:
     def left(self) -> int:
         """Epochs that are neither spent nor reserved."""
         reserved = sum(job.n_epochs for job in self.scheduler.in_flight)
-        return int(self.scheduler.budget - self.scheduler.spent) - reserved
+        return self._unspent - reserved
+
+    @property
+    def _unspent(self) -> int:
+        return int(self.scheduler.budget - self.scheduler.spent)
 
     @property
     def done(self) -> bool:
         """Whether nothing will ever start again."""
-        waited_for = any(o.reserved and o.job is None for o in self._open.values())
-        return not waited_for and self.scheduler.done and not self._exhausted()
+        for opened in self._open.values():
+            if opened.reserved and opened.job is None:
+                return False
+        return self.scheduler.done and not self._exhausted()
 
     @property
     def opens_next(self) -> bool:
@@ -369,7 +377,10 @@ class StudyReplica:
     def queued(self, seconds: float = 0.0) -> bool:
         """Whether a trial has waited in the queue for so long."""
         since = time.monotonic() - seconds
-        return any(o.is_waiting and o.reported_at <= since for o in self._open.values())
+        for opened in self._open.values():
+            if opened.is_waiting and opened.reported_at <= since:
+                return True
+        return False
 
     def next_trial(self) -> FrozenTrial | None:
         """Return the trial to be queued for the next job; None without one."""
@@ -399,7 +410,8 @@ class StudyReplica:
         return self._curve(slice_.arm, slice_.from_epoch)
 
     def _curve(self, arm: int, n_epochs: int) -> dict[int, float]:
-        return _Unchanging(list(curve(self.newest[arm]).items())[:n_epochs])
+        reports = list(curve(self.newest[arm]).items())
+        return _Unchanging(reports[:n_epochs])
 
     def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""
@@ -407,9 +419,11 @@ class StudyReplica:
         if opened is None:
             return 0  # Optuna took it for dead: it has ended
         # Until they are decided, trials before it can have reserved more than there is.
-        unspent = int(self.scheduler.budget - self.scheduler.spent)
-        before = sum(o.reserved for i, o in self._open.items() if i < trial.number)
-        most = max(0, unspent - before)
+        most = self._unspent
+        for number, other in self._open.items():
+            if number < trial.number:
+                most -= other.reserved
+        most = max(0, most)
         if opened.is_undecided:
             return self._grant_new_arm(trial.number, most, enqueued=enqueued)
         if opened.job is None or self._is_taken(trial.number, opened.slice):
@@ -464,21 +478,23 @@ class StudyReplica:
 
     def undecided_before(self, number: int) -> bool:
         """Whether an earlier trial may still return reserved epochs."""
-        return any(
-            i < number and o.is_undecided and o.trial.state == TrialState.RUNNING
-            for i, o in self._open.items()
-        )
+        for earlier, opened in self._open.items():
+            is_running = opened.trial.state == TrialState.RUNNING
+            if earlier < number and is_running and opened.is_undecided:
+                return True
+        return False
 
     def seen(self) -> list[FrozenTrial]:
         """Return one trial per arm, with scores after equally many epochs."""
         trials = {arm: self._trials[arm] for arm in self._index}
-        constraints = {arm: self._constraints(arm) for arm in self._index}
+        constraints = {arm: constraints_of(self._slices(arm)) for arm in self._index}
         is_constrained = any(constraints.values())
         known = self.scheduler.opened()
+        n_compared = max(FEWEST_COMPARED, len(known.curves) // 10)
         lengths = sorted(map(len, known.curves), reverse=True)
-        epoch = min(lengths[: max(FEWEST_COMPARED, len(lengths) // 10)], default=0)
+        epoch = min(lengths[:n_compared], default=0)
         for k, rewards in enumerate(known.curves):
-            arm = self._arm[int(known.arms[k])]
+            arm = self.arm_of(known.arms[k])
             is_judged = constraints[arm] or not is_constrained
             is_comparable = is_judged and len(rewards) >= epoch
             value = float(self.scheduler.sign * rewards[:epoch][-1])
@@ -495,37 +511,30 @@ class StudyReplica:
         """Return the arms, as models see them."""
         trials = {index: self._newest(arm) for arm, index in self._index.items()}
         known = self.scheduler.opened()
-        infeasible = [
-            k
-            for k, index in enumerate(known.arms.tolist())
-            if violation(self._constraints(self._arm[index])) > 0.0
-        ]
-        # To the model, which knows no constraints, these arms have failed.
-        failed = np.union1d(known.failed, infeasible).astype(np.int64)
-        if infeasible and len(failed) == len(known.arms):
+        failed = set(known.failed.tolist())
+        for k, index in enumerate(known.arms):
+            slices = self._slices(self.arm_of(index))
+            if violation(constraints_of(slices)) > 0.0:
+                failed.add(k)  # to the model, which knows no constraints
+        if len(failed) == len(known.arms):
             known = known._replace(wanted=False)
         else:
-            known = known._replace(failed=failed)
+            known = known._replace(failed=np.array(sorted(failed), dtype=np.int64))
         return OpenedArms(known, trials)
 
-    def _constraints(self, arm: int) -> dict[str, Any]:
-        return constraints_of(self._trials[number] for number in self._numbers[arm])
+    def _slices(self, arm: int) -> list[FrozenTrial]:
+        return [self._trials[number] for number in self._numbers[arm]]
 
     def _stays_infeasible(self, arm: int) -> bool:
-        """Whether its last slice has not lessened an arm's violation of constraints."""
-        *earlier, _ = [self._trials[number] for number in self._numbers[arm]]
-        before = violation(constraints_of(earlier))
-        return violation(self._constraints(arm)) >= before > 0.0
+        """Whether its last slice has left an arm as infeasible as it was."""
+        slices = self._slices(arm)
+        before = violation(constraints_of(slices[:-1]))
+        return violation(constraints_of(slices)) == before > 0.0
 
-    def earlier_constraints(self, number: int) -> dict[str, Any]:
-        """Return the constraints of a trial's arm that it has not set itself."""
-        trial = self._trials[number]
-        constraints = self._constraints(trial.user_attrs.get(ARM, number))
-        return {
-            key: value
-            for key, value in constraints.items()
-            if key not in trial.system_attrs
-        }
+    def constraints_of(self, trial: FrozenTrial) -> dict[str, Any]:
+        """Return the constraints of a trial's arm, by Optuna's system attribute."""
+        arm = trial.user_attrs.get(ARM, trial.number)
+        return constraints_of(self._slices(arm))
 
     def arm_of(self, index: int) -> int:
         """Return the arm of the study that is an arm of the scheduler."""

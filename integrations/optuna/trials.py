@@ -239,7 +239,7 @@ def arm_trial(
     opening: FrozenTrial,
     last: FrozenTrial,
     value: float | None,
-    constraints: Mapping[str, Any],
+    constraints: dict[str, Any],
     *,
     is_comparable: bool,
 ) -> FrozenTrial:
