@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from risingsearch import RisingSearch
+from risingsearch.arms import Job
 from risingsearch.cli.main import main
+from risingsearch.events import Returned
 from risingsearch.storage.journal import Journal, create, read
 from risingsearch.storage.run_directory import saved_header
 from tests.cli.sweeping import BASH, BASH_SWEEP, exported, json_of
@@ -176,9 +178,10 @@ def test_a_plan_says_what_the_starts_of_a_begun_sweep_took(folder, capsys):
     journal.parent.mkdir(parents=True)
     create(journal, {"settings": {}})
     written = Journal(journal, read(journal))
-    for _ in range(5):
-        took = {"elapsed": 32.0, "startup": 30.0, "scores": [0.1, 0.2]}
-        written.append({"event": "result", **took})
+    for number in range(5):
+        job, scores = Job(number, 0, 2, number), (0.1, 0.2)
+        took = Returned(job=job, scores=scores, elapsed=32.0, startup=30.0)
+        written.append(took.to_json())
     plan = json_of(capsys, "plan", "sweep.yaml")
     assert plan["share_of_time_starting"] == 0.9375
     assert "30 s a start, 1 s an epoch" in plan["advice"]

@@ -20,12 +20,12 @@ def test_what_is_peeked_at_is_what_is_asked_for_and_why():
     looked, blind = scheduler(), scheduler()
     while (job := looked.peek()) is not None:
         assert looked.peek() == job == looked.ask() == blind.ask()
-        reason, parts = looked.why(job)[1:3]
+        why = looked.why(job)
         train(looked, job)
         train(blind, job)
         row = looked.history[-job.n_epochs]
-        assert row["reason"] == reason
-        assert {name: row[name] for name in parts} == parts
+        assert row["reason"] == why.reason
+        assert {name: row[name] for name in why.parts} == why.parts
     assert looked.spent == 20
     assert looked.state_dict() == blind.state_dict()
 

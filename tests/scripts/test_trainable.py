@@ -1,6 +1,7 @@
 """A script trains arm by arm, and whatever it does wrong is a failure with a reason."""
 
 import json
+import math
 import shutil
 import sys
 import textwrap
@@ -9,8 +10,20 @@ import time
 
 import pytest
 
+<<<<<<< HEAD
 from risingsearch.errors import RunDirError, ScriptError, SetupError
 from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
+=======
+from risingsearch.arms import Job
+from risingsearch.errors import ScriptError, SetupError
+from risingsearch.scripts.living import LivingTrainable
+from risingsearch.scripts.trainable import (
+    ArchivedTrainable,
+    CommandTrainable,
+    checkpoint_name,
+)
+from risingsearch.search import training as training_job
+>>>>>>> core
 
 GOOD = """
     import json, os, pathlib
@@ -95,6 +108,54 @@ def test_what_a_script_is_told(training):
     }
     # One argument each, no shell looks at them; what names an absent one is left out.
     assert first["given"] == ["--lr=0.1", "a b; $HOME", "2", "{x}"]
+
+
+LOST = """
+    import json, os, time
+    first = int(os.environ["RISINGSEARCH_FROM_EPOCH"]) + 1
+    for epoch in range(first, int(os.environ["RISINGSEARCH_TO_EPOCH"]) + 1):
+        score = float("nan") if epoch == 2 else 0.5
+        print(json.dumps({"epoch": epoch, "score": score}), flush=True)
+        if epoch == 2:
+            time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("kind", [CommandTrainable, ArchivedTrainable, LivingTrainable])
+def test_a_script_is_ended_at_a_score_that_is_not_finite(tmp_path, kind):
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(LOST))
+    options = {"max_epochs": 5, "max_alive": 2, "direction": "maximize"}
+    own = kind(
+        [sys.executable, str(script)],
+        tmp_path / "arms",
+        **options if kind is LivingTrainable else {},
+    )
+    own.arms = {0: 0}
+    task = training_job.Task(Job(0, 0, 5, 0), {}, 0, None, True, False, 1.0, -math.inf)
+    outcome = training_job.run_task(own, task._replace(wants_checkpoint=True))
+    assert outcome.report.failure is None
+    assert outcome.report.scores[0] == 0.5
+    assert [math.isfinite(score) for score in outcome.report.scores] == [True, False]
+    assert own.checkpoint_epochs(0) == []  # it may be half written
+
+
+@pytest.mark.parametrize(("n_reported", "charged"), [(0, 1), (2, 3), (3, 3)])
+def test_a_script_that_dies_is_charged_the_epochs_that_it_trained(
+    training, n_reported, charged
+):
+    own, _ = training(
+        f"""
+        import json, sys
+        for epoch in range({n_reported}):
+            print(json.dumps({{"epoch": epoch + 1, "score": 0.5}}))
+        sys.exit(3)
+        """
+    )
+    task = training_job.Task(Job(4, 0, 3, 0), {}, 77, None, True, False, 1.0, -math.inf)
+    outcome = training_job.run_task(own, task)
+    assert isinstance(outcome.report.failure, ScriptError)
+    assert (outcome.charged, outcome.report.scores) == (charged, ())
 
 
 def test_fewer_epochs_end_the_arm(training):
