@@ -10,12 +10,8 @@ import time
 
 import pytest
 
-<<<<<<< HEAD
-from risingsearch.errors import RunDirError, ScriptError, SetupError
-from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
-=======
 from risingsearch.arms import Job
-from risingsearch.errors import ScriptError, SetupError
+from risingsearch.errors import RunDirError, ScriptError, SetupError
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.trainable import (
     ArchivedTrainable,
@@ -23,7 +19,6 @@ from risingsearch.scripts.trainable import (
     checkpoint_name,
 )
 from risingsearch.search import training as training_job
->>>>>>> core
 
 GOOD = """
     import json, os, pathlib
