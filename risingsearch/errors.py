@@ -91,9 +91,9 @@ class RunDirError(RisingSearchError):
     Examples
     --------
     >>> from risingsearch import RisingSearch
-    >>> RisingSearch.saved_result("runs/of-nobody")
+    >>> RisingSearch.saved_result("runs/first")
     Traceback (most recent call last):
-    risingsearch.errors.RunDirError: runs/of-nobody does not exist: name the run ...
+    risingsearch.errors.RunDirError: runs/first does not exist: name the run ...
     """
 
 

@@ -69,7 +69,7 @@ def load_yaml(text: str) -> Any:
 
 
 class _Constructor(SafeConstructor):
-    """Constructor whose merges (``<<``) take no longer than what they bring."""
+    """Constructor whose merges (``<<``) take linear time."""
 
     n_merged = 0
 
@@ -211,7 +211,7 @@ def _unknown_form(context: Mapping[str, str]) -> str:
 
 
 def _in_words(problem: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the place of a problem, and what is wrong there."""
+    """Return the place of a problem, and its cause."""
     words = str(problem["msg"])
     if problem["type"] == "value_error":
         return where and f"{where}:", words.removeprefix("Value error, ")

@@ -1,7 +1,6 @@
 """Statistics over many runs: 95 % interval of a mean, and average ranks."""
 
-from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +8,11 @@ from risingsearch.errors import needed
 from risingsearch.policies.arrays import Floats
 
 
-def scipy_stats() -> ModuleType:
+def scipy_stats() -> Any:
     """Return ``scipy.stats``, or raise how to install it."""
     with needed("scipy", "sim"):
-        return import_module("scipy.stats")
+        from scipy import stats
+    return stats
 
 
 def half_width(values: Floats) -> Floats:

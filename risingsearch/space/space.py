@@ -531,7 +531,7 @@ class Space:
 
 
 def _listed_value(coordinate: Coordinate, saved: Mapping[str, Any]) -> Any:
-    """Return the listed value that was saved as this; what was saved if none was."""
+    """Return the listed value that was saved like this; else the saved one."""
     same = {}
     for value in coordinate.kind.listed or ():
         current = described(value)
