@@ -93,7 +93,7 @@ class RunDirError(RisingSearchError):
     >>> from risingsearch import RisingSearch
     >>> RisingSearch.saved_result("runs/first")
     Traceback (most recent call last):
-    risingsearch.errors.RunDirError: runs/first does not exist: name the run ...
+    risingsearch.errors.RunDirError: ...runs/first does not exist: name the run ...
     """
 
 
