@@ -129,6 +129,11 @@ class Folds:
         """Return the objects that have functions of the user."""
         return self.estimator, self.scorer
 
+    @property
+    def trains_anew(self) -> bool:
+        """Return whether every epoch trains anew, on more of a resource."""
+        return self.resource is not None
+
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
         """Return one trainer per fold."""
         with config_context(**self.config):

@@ -26,6 +26,7 @@ from risingsearch.integrations.sklearn.candidates import (
     draw_candidates,
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
+from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import Folds, Models, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
@@ -78,6 +79,9 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     budget = budget_within(cv.budget, cv.timeout)
     _check_unit(budget)
     candidates, first = _candidates(cv, random, folds.resource, budget)
+    folds.resource = with_enough_rows(folds, candidates)
+    if folds.resource is not None:
+        folds.max_epochs = folds.resource.max_epochs
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:

@@ -39,6 +39,7 @@ class SentOnce:
         self.token = uuid.uuid4().hex
         self.start, self.train = trainable.start, trainable.train
         self.code = getattr(trainable, "code", None)
+        self.trains_anew = getattr(trainable, "trains_anew", False)
         self._path = ""
         self._files: TemporaryResourcesManager | None = None
 

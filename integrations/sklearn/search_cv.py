@@ -391,7 +391,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         self.history_ = result.history
         if folds.resource is not None:
-            result = results.on_equal_terms(result)
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
         elif self._run.averages:
             result = results.on_average(result)
@@ -430,7 +429,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             in_full = self.refit == "full"  # as it is by now
             n_epochs = self._run.epochs_to_refit(result, *winner, in_full=in_full)
             return folds.refit(self.best_params_, seed, n_epochs)
-        if winner != (result.best_arm, result.best_epoch):
+        if folds.trains_anew or winner != (result.best_arm, result.best_epoch):
             return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)
         [trainer] = result.best_state()
         return trainer.estimator

@@ -99,12 +99,22 @@ class Ledger:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
 
-    def affordable(self) -> NDArray[np.int64]:
-        """Return how many epochs of each arm the rest of the budget pays for."""
+    def affordable(self, finalist: int | None = None) -> NDArray[np.int64]:
+        """Return how many epochs of each arm the rest of the budget pays for.
+
+        What the finalist's last epochs cost is kept from the other arms.
+        """
         left = self.total - self.spent - self.reserved
         if self.is_plain:
             return np.full(self.n_arms, left, dtype=np.int64)
-        weight = _divided(left, self._rate())
+        rate = self._rate()
+        weight = _divided(left, rate)
+        if finalist is not None and self._until is not None:
+            rest = self._until[-1] - self._until[self.trained[finalist]]
+            kept = rate[finalist] * (rest - self.promised[finalist])
+            of_finalist = weight[finalist]
+            weight = _divided(left - kept, rate)
+            weight[finalist] = of_finalist
         if self._until is None:
             return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
@@ -128,8 +138,6 @@ class Ledger:
         left = self.total - self.spent - self.reserved
         if self.is_wall_clock:
             left *= self.n_workers
-        if self.unit == "epochs":
-            return np.full(self.n_arms, rounds + left / self._middle)
         epochs = _divided(left, self.cost_per_epoch())
         return np.asarray(rounds + np.minimum(epochs, ENDLESS))
 

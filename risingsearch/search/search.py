@@ -230,12 +230,15 @@ class RisingSearch:
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
         n_arms = len(self.candidates)
+        saved_flag = run is not None and run.header.get("trains_anew", False)
+        trains_anew = getattr(self.trainable, "trains_anew", saved_flag)
         self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=arguments["direction"],
             opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
             proposer=proposer_of(arguments, self.candidates, self._seeds),
             epoch_costs=arguments["epoch_costs"],
+            trains_anew=trains_anew,
             **scheduled | {"seed": self._seeds.of_policy},
         )
         if isinstance(arguments["proposer"], Proposer):
@@ -254,6 +257,7 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
+            header["trains_anew"] = trains_anew
             header["code"] = code_digest(self.trainable)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
