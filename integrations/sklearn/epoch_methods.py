@@ -4,7 +4,9 @@ The method is chosen by the attributes of an instance, not by its class, so othe
 libraries' estimators and a user's own work the same way.
 """
 
+import inspect
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, Literal
@@ -139,6 +141,24 @@ def passes(estimator: Any) -> list[str]:
     params = {} if of_scikit_learn(model) else params_of(model)
     counts = filter(_PASSES.fullmatch, params)
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
+
+
+def warn_of_fewer(estimator: Any, most: int) -> None:
+    """Warn if an estimator's own number of passes or trees is more than it gets."""
+    prefix, model = _innermost(estimator)
+    for counter in fixed_by_search(estimator)[0]:
+        name = counter.removeprefix(prefix)
+        value = params_of(model)[name]
+        by_default = inspect.signature(type(model)).parameters.get(name)
+        is_own = by_default is None or value != by_default.default
+        if is_own and isinstance(value, Integral) and value > most:
+            warnings.warn(
+                f"{type(model).__name__} has {name}={value}, and the search trains "
+                f"{most} at most: the epochs count in its place, so raise max_epochs "
+                f"or steps_per_epoch to {value} in all, or set {name} to {most}",
+                UserWarning,
+                stacklevel=5,
+            )
 
 
 def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:

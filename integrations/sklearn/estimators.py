@@ -87,6 +87,8 @@ class _Stepper(ABC):
 
 
 class _PartialFit(_Stepper):
+    adds_learners = False  # as many as n_estimators, in every call
+
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         if makes_one_pass(self.estimator):
             if not self.trained:
@@ -112,13 +114,36 @@ class _PartialFit(_Stepper):
             labels = np.unique(y)
             weights = compute_class_weight("balanced", classes=labels, y=y)
             settings["class_weight"] = dict(zip(labels, weights, strict=True))
+        if not self.trained:
+            self.adds_learners = _adds_learners(self.estimator, X, y, params)
+        if self.adds_learners:
+            settings["n_estimators"] = 1
         with temporarily(self.estimator, **settings):
             for _ in range(self.steps):
                 self.estimator.partial_fit(*_data(X, y), **params)
         self.trained += self.steps
+        if self.adds_learners:
+            self.estimator.set_params(n_estimators=self.trained)
         if isinstance(self.estimator, MultiOutputClassifier):  # as its fit does
             of_outputs = self.estimator.estimators_
             self.estimator.classes_ = [output.classes_ for output in of_outputs]
+
+
+def _adds_learners(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> bool:
+    """Return whether each ``partial_fit`` adds ``n_estimators``, as that of NGBoost.
+
+    A copy that is told to have two is asked: has it two more after a second call?
+    """
+    if of_scikit_learn(estimator) or "n_estimators" not in params_of(estimator):
+        return False
+    copy = clone(estimator).set_params(n_estimators=2)
+    lengths = []
+    for _ in range(2):
+        copy.partial_fit(*_data(X, y), **params)
+        found = vars(copy).items()
+        lengths.append({name: len(v) for name, v in found if isinstance(v, list)})
+    first, second = lengths
+    return any(first.get(name) == n - 2 for name, n in second.items())
 
 
 class _WarmStart(_Stepper):

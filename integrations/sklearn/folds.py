@@ -163,6 +163,7 @@ class Folds:
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
     max_epochs: int | None = None  # of an arm, if they are given
+    overhead: float = 0.0  # share of an epoch's training that a fit does once
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
@@ -210,6 +211,10 @@ class Folds:
         for _ in range(n_epochs):
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
+
+    def makes_one_pass(self, params: Mapping[str, Any]) -> bool:
+        """Return whether the full training of a configuration is one pass."""
+        return epoch_methods.makes_one_pass(configured(self.estimator, params))
 
     def in_full(self, params: Mapping[str, Any]) -> int:
         """Return the epochs of a full training."""
