@@ -90,11 +90,10 @@ class _PartialFit(_Stepper):
     adds_learners = False  # as many as n_estimators, in every call
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+        n_calls, train = self.steps, self.estimator.partial_fit
         if makes_one_pass(self.estimator):
-            if not self.trained:
-                self.estimator.fit(*_data(X, y), **params)
-            self.trained += self.steps
-            return
+            n_calls = 0 if self.trained else 1
+            train = train if _takes_classes(self.estimator) else self.estimator.fit
         # scikit-learn's remember the classes, and would compare them in each call
         is_told = self.trained and of_scikit_learn(self.estimator)
         if not is_told and _takes_classes(self.estimator):
@@ -119,8 +118,8 @@ class _PartialFit(_Stepper):
         if self.adds_learners:
             settings["n_estimators"] = 1
         with temporarily(self.estimator, **settings):
-            for _ in range(self.steps):
-                self.estimator.partial_fit(*_data(X, y), **params)
+            for _ in range(n_calls):
+                train(*_data(X, y), **params)
         self.trained += self.steps
         if self.adds_learners:
             self.estimator.set_params(n_estimators=self.trained)

@@ -32,10 +32,12 @@ from risingsearch.integrations.sklearn.folds import Folds, Models, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
+from risingsearch.paths import checked_path
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued
+from risingsearch.search.run import Run
 from risingsearch.space import Configurations, Space
 
 # arguments of other searches, and what RisingSearchCV has instead
@@ -80,7 +82,8 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     budget = budget_within(cv.budget, cv.timeout)
     _check_unit(budget)
     candidates, first = _candidates(cv, random, folds.resource, budget)
-    folds.resource = with_enough_rows(folds, candidates)
+    if folds.resource is not None and folds.resource.costs != _saved_costs(cv.run_dir):
+        folds.resource = with_enough_rows(folds, candidates)
     if folds.resource is not None:
         folds.max_epochs = folds.resource.max_epochs
     elif budget.epochs is not None:
@@ -159,7 +162,9 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     resource = None
     if cv.resource is not None:
         limits = cv.resource, cv.max_epochs, int(random.randint(2**31 - 1))
-        resource = resource_of(*limits, cv.estimator, X, y, splits)
+        resource = resource_of(
+            *limits, cv.estimator, X, y, splits, saved_costs=_saved_costs(cv.run_dir)
+        )
     folds = Folds(
         estimator=clone(cv.estimator),
         X=X,
@@ -179,6 +184,12 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     if resource is None:
         epoch_methods.check_arguments(cv.estimator, folds.fit_params)
     return folds
+
+
+def _saved_costs(run_dir: Any) -> list[float] | None:
+    """Return the costs of the epochs of a saved search; None where there is none."""
+    saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
+    return None if saved is None else saved.header["settings"].get("epoch_costs")
 
 
 def _candidates(

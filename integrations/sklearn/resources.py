@@ -70,11 +70,17 @@ class Resource:
 
 
 def training_rows(
-    splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
+    splits: Sequence[Any],
+    strata: Any,
+    max_epochs: int,
+    seed: int,
+    *,
+    as_before: bool = False,
 ) -> Resource:
     """Return ``resource="n_samples"``: the same rising share of each fold.
 
-    Where rows are few there are fewer epochs: each has about half of the next.
+    Where rows are few there are fewer epochs: each has about half of the next. A search
+    that was begun ``as_before`` has all of them, and more rows in the first.
     """
     random = np.random.default_rng(seed)
     folds = [np.arange(len(strata))[train] for train, _ in splits]
@@ -83,6 +89,9 @@ def training_rows(
     full = min(map(len, orders))
     few = min(max(FEWEST_ROWS, OF_A_CLASS * n_classes), full)
     n_epochs = min(max_epochs, 1 + round(math.log2(full / few)))
+    if as_before:
+        n_epochs, few = max_epochs, min(max(30, 10 * n_classes), full // 2)
+        few = min(few, full - max_epochs + 1)
     rows = []
     for train, order in zip(folds, orders, strict=True):
         ends = [len(order) * n // full for n in halved(full, n_epochs, few)]
@@ -134,14 +143,29 @@ def nested_order(strata: Any, random: np.random.Generator) -> Any:
 
 
 def resource_of(
-    name: Any, max_epochs: Any, seed: int, estimator: Any, X: Any, y: Any, splits: Any
+    name: Any,
+    max_epochs: Any,
+    seed: int,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    splits: Any,
+    *,
+    saved_costs: list[float] | None = None,
 ) -> Resource:
-    """Return the resource that is given by ``resource`` and ``max_epochs``."""
+    """Return the resource that is given by ``resource`` and ``max_epochs``.
+
+    Or the one of a saved search, by the costs of its epochs.
+    """
     n = max_epochs or EPOCHS
     if name == N_SAMPLES:
         strata = np.zeros(_num_samples(X), dtype=int)
         if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
             strata = np.unique(np.asarray(y), return_inverse=True)[1]
+        if saved_costs is not None:
+            before = training_rows(splits, strata, n, seed, as_before=True)
+            if before.costs == saved_costs:
+                return before
         return training_rows(splits, strata, n, seed)
     if isinstance(name, str) and name in estimator.get_params():
         return parameter_values(name, estimator, len(splits), n)

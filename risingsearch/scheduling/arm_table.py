@@ -291,7 +291,7 @@ class ArmTable:
 
     @property
     def finalist(self) -> int | None:
-        """The arm that the rest of its epochs is kept for: if anew, the best so far."""
+        """The arm that the cost of its last epochs is kept for; None for no such."""
         best = self.best_arm if self.trains_anew else None
         return best if best is not None and self.can_train(best) else None
 

@@ -230,8 +230,8 @@ class RisingSearch:
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
         n_arms = len(self.candidates)
-        saved_flag = run is not None and run.header.get("trains_anew", False)
-        trains_anew = getattr(self.trainable, "trains_anew", saved_flag)
+        as_saved = arguments.get("trains_anew", False)  # where it is only shown
+        trains_anew = getattr(self.trainable, "trains_anew", as_saved)
         self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=arguments["direction"],
@@ -491,6 +491,7 @@ class Replayed(NamedTuple):
         with gc_paused(), damage_as_error(run.path):
             arguments = run.arguments(_saved_names(), {}, unpickle=False)
             arguments |= {"seed": run.entropy, "learning_rate": None}
+            arguments["trains_anew"] = run.header.get("trains_anew", False)
             if run.left_out is None:
                 arguments["prior"] = run.prior(arguments["candidates"]) or None
             elif "space" not in arguments:
