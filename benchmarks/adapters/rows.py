@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import loguniform
 from sklearn import datasets
-from sklearn.exceptions import FitFailedWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     HalvingRandomSearchCV,
@@ -47,15 +46,17 @@ class Problem(NamedTuple):
     @classmethod
     def load(cls, name: str) -> Problem:
         """Return scaled rows of a data set, a quarter of them to test on."""
-        X, y = LOADERS[name](return_X_y=True)
-        X, X_test, y, y_test = train_test_split(X, y, random_state=0, stratify=y)
-        scaler = StandardScaler().fit(X)
-        return cls(scaler.transform(X), y, scaler.transform(X_test), y_test)
+        rows, labels = LOADERS[name](return_X_y=True)
+        train, test, y, y_test = train_test_split(
+            rows, labels, random_state=0, stratify=labels
+        )
+        scaler = StandardScaler().fit(train)
+        return cls(scaler.transform(train), y, scaler.transform(test), y_test)
 
     def tested(self, search: Any) -> float:
         """Return the test accuracy of a search's winner."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitFailedWarning)
+            warnings.simplefilter("ignore")  # of subsets without a class
             return float(search.fit(self.X, self.y).score(self.X_test, self.y_test))
 
 
@@ -72,9 +73,7 @@ def run(out: Path, *, scale: str, seed: int) -> None:
         f"{name}, lowest": min(r[f"{name}, lowest"] for r in rows) for name in searches
     }
     rows.append({"data": "mean", "full trainings": "", **means, **chances})
-    notes = [
-        f"- {SEEDS[scale]} seeds; SVC with C and gamma; test accuracy, its mean and lowest."
-    ]
+    notes = [f"- Test accuracy of SVC, its mean and lowest over {SEEDS[scale]} seeds."]
     report.write(out, "Searches by training rows", rows, notes)
 
 
