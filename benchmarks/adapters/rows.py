@@ -80,7 +80,7 @@ def run(out: Path, *, scale: str, seed: int) -> None:
 def compared(name: str, n_full: int, seeds: range) -> dict[str, Any]:
     """Return the mean and the lowest test accuracy of the three searches."""
     problem = Problem.load(name)
-    searches = {
+    searches: dict[str, Callable[[int], Any]] = {
         "this search": lambda seed: RisingSearchCV(
             SVC(),
             SPACE,

@@ -111,8 +111,8 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     last = _innermost(estimator)[1]
     counter = COUNTERS.get(epoch_method(last))
     # how many passes one makes at most says little: it stops by itself long before
-    steps = PASSES if counter is None else params_of(last)[counter]
-    if counter is None and makes_one_pass(last):
+    steps: Any = PASSES if counter is None else params_of(last)[counter]
+    if makes_one_pass(last):
         steps = 1
     if not isinstance(steps, Integral) or steps < 1:  # None: the library decides
         steps = PASSES

@@ -90,6 +90,18 @@ def test_weights_of_classes_are_for_the_training_alone(seen, weights, reaches):
     assert set(given["scored"]) == {reaches}
 
 
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("groups", [{}, {"groups": np.arange(60) // 6}])
+def test_routing_without_metadata_of_the_steps(groups):
+    pipeline = make_pipeline(
+        "passthrough", make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
+    )
+    space = [{"pipeline__sgdclassifier__alpha": 1e-3}]
+    splitter = GroupKFold(3) if groups else 3
+    search = rising(pipeline, space, cv=splitter).fit(X, Y, **groups)
+    assert search.best_score_ > 0.5
+
+
 class TestSingleMetric:
     @pytest.mark.parametrize("labels", [int, bool, str])
     @pytest.mark.parametrize(
