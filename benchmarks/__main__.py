@@ -68,6 +68,10 @@ SUITES = {
         "benchmarks.papers.rotting.suite",
         "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
     ),
+    "rows": Suite(
+        "benchmarks.adapters.rows",
+        "RisingSearchCV by training rows, beside scikit-learn's halving search",
+    ),
     "scaling": Suite(
         "benchmarks.cost.scaling.suite",
         "what one controller can drive: 10,000 workers, simulated",

@@ -4,22 +4,28 @@ The method is chosen by the attributes of an instance, not by its class, so othe
 libraries' estimators and a user's own work the same way.
 """
 
+import inspect
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, Literal
 
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 
 from risingsearch.errors import NotTrainableError
 
-Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
+Kind = Literal[
+    "partial_fit", "n_estimators", "max_iter", "boosting", "pipeline", "target"
+]
 HIST_GRADIENT_BOOSTING = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 PASSES = 100  # over the rows, of a full training
 # parameters that count trees or rounds; the search sets them
@@ -75,11 +81,18 @@ def epoch_method(estimator: Any) -> Kind:
     if isinstance(estimator, Pipeline):
         _check_pipeline(estimator)
         return "pipeline"
+    if isinstance(estimator, TransformedTargetRegressor):
+        regressor = estimator.regressor
+        epoch_method(LinearRegression() if regressor is None else regressor)
+        return "target"
     kind: Kind
     if hasattr(estimator, "partial_fit"):
         kind = "partial_fit"
-        if hasattr(params.get("estimator"), "partial_fit"):
-            epoch_method(params["estimator"])
+        if hasattr(inner := params.get("estimator"), "partial_fit"):
+            epoch_method(inner)
+            if params_of(inner).get("class_weight") == "balanced":
+                advice = "of several outputs it would differ, use a dict of weights"
+                raise _not_trainable(inner, advice, "class_weight")
     elif continuation(estimator):
         kind = "boosting"
     elif "warm_start" in params and "n_estimators" in params:
@@ -98,7 +111,9 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     last = _innermost(estimator)[1]
     counter = COUNTERS.get(epoch_method(last))
     # how many passes one makes at most says little: it stops by itself long before
-    steps = PASSES if counter is None else params_of(last)[counter]
+    steps: Any = PASSES if counter is None else params_of(last)[counter]
+    if makes_one_pass(last):
+        steps = 1
     if not isinstance(steps, Integral) or steps < 1:  # None: the library decides
         steps = PASSES
     return max(1, int(steps) // steps_per_epoch)
@@ -109,12 +124,41 @@ def trains_in_one_fit(estimator: Any) -> bool:
     return epoch_method(_innermost(estimator)[1]) != "partial_fit"
 
 
+def makes_one_pass(estimator: Any) -> bool:
+    """Return whether ``fit`` makes one pass, as that of naive Bayes or Birch.
+
+    Another one would count the same rows again, so it is no further training.
+    """
+    _, model = _innermost(estimator)
+    if not hasattr(model, "partial_fit") or not of_scikit_learn(model):
+        return False
+    return not any(map(_PASSES.fullmatch, params_of(model)))
+
+
 def passes(estimator: Any) -> list[str]:
     """Return parameters by which ``partial_fit`` may make several passes in a call."""
     prefix, model = _innermost(estimator)  # scikit-learn's own make one
     params = {} if of_scikit_learn(model) else params_of(model)
     counts = filter(_PASSES.fullmatch, params)
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
+
+
+def warn_of_fewer(estimator: Any, most: int) -> None:
+    """Warn if an estimator's own number of passes or trees is more than it gets."""
+    prefix, model = _innermost(estimator)
+    for counter in fixed_by_search(estimator)[0]:
+        name = counter.removeprefix(prefix)
+        value = params_of(model)[name]
+        by_default = inspect.signature(type(model)).parameters.get(name)
+        is_own = by_default is None or value != by_default.default
+        if is_own and isinstance(value, Integral) and value > most:
+            warnings.warn(
+                f"{type(model).__name__} has {name}={value}, and the search trains "
+                f"{most} at most: the epochs count in its place, so raise max_epochs "
+                f"or steps_per_epoch to {value} in all, or set {name} to {most}",
+                UserWarning,
+                stacklevel=5,
+            )
 
 
 def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
@@ -141,6 +185,8 @@ def _innermost(estimator: Any) -> tuple[str, Any]:
         name, inner = "estimator", params_of(estimator).get("estimator")
         if isinstance(estimator, Pipeline):
             name, inner = estimator.steps[-1]
+        elif isinstance(estimator, TransformedTargetRegressor):
+            name, inner = "regressor", estimator.regressor
         elif not (hasattr(estimator, "partial_fit") and hasattr(inner, "partial_fit")):
             return prefix, estimator
         prefix, estimator = f"{prefix}{name}__", inner
@@ -212,7 +258,11 @@ def _check_pipeline(pipeline: Any) -> None:
         raise _not_trainable(pipeline, advice, "transform_input")
     for name, step in transformers:
         if hasattr(step, "fit_resample"):
-            raise _not_trainable(pipeline, "resample before the search", name)
+            advice = (
+                "rows are made for the training rows of a fold alone, use "
+                "resource='n_samples' with a Pipeline of imbalanced-learn"
+            )
+            raise _not_trainable(pipeline, advice, name)
     epoch_method(last)
 
 
@@ -235,9 +285,6 @@ def _obstacles(
     for parameter in ("callbacks", "fit__callbacks"):
         if advice := _bad_callback(params.get(parameter) or ()):
             yield parameter, advice
-    if kind == "partial_fit" and params.get("class_weight") == "balanced":
-        advice = "partial_fit cannot count the classes, use a dict of weights"
-        yield "class_weight", advice
     adaptive = params.get("learning_rate") == "adaptive"
     if kind == "partial_fit" and adaptive and "eta0" in params:  # MLP remembers
         advice = "it falls only within one fit, use 'optimal' or 'invscaling'"

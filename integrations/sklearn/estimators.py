@@ -1,5 +1,7 @@
 """Training one estimator, one epoch after the other, in the way that it allows."""
 
+from __future__ import annotations
+
 import contextlib
 import inspect
 import warnings
@@ -8,10 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import unique_labels
 
 from risingsearch.integrations.sklearn.boosting import Rounds, temporarily
@@ -21,6 +25,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     Kind,
     epoch_method,
     last_step,
+    makes_one_pass,
     of_scikit_learn,
     params_of,
     passes,
@@ -59,6 +64,11 @@ class EpochTrainer:
             self._stepper.train(X, y, params)
         self.epochs += 1
 
+    def forget_rows(self) -> None:
+        """Drop transformed rows, unless a cache keeps them."""
+        self.transformers.forget_rows()
+        self._stepper.forget_rows()
+
 
 class _Stepper(ABC):
     """One way of training, and its state between epochs."""
@@ -72,9 +82,18 @@ class _Stepper(ABC):
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         """Train one epoch more."""
 
+    def forget_rows(self) -> None:  # noqa: B027, most keep none
+        """Drop transformed rows."""
+
 
 class _PartialFit(_Stepper):
+    adds_learners = False  # as many as n_estimators, in every call
+
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+        n_calls, train = self.steps, self.estimator.partial_fit
+        if makes_one_pass(self.estimator):
+            n_calls = 0 if self.trained else 1
+            train = train if _takes_classes(self.estimator) else self.estimator.fit
         # scikit-learn's remember the classes, and would compare them in each call
         is_told = self.trained and of_scikit_learn(self.estimator)
         if not is_told and _takes_classes(self.estimator):
@@ -89,13 +108,41 @@ class _PartialFit(_Stepper):
             if binarizer.y_type_.startswith("multilabel"):
                 own.classes_, own.label_binarizer_ = self.classes, binarizer
                 own.estimators_ = [clone(own.estimator) for _ in own.classes_]
-        with temporarily(self.estimator, **dict.fromkeys(passes(self.estimator), 1)):
-            for _ in range(self.steps):
-                self.estimator.partial_fit(*_data(X, y), **params)
+        settings: dict[str, Any] = dict.fromkeys(passes(self.estimator), 1)
+        if params_of(self.estimator).get("class_weight") == "balanced":
+            labels = np.unique(y)
+            weights = compute_class_weight("balanced", classes=labels, y=y)
+            settings["class_weight"] = dict(zip(labels, weights, strict=True))
+        if not self.trained:
+            self.adds_learners = _adds_learners(self.estimator, X, y, params)
+        if self.adds_learners:
+            settings["n_estimators"] = 1
+        with temporarily(self.estimator, **settings):
+            for _ in range(n_calls):
+                train(*_data(X, y), **params)
         self.trained += self.steps
+        if self.adds_learners:
+            self.estimator.set_params(n_estimators=self.trained)
         if isinstance(self.estimator, MultiOutputClassifier):  # as its fit does
             of_outputs = self.estimator.estimators_
             self.estimator.classes_ = [output.classes_ for output in of_outputs]
+
+
+def _adds_learners(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> bool:
+    """Return whether each ``partial_fit`` adds ``n_estimators``, as that of NGBoost.
+
+    A copy that is told to have two is asked: has it two more after a second call?
+    """
+    if of_scikit_learn(estimator) or "n_estimators" not in params_of(estimator):
+        return False
+    copy = clone(estimator).set_params(n_estimators=2)
+    lengths = []
+    for _ in range(2):
+        copy.partial_fit(*_data(X, y), **params)
+        found = vars(copy).items()
+        lengths.append({name: len(v) for name, v in found if isinstance(v, list)})
+    first, second = lengths
+    return any(first.get(name) == n - 2 for name, n in second.items())
 
 
 class _WarmStart(_Stepper):
@@ -129,7 +176,48 @@ class _Boosting(_Stepper):
         self.estimator.set_params(n_estimators=self.trained)
 
 
+class _InEpochs(BaseEstimator):  # type: ignore[misc]
+    """The regressor of a transformed target, of which a fit is an epoch."""
+
+    def __init__(self, trainer: EpochTrainer) -> None:
+        self.trainer = trainer
+
+    def __sklearn_clone__(self) -> _InEpochs:
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        return get_routing_for_object(self.trainer.estimator)
+
+    def fit(self, X: Any, y: Any, **params: Any) -> _InEpochs:
+        self.trainer.train(X, y, **params)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.trainer.estimator.predict(X)
+
+
+class _TransformedTarget(_Stepper):
+    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
+        super().__init__(estimator, steps, classes)
+        self.regressor = _InEpochs(EpochTrainer(clone(estimator.regressor), steps))
+
+    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+        before = self.estimator.regressor
+        self.estimator.regressor = self.regressor
+        try:
+            self.estimator.fit(X, y, **params)
+        finally:
+            self.estimator.regressor = before
+        trained = self.regressor.trainer.estimator
+        self.estimator.regressor_ = trained
+        self.estimator.regressor = clone(trained)  # with the trees of so many epochs
+
+    def forget_rows(self) -> None:
+        self.regressor.trainer.forget_rows()
+
+
 _STEPPERS: dict[Kind, type[_Stepper]] = {
+    "target": _TransformedTarget,
     "partial_fit": _PartialFit,
     "n_estimators": _WarmStart,
     "max_iter": _WarmStart,

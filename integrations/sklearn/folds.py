@@ -18,7 +18,15 @@ import numpy as np
 from joblib import wrap_non_picklable_objects
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
@@ -34,21 +42,59 @@ from risingsearch.integrations.sklearn.resources import (
 )
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 
+GROUP_DRAWS = 20  # of the groups that are held out, one of which is taken
+
 
 def frozen_splits(
     cv: Any, estimator: Any, X: Any, y: Any, params: Mapping[str, Any], random: Any
 ) -> list[tuple[Any, Any]]:
     """Return the splits that serve every epoch of every arm: at least one."""
     classifier = is_classifier(estimator)
+    groups = params.get("groups")
     if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
-        if not 0.0 < float(cv) < 1.0:
+        share, seed = float(cv), random.randint(2**31 - 1)
+        if not 0.0 < share < 1.0:
             msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
             raise InvalidParameterError(msg)
-        return [_held_out(float(cv), classifier, X, y, random.randint(2**31 - 1))]
-    splits = list(check_cv(cv, y, classifier=classifier).split(X, y, **params))
+        if groups is not None:
+            return [_held_out_groups(share, _strata(classifier, y), groups, seed)]
+        return [_held_out(share, classifier, X, y, seed)]
+    splitter = check_cv(cv, y, classifier=classifier)
+    if groups is not None and isinstance(cv, Integral | None):
+        by_groups = GroupKFold if type(splitter) is KFold else StratifiedGroupKFold
+        splitter = by_groups(splitter.get_n_splits())
+    splits = list(splitter.split(X, y, **params))
     if not splits:
         raise InvalidParameterError(f"cv={cv!r} gives no split: use at least one")
     return splits
+
+
+def _strata(classifier: bool, y: Any) -> Any:
+    """Return the number of each row's class; None without classes."""
+    if not classifier or type_of_target(y) not in ("binary", "multiclass"):
+        return None
+    return np.unique(np.asarray(y), return_inverse=True)[1].ravel()
+
+
+def _held_out_groups(share: float, strata: Any, groups: Any, seed: int) -> Any:
+    """Return row numbers to train and to test, all rows of a group on one side.
+
+    Of several draws, the one with the share of rows, and of every class, is taken.
+    """
+    counted = np.zeros(len(groups), dtype=int) if strata is None else strata
+    of_all = np.bincount(counted)
+
+    def unevenness(split: Any) -> float:
+        held_out = np.bincount(counted[split[1]], minlength=len(of_all))
+        return float(np.abs(held_out / of_all - share).sum())
+
+    splitter = GroupShuffleSplit(GROUP_DRAWS, test_size=share, random_state=seed)
+    try:
+        return min(splitter.split(counted, groups=groups), key=unevenness)
+    except ValueError as error:
+        n = len(np.unique(np.asarray(groups)))
+        msg = f"cv={share} cannot hold out some of {n} groups and train on others"
+        raise InvalidParameterError(f"{msg}: {error}") from error
 
 
 def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
@@ -58,12 +104,11 @@ def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
     if n_test == n:
         msg = f"cv={share} holds out all n_samples={n} rows: give a smaller share"
         raise InvalidParameterError(msg)
-    if not classifier or type_of_target(y) not in ("binary", "multiclass"):
+    strata = _strata(classifier, y)
+    if strata is None:
         split = ShuffleSplit(n_splits=1, test_size=share, random_state=seed)
         return next(split.split(X))
-    _, strata, counts = np.unique(
-        np.asarray(y), return_inverse=True, return_counts=True
-    )
+    counts = np.bincount(strata)
     if counts.min() > 1 and len(counts) <= min(n_test, n - n_test):
         stratified = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
         return next(stratified.split(X, y))
@@ -74,7 +119,7 @@ def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
         UserWarning,
         stacklevel=7,
     )
-    order = nested_order(strata.ravel(), np.random.default_rng(seed))
+    order = nested_order(strata, np.random.default_rng(seed))
     return order[: n - n_test], order[n - n_test :]
 
 
@@ -118,11 +163,17 @@ class Folds:
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
     max_epochs: int | None = None  # of an arm, if they are given
+    overhead: float = 0.0  # share of an epoch's training that a fit does once
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
     _caches: dict[int, RowCache] = field(default_factory=dict, repr=False)
     _thread: Any = field(default_factory=threading.local, repr=False)
+
+    @property
+    def trains_anew(self) -> bool:
+        """Return whether every epoch trains anew, on more of a resource."""
+        return self.resource is not None
 
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
         """Return one trainer per fold."""
@@ -155,6 +206,10 @@ class Folds:
         for _ in range(n_epochs):
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
+
+    def makes_one_pass(self, params: Mapping[str, Any]) -> bool:
+        """Return whether the full training of a configuration is one pass."""
+        return epoch_methods.makes_one_pass(configured(self.estimator, params))
 
     def in_full(self, params: Mapping[str, Any]) -> int:
         """Return the epochs of a full training."""
@@ -203,7 +258,7 @@ class Folds:
         if before is not models:
             for trainer in before:
                 if isinstance(trainer, EpochTrainer):
-                    trainer.transformers.forget_rows()
+                    trainer.forget_rows()
         self._thread.models = models
 
     def train_fold(self, i: int, trainer: EpochTrainer | Retrainer) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
@@ -27,14 +28,17 @@ from risingsearch.integrations.sklearn.candidates import (
     draw_candidates,
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
+from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import Folds, Models, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
+from risingsearch.paths import checked_path
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued
+from risingsearch.search.run import Run
 from risingsearch.space import Configurations, Space
 
 # arguments of other searches, and what RisingSearchCV has instead
@@ -79,10 +83,19 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     budget = budget_within(cv.budget, cv.timeout)
     _check_unit(budget)
     candidates, first = _candidates(cv, random, folds.resource, budget)
+    if folds.resource is not None and folds.resource.costs != _saved_costs(cv.run_dir):
+        folds.resource = with_enough_rows(folds, candidates)
+    if folds.resource is not None:
+        folds.max_epochs = folds.resource.max_epochs
+    elif budget.epochs is not None:
+        most = cv.max_epochs or budget.epochs
+        epoch_methods.warn_of_fewer(cv.estimator, most * folds.steps_per_epoch)
+        if all(map(folds.makes_one_pass, candidates)):
+            folds.max_epochs = cv.max_epochs or 1
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
-        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
+        steps, folds.overhead = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
         folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
         folds.steps_per_epoch = steps
     if budget.epochs is None:
@@ -144,10 +157,15 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     if cv.refit == "best" and metric is None and len(splits) > 1:
         msg = f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         raise InvalidParameterError(msg)
+    score_params = dict(routed.scorer["score"])
+    if not routes and _weighs_classes(y, score_params.get("sample_weight")):
+        del score_params["sample_weight"]
     resource = None
     if cv.resource is not None:
         limits = cv.resource, cv.max_epochs, int(random.randint(2**31 - 1))
-        resource = resource_of(*limits, cv.estimator, X, y, splits)
+        resource = resource_of(
+            *limits, cv.estimator, X, y, splits, saved_costs=_saved_costs(cv.run_dir)
+        )
     folds = Folds(
         estimator=clone(cv.estimator),
         X=X,
@@ -160,13 +178,19 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         train_scores=cv.return_train_score,
         score_of_failed=None if cv.error_score == "raise" else cv.error_score,
         fit_params=dict(routed.estimator[trained_by(cv) if routes else "fit"]),
-        score_params=dict(routed.scorer["score"]),
+        score_params=score_params,
         resource=resource,
         max_epochs=cv.max_epochs if resource is None else resource.max_epochs,
     )
     if resource is None:
         epoch_methods.check_arguments(cv.estimator, folds.fit_params)
     return folds
+
+
+def _saved_costs(run_dir: Any) -> list[float] | None:
+    """Return the costs of the epochs of a saved search; None where there is none."""
+    saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
+    return None if saved is None else saved.header["settings"].get("epoch_costs")
 
 
 def _candidates(
@@ -241,6 +265,19 @@ def _check_rows(X: Any, params: dict[str, Any]) -> None:
         if per_row and np.ndim(value) and _num_samples(value) != _num_samples(X):
             msg = f"{name} must have one entry per row of X, {_num_samples(X)} in all"
             raise InvalidParameterError(msg)
+
+
+def _weighs_classes(y: Any, weights: Any) -> bool:
+    """Return whether weights differ by the class alone, as balanced ones.
+
+    They are to change the training, not what is measured.
+    """
+    if weights is None or type_of_target(y) not in ("binary", "multiclass"):
+        return False
+    weights, labels = np.asarray(weights), np.asarray(y)
+    of_each = [np.unique(weights[labels == label]) for label in np.unique(labels)]
+    is_constant = all(len(found) == 1 for found in of_each)
+    return is_constant and len(np.unique(of_each)) > 1
 
 
 def _without_column(cv: Any, y: Any) -> Any:

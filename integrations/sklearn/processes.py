@@ -38,6 +38,7 @@ class SentOnce:
         self.trainable = trainable
         self.token = uuid.uuid4().hex
         self.start, self.train = trainable.start, trainable.train
+        self.trains_anew = getattr(trainable, "trains_anew", False)
         self._path = ""
         self._files: TemporaryResourcesManager | None = None
 

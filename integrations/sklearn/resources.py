@@ -5,8 +5,11 @@ and every epoch before half of the next one's. The cost of an epoch is in propor
 to its amount of it, and that of the last one is ``max_epochs``.
 """
 
+from __future__ import annotations
+
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +23,8 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 
 N_SAMPLES = "n_samples"
 EPOCHS = 5  # of an arm, where max_epochs does not say: the first has 1/16 of all
-FEWEST_ROWS = 30  # of the first epoch, ten of a class, if not more than half of all
+FEWEST_ROWS = 10  # of the first epoch,
+OF_A_CLASS = 4  # as those of scikit-learn's halving with three folds, and of a class
 
 
 @dataclass
@@ -28,6 +32,7 @@ class Resource:
     """Amount of a resource in every epoch, and the cost of the epoch."""
 
     name: str
+    price: int  # epochs that the last one costs
     totals: list[int]  # how much of it every epoch has, in all folds together
     settings: list[dict[str, Any]]  # parameters that every epoch sets
     rows: list[list[Any]] | None = None  # to train on, by fold and epoch
@@ -39,8 +44,15 @@ class Resource:
 
     @property
     def costs(self) -> list[float]:
-        """Cost of every epoch, in epochs: the last one has ``max_epochs``."""
-        return [self.max_epochs * total / self.totals[-1] for total in self.totals]
+        """Cost of every epoch, in epochs, by its share of all."""
+        return [self.price * total / self.totals[-1] for total in self.totals]
+
+    def without_first(self) -> Resource:
+        """Return the resource for those who need more than the first epoch has."""
+        rows = self.rows and [of_fold[1:] for of_fold in self.rows]
+        return replace(
+            self, totals=self.totals[1:], settings=self.settings[1:], rows=rows
+        )
 
     def check(self, estimator: Any, params: Mapping[str, Any]) -> None:
         """Raise if a configured estimator cannot be trained, or sets the resource."""
@@ -58,26 +70,34 @@ class Resource:
 
 
 def training_rows(
-    splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
+    splits: Sequence[Any],
+    strata: Any,
+    max_epochs: int,
+    seed: int,
+    *,
+    as_before: bool = False,
 ) -> Resource:
-    """Return ``resource="n_samples"``: the same rising share of each fold."""
+    """Return ``resource="n_samples"``: the same rising share of each fold.
+
+    Where rows are few there are fewer epochs: each has about half of the next. A search
+    that was begun ``as_before`` has all of them, and more rows in the first.
+    """
     random = np.random.default_rng(seed)
     folds = [np.arange(len(strata))[train] for train, _ in splits]
     orders = [nested_order(strata[train], random) for train in folds]
     n_classes = max(len(np.unique(strata[train])) for train in folds)
     full = min(map(len, orders))
-    few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
-    if few < n_classes:
-        raise InvalidParameterError(
-            f"max_epochs={max_epochs} is too many for resource='n_samples': the "
-            f"smallest fold has {full} training rows of {n_classes} classes"
-        )
+    few = min(max(FEWEST_ROWS, OF_A_CLASS * n_classes), full)
+    n_epochs = min(max_epochs, 1 + round(math.log2(full / few)))
+    if as_before:
+        n_epochs, few = max_epochs, min(max(30, 10 * n_classes), full // 2)
+        few = min(few, full - max_epochs + 1)
     rows = []
     for train, order in zip(folds, orders, strict=True):
-        ends = [len(order) * n // full for n in halved(full, max_epochs, few)]
+        ends = [len(order) * n // full for n in halved(full, n_epochs, few)]
         rows.append([train[np.sort(order[:end])] for end in ends])
     totals = [sum(map(len, of_epoch)) for of_epoch in zip(*rows, strict=True)]
-    return Resource(N_SAMPLES, totals, [{}] * max_epochs, rows)
+    return Resource(N_SAMPLES, max_epochs, totals, [{}] * n_epochs, rows)
 
 
 def parameter_values(
@@ -90,7 +110,8 @@ def parameter_values(
         raise InvalidParameterError(msg)
     values = halved(full, max_epochs, 1)
     totals = [n_splits * value for value in values]
-    return Resource(name, totals, [{name: value} for value in values])
+    settings = [{name: value} for value in values]
+    return Resource(name, max_epochs, totals, settings)
 
 
 def _value_of(name: str, estimator: Any) -> int:
@@ -122,14 +143,29 @@ def nested_order(strata: Any, random: np.random.Generator) -> Any:
 
 
 def resource_of(
-    name: Any, max_epochs: Any, seed: int, estimator: Any, X: Any, y: Any, splits: Any
+    name: Any,
+    max_epochs: Any,
+    seed: int,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    splits: Any,
+    *,
+    saved_costs: list[float] | None = None,
 ) -> Resource:
-    """Return the resource that is given by ``resource`` and ``max_epochs``."""
+    """Return the resource that is given by ``resource`` and ``max_epochs``.
+
+    Or the one of a saved search, by the costs of its epochs.
+    """
     n = max_epochs or EPOCHS
     if name == N_SAMPLES:
         strata = np.zeros(_num_samples(X), dtype=int)
         if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
             strata = np.unique(np.asarray(y), return_inverse=True)[1]
+        if saved_costs is not None:
+            before = training_rows(splits, strata, n, seed, as_before=True)
+            if before.costs == saved_costs:
+                return before
         return training_rows(splits, strata, n, seed)
     if isinstance(name, str) and name in estimator.get_params():
         return parameter_values(name, estimator, len(splits), n)

@@ -15,21 +15,6 @@ from sklearn.exceptions import FitFailedWarning
 from risingsearch.search.results import History, SearchResult
 
 
-def on_equal_terms(result: SearchResult) -> SearchResult:
-    """Return a result by a resource, of the last epoch that several arms reached."""
-    scores: dict[int, dict[int, float]] = defaultdict(dict)
-    for row in result.history:
-        if math.isfinite(row["score"]) and "failure" not in row:
-            scores[row["arm"]][row["epoch"]] = row["score"]
-    last = sorted(map(max, scores.values()))[-2:][0]
-    arms = list(result.arms)
-    for arm, by_epoch in scores.items():
-        epoch = max((k for k in by_epoch if k <= last), default=max(by_epoch))
-        arms[arm] = replace(arms[arm], best_epoch=epoch, best_score=by_epoch[epoch])
-    best = max(arms, key=lambda arm: (arm.best_epoch, arm.best_score))
-    return replace(result, arms=arms, best_arm=best.arm, best_score=best.best_score)
-
-
 def on_average(result: SearchResult) -> SearchResult:
     """Return a result by the means of the arms' best halves, at the last epoch of each.
 
@@ -109,15 +94,6 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
         table: dict[str, Any] = search._format_results(
             list(result.candidates), search.n_splits_, out, more
         )
-    if "n_resources" in columns:
-        for name in names:
-            means = map(float, table[f"mean_test_{name}"])
-            keys = [
-                (epoch, score) if math.isfinite(score) else (0, -math.inf)
-                for epoch, score in zip(more["best_epoch"], means, strict=True)
-            ]
-            ranks = [1 + sum(other > key for other in keys) for key in keys]
-            table[f"rank_test_{name}"] = np.array(ranks, dtype=np.int32)
     if search.error_score != "raise":  # these rows have the last rank all the same
         failed = [arm.arm for arm in result.arms if arm.charged and not arm.best_epoch]
         for column in (name for name in table if _OF_FAILED.match(name)):

@@ -71,6 +71,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     cv : int, float, splitter or iterable, optional
         As in ``GridSearchCV``, split once for all epochs; a float between 0 and 1 holds
         out that share of the rows once, of each class in proportion if possible.
+        ``groups`` of ``fit`` are never parted by a float or an int.
     refit : bool, "full", "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows for ``best_epoch_``
         epochs; under a budget in time all trees of an ensemble, unless it overfits;
@@ -105,8 +106,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     resource : "n_samples" or str, optional
         Amount that grows from epoch to epoch, for estimators that cannot resume
         training: training rows, or the value of an integer parameter, such as
-        "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on half of the amount
-        of the next one, the last on all. An epoch is charged in proportion, the last as
+        "clf__max_iter". Each epoch trains anew on half of the amount of the next one,
+        the last on all; there are fewer than ``max_epochs`` if rows are few or the
+        estimator needs many. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
     run_dir : path, optional
         Directory that keeps the search: the same call of ``fit`` resumes it, one with
@@ -129,9 +131,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         As in ``GridSearchCV``, a row per candidate: scores at its best epoch (of passes
         under a budget in time, means over the half of its epochs in a row with the
         highest mean), fit and score times in all, and ``epochs``, ``best_epoch`` and
-        ``status``. With a ``resource`` the last epoch that several candidates reached
-        counts for the best, and there are ``n_resources`` (of that epoch, on average
-        over the splits) and ``n_resources_fitted`` (of all its epochs and splits).
+        ``status``. With a ``resource`` the last epoch of each counts for its best, and
+        there are ``n_resources`` (of that epoch, on average over the splits) and
+        ``n_resources_fitted`` (of all its epochs and splits).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
     best_epoch_ : int
@@ -391,7 +393,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         self.history_ = result.history
         if folds.resource is not None:
-            result = results.on_equal_terms(result)
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
         elif self._run.averages:
             result = results.on_average(result)
@@ -430,7 +431,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             in_full = self.refit == "full"  # as it is by now
             n_epochs = self._run.epochs_to_refit(result, *winner, in_full=in_full)
             return folds.refit(self.best_params_, seed, n_epochs)
-        if winner != (result.best_arm, result.best_epoch):
+        if folds.trains_anew or winner != (result.best_arm, result.best_epoch):
             return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)
         [trainer] = result.best_state()
         return trainer.estimator

@@ -159,6 +159,8 @@ class SearchRun:
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]
+        if self._all_trees:
+            to_train -= (to_train - 1.0) * folds.overhead
         rows_trained = sum(len(train) for train, _ in folds.splits)
         share = float(_num_samples(folds.X)) / rows_trained
         self._seconds = sum(seconds) / trained * share * to_train

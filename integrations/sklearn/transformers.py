@@ -187,7 +187,8 @@ class Transformers:
                     f"training got {sorted(params)}; parameters for a Pipeline are "
                     f"prefixed with a step and __, one of {names}"
                 ) from error
-            of_steps |= {(id(pipeline), name): routed[name] for name in routed}
+            own = [step for step in self._steps if step.pipeline is pipeline]
+            of_steps |= {(id(pipeline), step.name): routed[step.name] for step in own}
             params = routed[pipeline.steps[-1][0]]["fit"]
         return [of_steps.get((id(s.pipeline), s.name), {}) for s in self._steps], params
 

@@ -65,6 +65,7 @@ class ArmTable:
         self.error_score = options.error_score
         self.max_failures = options.max_failures
         self.min_epochs = options.min_epochs
+        self.trains_anew = options.trains_anew
         self.enqueued = options.enqueue
         self.n_jobs = options.n_jobs  # in flight at most
         self.deterministic = options.deterministic
@@ -92,7 +93,7 @@ class ArmTable:
         self.best = np.full(n_arms, math.nan)
         self.best_epoch = np.zeros(n_arms, dtype=np.int64)
         self.worst_reward = math.inf
-        self.best_arm: int | None = None  # the first to reach the best score
+        self._first_best: int | None = None  # the first to reach the best score
         self._improved_at = 0  # length of the history at the last new best score
         self._curves: dict[int, list[float]] = {}  # by arm, the score of every epoch
 
@@ -172,6 +173,9 @@ class ArmTable:
             self.why_ended[arm] = f": {ended}"
         self.failures[arm] += n_failures
         self.failed[arm] = self.failures[arm] > self.max_failures
+        if self.failed[arm] and self.trains_anew:  # it would fail with all rows, too
+            self.best[arm] = math.nan
+            self.best_epoch[arm] = 0
 
     def add_epoch(
         self,
@@ -201,14 +205,17 @@ class ArmTable:
         reward = self.sign * score
         self.last[arm] = score
         self.worst_reward = min(self.worst_reward, reward)
-        if math.isnan(self.best[arm]) or reward > self.sign * self.best[arm]:
+        if self.failed[arm] and self.trains_anew:
+            return
+        before, leader = self.best[arm], self._first_best
+        is_higher = math.isnan(before) or reward > self.sign * before
+        if leader is None or (is_higher and reward > self.best_reward):
+            self._first_best = arm
+        if is_higher or self.trains_anew:
             self.best[arm] = score
             self.best_epoch[arm] = epoch
-            leader = self.best_arm
-            if leader is None or reward > self.sign * self.best[leader]:
-                self.best_arm = arm
-            if self.best_arm == arm:
-                self._improved_at = n_rows
+        if is_higher and self.best_arm == arm:
+            self._improved_at = n_rows
 
     def _reward(self, score: float) -> float:
         if math.isfinite(score):
@@ -233,6 +240,24 @@ class ArmTable:
     def has_failed(self, opened: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which opened arms were retired by a failure, or have no score."""
         return np.asarray(self.failed[opened] | np.isnan(self.best[opened]))
+
+    @property
+    def best_arm(self) -> int | None:
+        """The arm with the best score; None before the first finite one.
+
+        Where every epoch trains anew on more, the later of equal scores is better.
+        """
+        if not self.trains_anew:
+            return self._first_best
+        rewards = np.where(np.isnan(self.best), -math.inf, self.sign * self.best)
+        best = int(np.lexsort((self.best_epoch, rewards))[-1])
+        return best if self.best_epoch[best] else None
+
+    @property
+    def finalist(self) -> int | None:
+        """The arm that the cost of its last epochs is kept for; None for no such."""
+        best = self.best_arm if self.trains_anew else None
+        return best if best is not None and self.can_train(best) else None
 
     @property
     def best_reward(self) -> float:

@@ -44,7 +44,6 @@ class Ledger:
         self._until: NDArray[np.float64] | None = None  # cost of the epochs before
         if epoch_costs is not None:
             self._until = np.concatenate([[0.0], np.cumsum(epoch_costs)])
-            self._middle = sorted(epoch_costs)[len(epoch_costs) // 2]
         self.is_plain = self.unit == "epochs" and epoch_costs is None  # one per epoch
         self.lost = 0.0  # on failures
         self.now = 0.0
@@ -99,12 +98,24 @@ class Ledger:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
 
-    def affordable(self) -> NDArray[np.int64]:
-        """Return how many epochs of each arm the rest of the budget pays for."""
+    def affordable(self, finalist: int | None = None) -> NDArray[np.int64]:
+        """Return how many epochs of each arm the rest of the budget pays for.
+
+        What the finalist's last epochs cost is kept from the other arms, and none of
+        them trains that could not be trained to its own last epoch as the finalist.
+        """
         left = self.total - self.spent - self.reserved
         if self.is_plain:
             return np.full(self.n_arms, left, dtype=np.int64)
-        weight = _divided(left, self._rate())
+        rate = self._rate()
+        weight = _divided(left, rate)
+        if finalist is not None and self._until is not None:
+            rest = self._until[-1] - self._until[self.trained] - self.promised
+            kept = rate[finalist] * rest[finalist]
+            if kept <= left:
+                others = np.where(rest <= weight, _divided(left - kept, rate), 0.0)
+                others[finalist] = weight[finalist]
+                weight = others
         if self._until is None:
             return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
@@ -121,15 +132,14 @@ class Ledger:
 
     def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round of each arm if it alone trained from now on."""
-        # If epochs differ in cost, the middle one counts: arms train many of the first,
-        # cheap epochs and few of the last. Under wall-clock time all workers train.
+        # If epochs differ in cost, an arm's next one counts: so a share of the horizon
+        # for first looks is that share of the budget. Under wall-clock time all workers
+        # train.
         if self.is_plain:
             return np.full(self.n_arms, float(self.total))
         left = self.total - self.spent - self.reserved
         if self.is_wall_clock:
             left *= self.n_workers
-        if self.unit == "epochs":
-            return np.full(self.n_arms, rounds + left / self._middle)
         epochs = _divided(left, self.cost_per_epoch())
         return np.asarray(rounds + np.minimum(epochs, ENDLESS))
 

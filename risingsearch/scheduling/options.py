@@ -109,6 +109,7 @@ class SchedulerOptions(SearchOptions):
     opening_order: Any  # an array, once it is checked
     enqueue: Any  # a list, once it is checked
     epoch_costs: Any = None  # a tuple of floats, once they are checked
+    trains_anew: bool = False  # in every epoch, which has more of a resource
 
     def __post_init__(self) -> None:
         n_arms, budget = self.n_arms, self.budget
@@ -129,6 +130,7 @@ class SchedulerOptions(SearchOptions):
             n_arms=n_arms,
             direction=direction,
             epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
+            trains_anew=checks.checked_flag("trains_anew", self.trains_anew),
             enqueue=first,
             opening_order=np.array(list(dict.fromkeys([*first, *order]))),
         )

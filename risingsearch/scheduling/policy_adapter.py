@@ -105,7 +105,7 @@ class PolicyAdapter:
         at: Any = EVERY_ARM if arm is None else arm
         places, order = (at, self._arm_at) if arm is None else (self._place_of[arm], ())
         if arm is None:
-            self.affordable = ledger.affordable()
+            self.affordable = ledger.affordable(arms.finalist)
             if hasattr(policy, "horizon"):
                 policy.horizon[:] = ledger.horizon(arms.rounds)[order]
         can_train, busy = arms.can_train(at), arms.busy[at]

@@ -76,6 +76,10 @@ class Scheduler:
     epoch_costs : sequence of float, optional
         Costs of the epochs of an arm, one number above 0 for each of ``max_epochs``. A
         budget in epochs is charged them; another expects them in proportion.
+    trains_anew : bool, default False
+        Whether every epoch trains anew, on more of a resource than the one before. Then
+        an arm counts by its last score instead of its best, and of the budget the
+        cost of the best arm's last epochs is kept for it.
     min_epochs : int, default 1
         Epochs before an arm is judged, from 1 to ``max_epochs``: its first job is at
         least as long, and none is opened that the budget cannot train so long.
@@ -117,6 +121,7 @@ class Scheduler:
         opening_order: Iterable[int] | None = None,
         proposer: Proposer | None = None,
         epoch_costs: Iterable[float] | None = None,
+        trains_anew: bool = False,
         min_epochs: int = 1,
         enqueue: Iterable[int] = (),
     ) -> None:

@@ -234,12 +234,15 @@ class RisingSearch:
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
         n_arms = len(self.candidates)
+        as_saved = arguments.get("trains_anew", False)  # where it is only shown
+        trains_anew = getattr(self.trainable, "trains_anew", as_saved)
         self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=arguments["direction"],
             opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
             proposer=proposer_of(arguments, self.candidates, self._seeds),
             epoch_costs=arguments["epoch_costs"],
+            trains_anew=trains_anew,
             **scheduled | {"seed": self._seeds.of_policy},
         )
         if isinstance(arguments["proposer"], Proposer):
@@ -258,6 +261,7 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
+            header["trains_anew"] = trains_anew
             header["code"] = code_for(self.trainable, callbacks, arguments)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
@@ -491,6 +495,7 @@ class Replayed(NamedTuple):
         with gc_paused(), damage_as_error(run.path):
             arguments = run.arguments(_saved_names(), {}, unpickle=False)
             arguments |= {"seed": run.entropy, "learning_rate": None}
+            arguments["trains_anew"] = run.header.get("trains_anew", False)
             if run.left_out is None:
                 arguments["prior"] = run.prior(arguments["candidates"]) or None
             elif "space" not in arguments:

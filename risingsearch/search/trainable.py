@@ -45,6 +45,9 @@ class Trainable(Protocol):
 
     ``gpus`` is optional: how many GPUs a job of it uses, or which share of one. By
     default 1; it counts under a budget in GPU-hours alone.
+
+    ``trains_anew`` is optional: True if every epoch trains anew, on more of a resource
+    than the one before; see ``Scheduler``.
     """
 
     def start(self, params: Mapping[str, Any], seed: int) -> Any:

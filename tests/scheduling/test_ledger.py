@@ -127,6 +127,36 @@ def test_a_plan_of_all_rounds_needs_epochs_that_cost_the_same() -> None:
         by_cost(policy="successive-halving")
 
 
+def test_an_arm_that_trains_anew_counts_by_its_last_score() -> None:
+    search = by_cost(n_arms=3, trains_anew=True, budget=40)
+    for arm, scores in enumerate([[0.9, 0.2], [0.5, 0.6], [0.6]]):
+        search.tell(search.start(arm, len(scores)), scores)
+    assert (search.best_arm, search.best_epoch, search.best_score) == (1, 2, 0.6)
+    search.tell(search.start(1, 1), [0.1])
+    assert (search.best_arm, search.best_score) == (2, 0.6)
+    assert [arm.best_score for arm in search.explain()] == [0.2, 0.1, 0.6]
+    search.fail(search.start(2, 1), "too many rows")
+    assert (search.best_arm, search.best_score) == (0, 0.2)
+    copy = by_cost(n_arms=3, trains_anew=True, budget=40)
+    copy.load_state_dict(search.state_dict())
+    assert (copy.best_arm, copy.best_score) == (0, 0.2)
+
+
+@pytest.mark.parametrize("policy", ["asha", "auto", "random", "round-robin"])
+@pytest.mark.parametrize("budget", [8, 13, 30])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_best_arm_keeps_what_its_last_epoch_costs(
+    policy: str, budget: int, direction: str
+) -> None:
+    search = by_cost(
+        policy=policy, budget=budget, direction=direction, trains_anew=True
+    )
+    while (job := search.ask()) is not None:
+        search.tell(job, [-search.sign * job.arm / 100] * job.n_epochs)
+    assert (search.best_arm, search.best_epoch) == (0, 4)
+    assert search.spent <= budget
+
+
 @pytest.mark.parametrize("costs", [[1, 2], [1, 2, 3, 0], [1, 2, 3, np.inf]])
 def test_costs_are_one_above_0_for_each_epoch(costs: list[float]) -> None:
     with pytest.raises(InvalidParameterError, match="for each of max_epochs=4; got"):

@@ -8,7 +8,10 @@ import re
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
 
 from risingsearch import Budget, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
@@ -20,6 +23,29 @@ SPACE = {"alpha": [1e-4, 1e-2]}
 def rising(**options):
     options = {"budget": 4, "cv": 0.25, "random_state": 0} | options
     return RisingSearchCV(SGDClassifier(), SPACE, **options)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "told"),
+    [
+        (RandomForestClassifier(300), {"max_epochs": 4}, "n_estimators=300.*4 at most"),
+        (RandomForestClassifier(4), {"max_epochs": 4}, None),
+        (RandomForestClassifier(), {"max_epochs": 4}, None),  # not the user's number
+        (HistGradientBoostingClassifier(max_iter=50), {}, "max_iter=50.*8 at most"),
+        (make_pipeline(MLPClassifier(max_iter=90)), {}, "max_iter=90.*8 at most"),
+        (RandomForestClassifier(8), {"max_epochs": 4, "steps_per_epoch": 2}, None),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_own_counts_above_the_epochs_are_told(estimator, options, told):
+    search = RisingSearchCV(
+        estimator, [{}], budget=8, cv=0.25, random_state=0, refit=False, **options
+    )
+    if told is None:
+        search.fit(X, Y)
+    else:
+        with pytest.warns(UserWarning, match=told):
+            search.fit(X, Y)
 
 
 def test_a_name_of_no_search():

@@ -56,7 +56,10 @@ class TestEpochMethod:
         [
             (MLPClassifier(solver="lbfgs"), r"MLPClassifier\(solver='lbfgs'\).*'adam'"),
             (SGDClassifier(early_stopping=True), r"\(early_stopping=True\).*turn it"),
-            (SGDClassifier(class_weight="balanced"), "class_weight='balanced'.*dict"),
+            (
+                MultiOutputClassifier(SGDClassifier(class_weight="balanced")),
+                "class_weight='balanced'.*dict",
+            ),
             (
                 ensemble.GradientBoostingClassifier(n_iter_no_change=3),
                 "n_iter_no_change=3",
@@ -67,7 +70,7 @@ class TestEpochMethod:
             (ensemble.BaggingClassifier(oob_score=True), "oob_score"),
             (XGBRFClassifier(), r"XGBRFClassifier\(\)"),
             (ensemble.VotingClassifier([]), r"VotingClassifier.*resource='n_samples'"),
-            (TransformedTargetRegressor(), r"TransformedT.*resource='n_samples'"),
+            (TransformedTargetRegressor(), r"LinearReg.*resource='n_samples'"),
             (SVC(), r"SVC\(\).*neither partial_fit nor a warm_start"),
             (LogisticRegression(warm_start=True), "LogisticRegression.*warm_start"),
             (MultiOutputClassifier(SVC()), r"estimator=SVC\(\).*partial_fit"),
@@ -87,7 +90,9 @@ class TestEpochMethod:
             def fit_resample(self, X, y):
                 return X, y
 
-        with pytest.raises(NotTrainableError, match="resample before the search"):
+        with pytest.raises(
+            NotTrainableError, match="resource='n_samples' with a Pipeline"
+        ):
             epoch_methods.epoch_method(
                 Pipeline([("over", Sampler()), ("sgd", SGDClassifier())])
             )

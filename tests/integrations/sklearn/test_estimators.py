@@ -9,13 +9,13 @@ import sklearn
 from scipy.sparse import csr_array
 from sklearn import ensemble
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.cluster import MiniBatchKMeans
+from sklearn.cluster import Birch, MiniBatchKMeans
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -51,6 +51,31 @@ class CountingScaler(StandardScaler):
     def fit(self, X, y=None, sample_weight=None):
         type(self).fits += 1
         return super().fit(X, y, sample_weight=sample_weight)
+
+
+class Adding(BaseEstimator):
+    """Adds ``n_estimators`` learners in every call, and notes each call."""
+
+    def __init__(self, n_estimators=500):
+        self.n_estimators = n_estimators
+
+    def partial_fit(self, X, y):
+        before = getattr(self, "learners_", [])
+        self.learners_ = [*before, *range(self.n_estimators)]
+        self.losses_ = [*getattr(self, "losses_", []), 0.0]
+        return self
+
+
+class Members(BaseEstimator):
+    """Passes rows to ``n_estimators`` members, as incremental forests do."""
+
+    def __init__(self, n_estimators=5):
+        self.n_estimators = n_estimators
+
+    def partial_fit(self, X, y):
+        before = getattr(self, "passes_", [0] * self.n_estimators)
+        self.passes_ = [n + 1 for n in before]
+        return self
 
 
 class Noise(TransformerMixin, BaseEstimator):
@@ -105,6 +130,36 @@ class TestPartialFit:
         # warnings are errors here
         trained(MLPClassifier((3,), max_iter=1, random_state=0))
         trained(SGDClassifier(max_iter=1, tol=1e-3, random_state=0))
+
+    @pytest.mark.parametrize(
+        "estimator",
+        [MultinomialNB(alpha=100.0), ComplementNB(), Birch(n_clusters=2)],
+    )
+    def test_one_pass_is_all_where_fit_makes_one(self, estimator):
+        rows = X - X.min()
+        whole = clone(estimator).fit(rows, Y)
+        stepped = trained(estimator, epochs=4, steps_per_epoch=2, X=rows)
+        np.testing.assert_array_equal(stepped.predict(rows), whole.predict(rows))
+        if isinstance(estimator, MultinomialNB):
+            probabilities = stepped.predict_proba(rows)
+            np.testing.assert_allclose(probabilities, whole.predict_proba(rows))
+
+    @pytest.mark.parametrize("estimator", [SGDClassifier(), Perceptron()])
+    def test_classes_are_balanced_by_the_rows_of_the_fold(self, estimator):
+        counts = np.bincount(Y[:70])
+        weights = {label: 70 / (2 * counts[label]) for label in (0, 1)}
+        estimator.set_params(random_state=0, class_weight="balanced")
+        by_hand = clone(estimator).set_params(class_weight=weights)
+        balanced = trained(estimator, X=X[:70], y=Y[:70])
+        by_hand = trained(by_hand, X=X[:70], y=Y[:70])
+        np.testing.assert_array_equal(balanced.coef_, by_hand.coef_)
+        assert balanced.class_weight == "balanced"
+
+    def test_an_epoch_adds_one_learner_where_a_call_adds_n_estimators(self):
+        boosted = trained(Adding(n_estimators=500), epochs=3, steps_per_epoch=2)
+        assert len(boosted.learners_) == boosted.n_estimators == 6
+        forest = trained(Members(n_estimators=5), epochs=3)
+        assert forest.passes_ == [3] * 5
 
     def test_minimal_estimator(self):
         assert trained(Counter(), epochs=2, steps_per_epoch=2).predict(X[:1]) == [4]

@@ -21,6 +21,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 import risingsearch.integrations.sklearn
 from risingsearch import RisingSearch, RisingSearchCV
@@ -73,6 +74,32 @@ def routing():
 
 def accuracy_and_loss(model, X, y):
     return {"accuracy": model.score(X, y), "loss": -log_loss(y, model.predict_proba(X))}
+
+
+@pytest.mark.parametrize(
+    ("weights", "reaches"),
+    [(compute_sample_weight({0: 1, 1: 9}, Y), False), (WEIGHTS, True)],
+)
+def test_weights_of_classes_are_for_the_training_alone(seen, weights, reaches):
+    rising(Recorder()).fit(ROWS, Y, sample_weight=weights)
+    given = {
+        who: [w is not None for name, _, w, _ in seen if name == who]
+        for who in ("trained", "scored")
+    }
+    assert set(given["trained"]) == {True}
+    assert set(given["scored"]) == {reaches}
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("groups", [{}, {"groups": np.arange(60) // 6}])
+def test_routing_without_metadata_of_the_steps(groups):
+    pipeline = make_pipeline(
+        "passthrough", make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
+    )
+    space = [{"pipeline__sgdclassifier__alpha": 1e-3}]
+    splitter = GroupKFold(3) if groups else 3
+    search = rising(pipeline, space, cv=splitter).fit(X, Y, **groups)
+    assert search.best_score_ > 0.5
 
 
 class TestSingleMetric:

@@ -10,6 +10,8 @@ import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
 from sklearn import config_context, ensemble
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_regression
 from sklearn.linear_model import (
     LogisticRegression,
@@ -18,6 +20,7 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -31,6 +34,84 @@ LABELS = np.array(["no", "yes"])[Y]
 
 ROWS = np.column_stack([np.arange(40), np.ones(40)])
 HALVES = np.arange(40) % 2
+
+
+class Doubler(BaseEstimator):
+    """Resamples as imbalanced-learn does: every row twice."""
+
+    def fit_resample(self, X, y):
+        return np.repeat(X, 2, axis=0), np.repeat(y, 2)
+
+
+TARGETS = make_regression(120, 4, noise=1.0, random_state=0)
+TRANSFORMED = [
+    (TransformedTargetRegressor(SGDRegressor(), transformer=StandardScaler()), ""),
+    (
+        make_pipeline(
+            StandardScaler(),
+            TransformedTargetRegressor(SGDRegressor(), transformer=MinMaxScaler()),
+        ),
+        "transformedtargetregressor__",
+    ),
+]
+
+
+class TestTransformedTargets:
+    @pytest.mark.parametrize(("estimator", "prefix"), TRANSFORMED)
+    @pytest.mark.parametrize("refit", [True, "best"])
+    def test_train_in_epochs(self, estimator, prefix, refit):
+        space = {f"{prefix}regressor__alpha": [1e-4, 1e-2]}
+        search = rising(estimator, space, refit=refit, budget=12).fit(*TARGETS)
+        assert search.n_epochs_ == 12
+        assert search.best_score_ > 0.5
+        best = search.best_estimator_
+        model = best if isinstance(best, TransformedTargetRegressor) else best[-1]
+        assert type(model) is TransformedTargetRegressor
+        assert type(model.regressor_) is SGDRegressor
+        assert not hasattr(model.regressor, "coef_")
+
+    def test_trees_are_those_of_one_fit(self):
+        forest = ensemble.RandomForestRegressor(random_state=0)
+        one = TransformedTargetRegressor(forest, func=np.cbrt, inverse_func=cubed)
+        space = {"regressor__max_depth": [3]}
+        best = rising(one, space, budget=6).fit(*TARGETS).best_estimator_
+        again = clone(best).fit(*TARGETS)
+        assert len(again.regressor_.estimators_) == best.regressor.n_estimators
+        np.testing.assert_array_equal(
+            again.predict(TARGETS[0]), best.predict(TARGETS[0])
+        )
+
+
+def cubed(x):
+    return x**3
+
+
+def test_resampling_pipelines_are_trained_by_rows():
+    class Resampling(Pipeline):
+        def fit(self, X, y):
+            X, y = self.steps[0][1].fit_resample(X, y)
+            self.steps[-1][1].fit(X, y)
+            return self
+
+        def predict(self, X):
+            return self.steps[-1][1].predict(X)
+
+        def score(self, X, y):
+            return self.steps[-1][1].score(X, y)
+
+    pipeline = Resampling([("twice", Doubler()), ("sgd", SGDClassifier())])
+    space = {"sgd__alpha": [1e-4, 1e-2]}
+    with pytest.raises(NotTrainableError, match="resource='n_samples'"):
+        rising(pipeline, space).fit(X, Y)
+    search = rising(pipeline, space, resource="n_samples").fit(X, Y)
+    assert search.best_score_ > 0.4
+
+
+def test_naive_bayes_has_one_epoch():
+    search = rising(GaussianNB(), {"var_smoothing": [1e-9, 1e-1]}, max_epochs=None)
+    assert search.fit(X, Y).n_epochs_ == 2
+    whole = clone(search.best_estimator_).fit(X, Y)
+    np.testing.assert_array_equal(whole.var_, search.best_estimator_.var_)
 
 
 class TestEstimators:
