@@ -3,16 +3,18 @@
 import math
 import re
 import warnings
-from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
+from risingsearch.arms import Arm
 from risingsearch.search.results import History, SearchResult
+
+Row = Mapping[str, Any]
+"""Facts of an epoch, as in the history of a search."""
 
 
 def on_average(result: SearchResult) -> SearchResult:
@@ -22,7 +24,8 @@ def on_average(result: SearchResult) -> SearchResult:
     scores jump, and a refit jumps elsewhere.
     """
     rows = {(row["arm"], row["epoch"]): row for row in result.history}
-    arms, means = list(result.arms), {}
+    arms = list(result.arms)
+    means = {}
     for arm, curve in result.curves.items():
         mean, epochs = best_half(curve)
         if epochs:
@@ -53,38 +56,26 @@ _OF_FAILED = re.compile(r"(mean|std|split\d+)_(test|train)_")
 
 def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
     """``cv_results_`` in the format of scikit-learn: scores at the best epochs."""
-    rows = defaultdict(list)
+    rows: dict[int, list[Row]] = {arm.arm: [] for arm in result.arms}
     for row in result.history:
         rows[row["arm"]].append(row)
-    best = {
-        arm.arm: row
+    best = [_row_of_best_epoch(arm, rows[arm.arm]) for arm in result.arms]
+    columns = list(dict.fromkeys(name for row in result.history for name in row))
+    scorers = _names_of_scorers(columns)
+    splits = range(search.n_splits_)
+    fits = [
+        _scores_and_times(split, scorers, best[arm.arm], rows[arm.arm])
         for arm in result.arms
-        for row in rows[arm.arm]
-        if row["epoch"] == arm.best_epoch
-    }
-    columns = {name: None for row in result.history for name in row}
-    parts = (_SCORE.fullmatch(name) for name in columns)
-    names = list(dict.fromkeys(part[1] for part in parts if part is not None))
-    out = []
-    for arm, i in product(result.arms, range(search.n_splits_)):
-        scores = best.get(arm.arm, {})
-        one: dict[str, Any] = {
-            f"{part}_scores": {
-                name: scores.get(f"split{i}_{part}_{name}", math.nan) for name in names
-            }
-            for part in ("test", "train")
-        }
-        for time in ("fit_time", "score_time"):
-            times = (row.get(f"split{i}_{time}", 0.0) for row in rows[arm.arm])
-            one[time] = math.fsum(times)
-        out.append(one)
-    more = {
+        for split in splits
+    ]
+    more: dict[str, list[Any]] = {
         name: [getattr(arm, name) for arm in result.arms]
         for name in ("epochs", "best_epoch", "status")
     }
     if "n_resources" in columns:
-        used = [best.get(a.arm, {}).get("n_resources", math.nan) for a in result.arms]
-        more["n_resources"] = [n / search.n_splits_ for n in used]
+        more["n_resources"] = [
+            row.get("n_resources", math.nan) / search.n_splits_ for row in best
+        ]
         more["n_resources_fitted"] = [
             sum(row.get("n_resources", 0) for row in rows[arm.arm])
             for arm in result.arms
@@ -92,14 +83,49 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
     with warnings.catch_warnings():  # candidates without a score are warned of below
         warnings.filterwarnings("ignore", "One or more of the", UserWarning)
         table: dict[str, Any] = search._format_results(
-            list(result.candidates), search.n_splits_, out, more
+            list(result.candidates), search.n_splits_, fits, more
         )
-    if search.error_score != "raise":  # these rows have the last rank all the same
-        failed = [arm.arm for arm in result.arms if arm.charged and not arm.best_epoch]
-        for column in (name for name in table if _OF_FAILED.match(name)):
-            value = 0.0 if column.startswith("std") else search.error_score
-            table[column][failed] = value
+    if search.error_score != "raise":
+        _give_error_score(table, result, search.error_score)
     return table
+
+
+def _row_of_best_epoch(arm: Arm, rows: Sequence[Row]) -> Row:
+    """Return the row of the history that an arm counts by; empty without a score."""
+    return next((row for row in rows if row["epoch"] == arm.best_epoch), {})
+
+
+def _names_of_scorers(columns: Iterable[str]) -> list[str]:
+    """Return the names of the scorers among the columns of a history."""
+    matches = filter(None, map(_SCORE.fullmatch, columns))
+    return list(dict.fromkeys(match[1] for match in matches))
+
+
+def _scores_and_times(
+    split: int,
+    scorers: Iterable[str],
+    best: Row,
+    rows: Sequence[Row],
+) -> dict[str, Any]:
+    """Return the scores of a split at the best epoch, and its times in all epochs."""
+    of_split = f"split{split}"
+    fit: dict[str, Any] = {}
+    for part in ("test", "train"):
+        fit[f"{part}_scores"] = {
+            name: best.get(f"{of_split}_{part}_{name}", math.nan) for name in scorers
+        }
+    for time in ("fit_time", "score_time"):
+        fit[time] = math.fsum(row.get(f"{of_split}_{time}", 0.0) for row in rows)
+    return fit
+
+
+def _give_error_score(
+    table: dict[str, Any], result: SearchResult, error_score: float
+) -> None:
+    """Give the arms without a score the score of an error; they keep the last rank."""
+    failed = [arm.arm for arm in result.arms if arm.charged and not arm.best_epoch]
+    for column in filter(_OF_FAILED.match, table):
+        table[column][failed] = 0.0 if column.startswith("std") else error_score
 
 
 def warn_of_failures(result: SearchResult) -> None:
