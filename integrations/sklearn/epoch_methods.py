@@ -151,7 +151,7 @@ def warn_of_fewer(estimator: Any, most: int) -> None:
         value = params_of(model)[name]
         by_default = inspect.signature(type(model)).parameters.get(name)
         is_own = by_default is None or value != by_default.default
-        if is_own and isinstance(value, Integral) and value > most:
+        if is_own and isinstance(value, Integral) and int(value) > most:
             warnings.warn(
                 f"{type(model).__name__} has {name}={value}, and the search trains "
                 f"{most} at most: the epochs count in its place, so raise max_epochs "

@@ -28,7 +28,12 @@ from risingsearch.integrations.sklearn.candidates import (
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
-from risingsearch.integrations.sklearn.folds import Folds, Models, frozen_splits
+from risingsearch.integrations.sklearn.folds import (
+    Folds,
+    Models,
+    configured,
+    frozen_splits,
+)
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
@@ -87,8 +92,9 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     if folds.resource is not None:
         folds.max_epochs = folds.resource.max_epochs
     elif budget.epochs is not None:
-        most = cv.max_epochs or budget.epochs
-        epoch_methods.warn_of_fewer(cv.estimator, most * folds.steps_per_epoch)
+        if cv.max_epochs is not None:
+            one = configured(cv.estimator, candidates[0])
+            epoch_methods.warn_of_fewer(one, cv.max_epochs * folds.steps_per_epoch)
         if all(map(folds.makes_one_pass, candidates)):
             folds.max_epochs = cv.max_epochs or 1
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))

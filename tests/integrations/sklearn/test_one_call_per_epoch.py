@@ -344,6 +344,7 @@ def test_a_clone_of_an_ensemble_trains_the_winner_again(kind):
 
 
 @pytest.mark.parametrize(("max_epochs", "trees"), [(None, 10), (3, 6)])
+@pytest.mark.filterwarnings("ignore:.*has max_iter=11, and the search trains 6 at")
 def test_a_refit_in_full_has_all_trees(max_epochs, trees):
     model = HistGradientBoostingClassifier(max_iter=11)
     options = {"steps_per_epoch": 2, "max_epochs": max_epochs, "budget": 2}
