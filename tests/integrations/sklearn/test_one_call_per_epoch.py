@@ -42,6 +42,9 @@ from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
 
+# estimators with another number of trees or passes than the epochs
+pytestmark = pytest.mark.filterwarnings("ignore:.*, and the search trains . at most")
+
 X, Y = make_regression(90, 6, noise=5.0, random_state=0)
 CLASSES = (Y > 0).astype(int)
 
@@ -344,7 +347,6 @@ def test_a_clone_of_an_ensemble_trains_the_winner_again(kind):
 
 
 @pytest.mark.parametrize(("max_epochs", "trees"), [(None, 10), (3, 6)])
-@pytest.mark.filterwarnings("ignore:.*has max_iter=11, and the search trains 6 at")
 def test_a_refit_in_full_has_all_trees(max_epochs, trees):
     model = HistGradientBoostingClassifier(max_iter=11)
     options = {"steps_per_epoch": 2, "max_epochs": max_epochs, "budget": 2}
