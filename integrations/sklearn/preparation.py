@@ -100,7 +100,7 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
-        steps, folds.overhead = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
+        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
         folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
         folds.steps_per_epoch = steps
     if budget.epochs is None:

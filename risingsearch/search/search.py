@@ -25,7 +25,13 @@ from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
 from risingsearch.search.run_log import RunLog, check_kind
-from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
+from risingsearch.search.trainable import (
+    Functions,
+    Seeds,
+    Trainable,
+    checked_trainable,
+    is_trained_anew,
+)
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space, is_space
@@ -230,15 +236,13 @@ class RisingSearch:
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
         n_arms = len(self.candidates)
-        as_saved = arguments.get("trains_anew", False)  # where it is only shown
-        trains_anew = getattr(self.trainable, "trains_anew", as_saved)
         self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=arguments["direction"],
             opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
             proposer=proposer_of(arguments, self.candidates, self._seeds),
             epoch_costs=arguments["epoch_costs"],
-            trains_anew=trains_anew,
+            trains_anew=is_trained_anew(self.trainable, arguments),
             **scheduled | {"seed": self._seeds.of_policy},
         )
         if isinstance(arguments["proposer"], Proposer):
@@ -257,7 +261,8 @@ class RisingSearch:
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
             header["own_processes"] = workers.is_own
-            header["trains_anew"] = trains_anew
+            if self.scheduler.trains_anew:
+                header["trains_anew"] = True
             header["code"] = code_digest(self.trainable)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
