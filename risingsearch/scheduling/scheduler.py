@@ -129,7 +129,6 @@ class Scheduler:
         self.direction, self.max_failures = options.direction, options.max_failures
         self.max_epochs, self.epoch_costs = options.max_epochs, options.epoch_costs
         self.epochs_per_job = options.epochs_per_job
-        self.trains_anew = options.trains_anew
         self._decider = Decider(options, policy, proposer)
         self._arms, self._ledger = self._decider.arms, self._decider.ledger
 

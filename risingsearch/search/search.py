@@ -25,13 +25,7 @@ from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
 from risingsearch.search.run_log import RunLog, check_kind
-from risingsearch.search.trainable import (
-    Functions,
-    Seeds,
-    Trainable,
-    checked_trainable,
-    is_trained_anew,
-)
+from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space, is_space
@@ -242,7 +236,6 @@ class RisingSearch:
             opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
             proposer=proposer_of(arguments, self.candidates, self._seeds),
             epoch_costs=arguments["epoch_costs"],
-            trains_anew=is_trained_anew(self.trainable, arguments),
             **scheduled | {"seed": self._seeds.of_policy},
         )
         if isinstance(arguments["proposer"], Proposer):
@@ -260,9 +253,8 @@ class RisingSearch:
             names = (*_saved_names(), "prior", "space")
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
+            header |= {"trains_anew": True} if scheduled["trains_anew"] else {}
             header["own_processes"] = workers.is_own
-            if self.scheduler.trains_anew:
-                header["trains_anew"] = True
             header["code"] = code_digest(self.trainable)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))
