@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from risingsearch.budget import Budget
 from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
@@ -20,7 +17,6 @@ from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.paths import kept_path
 from risingsearch.search.run import Run
 
-Seconds = NDArray[np.float64]
 FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores
 DECISIONS = 10  # epochs of a full training, at least, to have some to make
 SHORTEST = 100  # epochs that the budget pays for, unless half of one does not train
@@ -29,17 +25,14 @@ MEASURED = 0.1  # seconds of training that tell what a step takes
 MEASURING = 0.2  # share of the budget that this may take
 
 
-def steps_within(
-    folds: Folds, budget: Budget, run_dir: Any, min_epochs: int
-) -> tuple[int, float]:
+def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved.
 
-    And the share of its training that is done once in a fit, of any number of steps.
+    The folds keep how long a step takes, where that is measured.
     """
     saved = None if run_dir is None else Run.at(kept_path("run_dir", run_dir))
     if saved is not None:
-        fingerprint = saved.header["settings"]["fingerprint"]
-        return int(fingerprint.get("steps_per_epoch", 1)), 0.0
+        return int(saved.header["settings"]["fingerprint"].get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
     assert in_seconds is not None
     trees = trains_in_one_fit(folds.estimator)
@@ -48,17 +41,16 @@ def steps_within(
     try:
         in_full = folds.in_full({})
         longest = max(2.0 * seconds, MEASURING / 4.0 * in_seconds.amount)
-        [one, one_fit], [step, step_fit] = _seconds(folds, {}, longest)
+        one, step = _seconds(folds, {}, longest)
     except Exception:  # it may lack what every candidate sets
-        return 1, 0.0
+        return 1
+    folds.seconds_per_step = step
     most = max(1, in_full // max(decisions, min_epochs))
     fixed = one / step - 1.0  # in steps
     paid = int(1.0 + (seconds - one) / step)
     enough = most if trees else math.ceil(fixed * (1.0 / FIXED - 1.0))
     steps = min(most, max(1, math.ceil(fixed), min(enough, paid)))
-    steps = in_full // (in_full // steps)  # else a full training would lack some
-    fixed_fit = one_fit - step_fit
-    return steps, max(0.0, fixed_fit / (fixed_fit + steps * step_fit))
+    return in_full // (in_full // steps)  # else a full training would lack some
 
 
 def advice_on_steps(
@@ -69,7 +61,7 @@ def advice_on_steps(
     if n_epochs * sum(times) < 10.0 * (3.0 * sum(times) / len(folds.splits) + MEASURED):
         return ""  # measuring would take too much of the search
     try:
-        (one, _), (step, _) = _seconds(folds, params, math.inf)
+        one, step = _seconds(folds, params, math.inf)
         most = epochs_in_full(configured(folds.estimator, params), DECISIONS)
     except Exception:  # advice must not end a search
         return ""
@@ -87,27 +79,22 @@ def advice_on_steps(
 
 def _seconds(
     folds: Folds, params: Mapping[str, Any], longest: float
-) -> tuple[Seconds, Seconds]:
-    """Return the seconds of an epoch of one step, and of each more; inf if too long.
-
-    Each of them with the scores, and then those of the training alone.
-    """
+) -> tuple[float, float]:
+    """Return the seconds of an epoch of one step, and of each more; inf if too long."""
     folds = replace(folds, steps_per_epoch=1)
     trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
     one = _timed(folds, trainer)
-    if one[0] > longest:
-        return one, np.array([math.inf, one[1]])
-    more = max(4, min(50, int(MEASURED / one[0])))
-    if one[0] < MEASURED:  # others' jobs only make it longer
-        one = np.minimum(one, _timed(folds, trainer))
+    if one > longest:
+        return one, math.inf
+    more = max(2, min(50, int(MEASURED / one)))
+    one = min(one, _timed(folds, trainer))  # others' jobs only make it longer
     folds = replace(folds, steps_per_epoch=more)
     step = (_timed(folds, folds.start(params, seed=0)[0]) - one) / (more - 1)
-    shortest = one / 1000  # too short or long to be measured
-    return one, np.minimum(one, np.maximum(step, shortest))
+    return one, min(one, max(step, one / 1000))  # too short or long to be measured
 
 
-def _timed(folds: Folds, trainer: Any) -> Seconds:
+def _timed(folds: Folds, trainer: Any) -> float:
     begin = time.perf_counter()
-    details = folds.train_fold(0, trainer)
-    return np.array([time.perf_counter() - begin, details["split0_fit_time"]])
+    folds.train_fold(0, trainer)
+    return time.perf_counter() - begin

@@ -163,7 +163,7 @@ class Folds:
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
     max_epochs: int | None = None  # of an arm, if they are given
-    overhead: float = 0.0  # share of an epoch's training that a fit does once
+    seconds_per_step: float = math.inf  # of training a fold; inf: not measured
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)

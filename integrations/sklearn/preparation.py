@@ -29,7 +29,12 @@ from risingsearch.integrations.sklearn.candidates import (
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
-from risingsearch.integrations.sklearn.folds import Folds, Models, frozen_splits
+from risingsearch.integrations.sklearn.folds import (
+    Folds,
+    Models,
+    configured,
+    frozen_splits,
+)
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
@@ -88,14 +93,15 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     if folds.resource is not None:
         folds.max_epochs = folds.resource.max_epochs
     elif budget.epochs is not None:
-        most = cv.max_epochs or budget.epochs
-        epoch_methods.warn_of_fewer(cv.estimator, most * folds.steps_per_epoch)
+        if cv.max_epochs is not None:
+            one = configured(cv.estimator, candidates[0])
+            epoch_methods.warn_of_fewer(one, cv.max_epochs * folds.steps_per_epoch)
         if all(map(folds.makes_one_pass, candidates)):
             folds.max_epochs = cv.max_epochs or 1
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
     if chooses and budget.epochs is None:
-        steps, folds.overhead = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
+        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
         folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
         folds.steps_per_epoch = steps
     if budget.epochs is None:

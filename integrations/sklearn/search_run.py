@@ -159,11 +159,15 @@ class SearchRun:
         if folds.resource is not None:  # its last epoch is trained once more
             costs = folds.resource.costs
             trained, to_train = sum(costs[: len(seconds)]), costs[-1]
-        if self._all_trees:
-            to_train -= (to_train - 1.0) * folds.overhead
         rows_trained = sum(len(train) for train, _ in folds.splits)
         share = float(_num_samples(folds.X)) / rows_trained
-        self._seconds = sum(seconds) / trained * share * to_train
+        seconds_per_epoch = sum(seconds) / trained
+        in_all = seconds_per_epoch * to_train
+        if self._all_trees:  # a single fit does but once what is done in each epoch
+            of_each_more = len(folds.splits) * folds.seconds_per_step
+            more = (to_train - 1.0) * folds.steps_per_epoch
+            in_all = min(in_all, seconds_per_epoch + more * of_each_more)
+        self._seconds = in_all * share
         is_cut = self._all_trees and not self._in_full  # at half of the time
         return min(self._seconds, self._clock.seconds()) if is_cut else self._seconds
 

@@ -31,7 +31,7 @@ from risingsearch.search.arguments import (
     slots_in,
     with_enqueued,
 )
-from risingsearch.search.trainable import Seeds
+from risingsearch.search.trainable import Seeds, is_trained_anew
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Space, is_space
@@ -298,6 +298,7 @@ def completed(
     in_order = arguments["deterministic"]
     arguments["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, in_order)
     scheduled = {name: arguments[name] for name in _SCHEDULED}
+    scheduled["trains_anew"] = is_trained_anew(arguments["trainable"], arguments)
     if raises_failures:
         arguments["error_score"] = "raise"
     costs = checked_epoch_costs(arguments["epoch_costs"], options.max_epochs)

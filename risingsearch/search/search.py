@@ -234,15 +234,12 @@ class RisingSearch:
         callbacks = checked_callbacks(arguments["callbacks"])
         self.candidates: list[dict[str, Any]] = arguments["candidates"]
         n_arms = len(self.candidates)
-        as_saved = arguments.get("trains_anew", False)  # where it is only shown
-        trains_anew = getattr(self.trainable, "trains_anew", as_saved)
         self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=arguments["direction"],
             opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
             proposer=proposer_of(arguments, self.candidates, self._seeds),
             epoch_costs=arguments["epoch_costs"],
-            trains_anew=trains_anew,
             **scheduled | {"seed": self._seeds.of_policy},
         )
         if isinstance(arguments["proposer"], Proposer):
@@ -260,8 +257,8 @@ class RisingSearch:
             names = (*_saved_names(), "prior", "space")
             saved = {name: arguments[name] for name in names}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
+            header |= {"trains_anew": True} if scheduled["trains_anew"] else {}
             header["own_processes"] = workers.is_own
-            header["trains_anew"] = trains_anew
             header["code"] = code_for(self.trainable, callbacks, arguments)
             kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
             directory = RunDirectory(*(arguments[name] for name in kept))

@@ -31,8 +31,13 @@ def rising(**options):
         (RandomForestClassifier(300), {"max_epochs": 4}, "n_estimators=300.*4 at most"),
         (RandomForestClassifier(4), {"max_epochs": 4}, None),
         (RandomForestClassifier(), {"max_epochs": 4}, None),  # not the user's number
-        (HistGradientBoostingClassifier(max_iter=50), {}, "max_iter=50.*8 at most"),
-        (make_pipeline(MLPClassifier(max_iter=90)), {}, "max_iter=90.*8 at most"),
+        (
+            HistGradientBoostingClassifier(max_iter=50),
+            {"max_epochs": 8},
+            "=50.*8 at most",
+        ),
+        (HistGradientBoostingClassifier(max_iter=50), {}, None),
+        (make_pipeline(MLPClassifier(max_iter=90)), {"max_epochs": 8}, "=90.*8 at mo"),
         (RandomForestClassifier(8), {"max_epochs": 4, "steps_per_epoch": 2}, None),
     ],
 )

@@ -42,6 +42,9 @@ from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
 
+# estimators with another number of trees or passes than the epochs
+pytestmark = pytest.mark.filterwarnings("ignore:.*, and the search trains . at most")
+
 X, Y = make_regression(90, 6, noise=5.0, random_state=0)
 CLASSES = (Y > 0).astype(int)
 

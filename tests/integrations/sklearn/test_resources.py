@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from risingsearch import Budget, RisingSearchCV
+from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.resources import halved, training_rows
 
@@ -231,6 +231,16 @@ class TestSearch:
         np.testing.assert_array_equal(
             search.best_estimator_.decision_function(X), whole.decision_function(X)
         )
+
+    def test_a_saved_search_names_the_same_winner(self, tmp_path):
+        space = [{"scores": (0.9, 0.5, 0.4)}, {"scores": (0.1, 0.6, 0.7)}]
+        options = {"policy": "round-robin", "max_epochs": 3, "cv": 0.25}
+        search = by_rows(
+            Scripted(), space, resource="amount", run_dir=tmp_path, **options
+        ).fit(X, Y)
+        saved = RisingSearch.saved_result(tmp_path)
+        assert (saved.best_arm, saved.best_epoch, saved.best_score) == (1, 3, 0.7)
+        assert (search.best_index_, search.best_score_) == (1, 0.7)
 
     def test_several_metrics_and_training_scores(self):
         search = by_rows(

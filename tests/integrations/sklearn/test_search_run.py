@@ -105,6 +105,31 @@ def test_more_time_has_another_refit(clock, budget):
     assert 57 <= clock.now - before <= 60 + EPOCH + search.best_epoch_
 
 
+class Trees(ClassifierMixin, BaseEstimator):
+    """Takes a tenth of a second for each fit, and a hundredth for each tree more."""
+
+    def __init__(self, quality=0.5, n_estimators=100, warm_start=False):
+        self.quality = quality
+        self.n_estimators, self.warm_start = n_estimators, warm_start
+
+    def fit(self, X, y):
+        before = getattr(self, "epochs_", 0) if self.warm_start else 0
+        self.epochs_ = self.n_estimators
+        Timed.clock.now += 0.1 + 0.01 * (self.n_estimators - before)
+        return self
+
+    def score(self, X, y):
+        return self.quality * min(self.epochs_, 20) / 20
+
+
+def test_the_time_is_used_where_a_single_fit_has_all_trees(clock):
+    space = {"quality": list(np.linspace(0.1, 0.9, 40))}
+    search = RisingSearchCV(Trees(), space, cv=3, timeout=20, random_state=0)
+    search.fit(X, Y)
+    assert search.best_estimator_.n_estimators >= 96  # whole epochs
+    assert 18.5 <= clock.now - 1000.0 <= 20.0
+
+
 class Cheap(Timed):
     """Takes ``step`` for each pass and ``fixed`` for a score, whatever the rows."""
 
