@@ -193,5 +193,5 @@ def test_a_word_before_another_number_is_no_unit_if_it_stands_in_all_lines(later
     reader = reader_of({"regex": "time {number}"})
     for number in (300, 900):
         assert reader.read(f"time {number} ms 0.3")["score"] == number
-    with pytest.raises(SetupError, match="followed by .* or "):
+    with pytest.raises(SetupError, match=r"followed by .* or "):
         reader.read(f"time {later}")
