@@ -343,6 +343,12 @@ class RisingSampler(BaseSampler):
             for key, value in replica.constraints_of(trial).items():
                 if key not in trial.system_attrs:
                     study._storage.set_trial_system_attr(trial._trial_id, key, value)
+            if state == TrialState.PRUNED and replica.stays_infeasible(trial):
+                # Recorded, so that it stands in a release that would not decide so.
+                study._storage.set_trial_user_attr(
+                    trial._trial_id, trials.RETIRED, True
+                )
+                trial.user_attrs[trials.RETIRED] = True
             replica.finish(trial, state, values)
             stale = replica.stale_trials(self.give_up_after, self._here.mine)
             trials.give_up(study, stale)

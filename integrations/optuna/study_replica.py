@@ -23,6 +23,7 @@ from risingsearch.integrations.optuna.trials import (
     GIVEN_UP,
     LAST,
     N_EPOCHS,
+    RETIRED,
     SHORTEST,
     TrialSlice,
     arm_trial,
@@ -139,6 +140,7 @@ class StudyReplica:
         opened = self._open.pop(trial.number, None)
         if opened is None or not opened.reserved:
             return
+        opened.trial = trial
         if not self._trials[trial.number].state.is_finished():
             self._told.add(trial.number)
         if opened.job is None:
@@ -318,7 +320,7 @@ class StudyReplica:
             return
         pauses = slice_.asked and state == TrialState.PRUNED
         pauses = pauses and len(scores) >= job.n_epochs
-        pauses = pauses and not self._stays_infeasible(slice_.arm)
+        pauses = pauses and RETIRED not in opened.trial.user_attrs
         scores = scores[: job.n_epochs]
         self.scheduler.tell(job, scores, seconds, ended=not pauses)
         if not pauses:
@@ -394,7 +396,8 @@ class StudyReplica:
             attrs = {N_EPOCHS: job.n_epochs if self.asks else every}
             return create_trial(state=TrialState.WAITING, user_attrs=attrs)
         last = self.newest[arm]
-        attrs = {k: v for k, v in last.user_attrs.items() if k != GIVEN_UP}
+        ends = GIVEN_UP, RETIRED
+        attrs = {k: v for k, v in last.user_attrs.items() if k not in ends}
         place = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
         due = create_trial(state=TrialState.WAITING, user_attrs=attrs | place)
         due.params = last.params  # which may have been enqueued outside their ranges
@@ -525,11 +528,11 @@ class StudyReplica:
     def _slices(self, arm: int) -> list[FrozenTrial]:
         return [self._trials[number] for number in self._numbers[arm]]
 
-    def _stays_infeasible(self, arm: int) -> bool:
-        """Whether its last slice has left an arm as infeasible as it was."""
-        slices = self._slices(arm)
+    def stays_infeasible(self, trial: FrozenTrial) -> bool:
+        """Whether a trial's slice has not brought its infeasible arm nearer."""
+        slices = self._slices(trial.user_attrs.get(ARM, trial.number))
         before = violation(constraints_of(slices[:-1]))
-        return violation(constraints_of(slices)) == before > 0.0
+        return violation(constraints_of(slices)) >= before > 0.0
 
     def constraints_of(self, trial: FrozenTrial) -> dict[str, Any]:
         """Return the constraints of a trial's arm, by Optuna's system attribute."""

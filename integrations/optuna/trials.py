@@ -44,6 +44,7 @@ AGAIN = "rising:again"  # system attribute: the dead trial whose FIXED it has
 CONSTRAINTS = "constraints"  # Optuna's system attribute for them, or its beginning
 SETTINGS = "rising:settings"  # attribute of a study: how it was begun
 GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
+RETIRED = "rising:retired"  # its arm stays infeasible: it does not continue
 
 SHORTEST = 0.01  # seconds between two readings of the storage, at first
 LONGEST = 0.5  # and later

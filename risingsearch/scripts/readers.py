@@ -50,14 +50,19 @@ _WORDS = (
     r"|\w+/(?:s|sec|second|min|h|it|step|batch|epoch)"
 )
 """Units that may stand behind a blank; other words there say something else."""
+_NAMES = r"\s*[:=]|\s+[-+]?\.?\d"
+"""Text behind a word that names what follows it, as min does in 'loss 0.5 min 0.3'."""
 _TIMES = "\u00d7\u2715\u2a2f\u00b7\u22c5*x^"
 _UNIT = re.compile(
     rf"(?>{_NUMBER})("
-    rf"[^\W\d]\w*|\s?(?:{_WORDS})(?![\w:=/])"
-    rf"|\s?[/\u00f7]\s?\d+|\s(?:out\s)?of\s\d+|\s?[{_TIMES}]{{1,2}}\s?\d+|[:\u2013-]\d+)"
+    rf"[^\W\d]\w*|\s?(?:{_WORDS})(?![\w/]|{_NAMES})"
+    rf"|\s?[/\u00f7]\s?\d+(?!\.?\d)|\s(?:out\s)?of\s\d+"
+    rf"|\s?[{_TIMES}]{{1,2}}\s?\d+|[:\u2013-]\d+)"
     r"|[-+]?\d{1,3}( \d{3})(?!\d)"
 )
 """A number that another meaning follows: a unit, a fraction, more of its digits."""
+_SUFFIX = re.compile(rf"\s?(%|(?:{_WORDS})(?=\s+[-+]?\.?\d)|)")
+"""What may be a unit where it does not stand behind every number of a search."""
 
 
 class JsonLines:
@@ -120,9 +125,9 @@ class PlainLines:
     reads_errors = True  # where logging goes
     metric = SCORE
 
-    def __init__(self, regex: str, percents: set[bool] | None = None) -> None:
+    def __init__(self, regex: str, suffixes: set[str] | None = None) -> None:
         self._regex = regex
-        self._percents = set() if percents is None else percents
+        self._suffixes = set() if suffixes is None else suffixes
         pattern = pattern_of(regex)
         self._patterns = [p for p in (_with_any_numbers(pattern), pattern) if p]
         self._n_matches = 0
@@ -188,8 +193,11 @@ class PlainLines:
             without = text[:end] + text[unit.end() :]
             if found.re.match(without, found.start()):  # the pattern needs no unit
                 return f"followed by {unit[unit.lastindex or 0]!r}"
-        self._percents.add(re.match(r"\s?%", text[end:]) is not None)
-        return "and % behind some numbers only" if len(self._percents) > 1 else ""
+        suffix = _SUFFIX.match(text, end)
+        assert suffix is not None  # it may be empty
+        self._suffixes.add(suffix[1])
+        several = " or ".join(repr(one) for one in sorted(self._suffixes))
+        return f"followed by {several}" if len(self._suffixes) > 1 else ""
 
     @property
     def missed(self) -> str:
@@ -200,12 +208,12 @@ class PlainLines:
 Reader = JsonLines | PlainLines
 
 
-def reader_of(metric: Any, percents: set[bool] | None = None) -> Reader:
+def reader_of(metric: Any, suffixes: set[str] | None = None) -> Reader:
     """Return the reader of one script's lines, by a key or ``{"regex": ...}``."""
-    # All scripts of a search share `percents`: whether a % follows their numbers.
+    # All scripts of a search share `suffixes`: what has stood behind their numbers.
     if isinstance(metric, str):
         return JsonLines(metric)
-    return PlainLines(metric["regex"], percents)
+    return PlainLines(metric["regex"], suffixes)
 
 
 def pattern_of(regex: str) -> re.Pattern[str]:

@@ -109,7 +109,7 @@ class CommandTrainable:
         self.gpus = gpus
         self.arms: dict[int, int] = {}
         self._metric = metric
-        self._percents: set[bool] = set()
+        self._suffixes: set[str] = set()
         self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
@@ -158,7 +158,7 @@ class CommandTrainable:
                 shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
             results: Reports = []
             n_before = run.epoch - begin  # epochs that are trained again
-            reader = reader_of(self._metric, self._percents)
+            reader = reader_of(self._metric, self._suffixes)
             pace = Pace()
             launched = self._launched(run, begin, to_epoch, work, slot, reader)
             with counted(results, n_before), launched as (_, records):

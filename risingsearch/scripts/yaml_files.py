@@ -10,9 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import ScalarNode, SequenceNode
 
 from risingsearch.errors import InvalidParameterError
 
@@ -20,6 +18,7 @@ SHOWN = 5  # problems in a message
 LONGEST = 500  # characters of each
 MOST_VALUES = 1_000_000  # in a file, once its aliases are written out
 MOST_MERGED = 100_000  # keys that merges bring
+MERGE = "<<"
 _WORDS = {  # other words than those of pydantic
     "missing": "is missing",
     "model_type": "must be a mapping",
@@ -58,71 +57,63 @@ def load_yaml(text: str) -> Any:
         msg = f"{found[0]} would have words such as on be true: leave it out"
         raise ValueError(msg)
     yaml: Any = YAML(typ="safe", pure=True)
-    yaml.Constructor = _Constructor
+    yaml.constructor.flatten_mapping = lambda node: None  # `_MergedValues` merges
     allowed = yaml.constructor.yaml_constructors
     tag = "tag:yaml.org,2002:"
-    as_text = {f"{tag}{kind}": allowed[f"{tag}str"] for kind in ("timestamp", "value")}
+    kinds = "timestamp", "value", "merge"
+    as_text = {f"{tag}{kind}": allowed[f"{tag}str"] for kind in kinds}
     yaml.constructor.yaml_constructors = allowed | as_text
     values = yaml.load(text)
-    _check_size(values)
+    if _MergedValues().size(values) > MOST_VALUES:
+        msg = f"its aliases stand for more than {MOST_VALUES:,} values: write fewer"
+        raise ValueError(msg)
     return values
 
 
-class _Constructor(SafeConstructor):
-    """Constructor whose merges (``<<``) take linear time."""
+class _MergedValues:
+    """Values whose merges are written out, each once: an alias is the same object."""
 
-    n_merged = 0
+    def __init__(self) -> None:
+        self._sizes: dict[int, int | None] = {}  # None until all inside is counted
+        self._n_merged = 0
 
-    def flatten_mapping(self, node: Any) -> None:
-        """Put the merged keys into a mapping, each key and each source once."""
-        for key, value in node.value:
-            if key.tag.endswith(":merge") and isinstance(value, SequenceNode):
-                value.value = [*{id(one): one for one in value.value}.values()]
-        node.merge = None
-        super().flatten_mapping(node)
-        if node.merge is not None:
-            self.n_merged += len(node.merge)
-            if self.n_merged > MOST_MERGED:
-                msg = f"its merges (<<) bring more than {MOST_MERGED:,} keys"
-                raise ValueError(f"{msg}: write fewer")
-            node.merge = _with_last(node.merge)
-            node.value = _with_last(node.value)
-
-
-def _with_last(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return pairs of nodes with each key once, and its last value."""
-    last = {
-        (key.tag, key.value) if isinstance(key, ScalarNode) else id(key): (key, value)
-        for key, value in pairs
-    }
-    return list(last.values())
-
-
-def _check_size(values: Any) -> None:
-    """Raise a ValueError if aliases stand for too much to be written out."""
-    sizes: dict[int, int | None] = {}  # None until all inside is counted
-
-    def size(value: Any) -> int:
+    def size(self, value: Any) -> int:
+        """Merge what is inside, and return of how many values it then consists."""
         if not isinstance(value, dict | list):
             return 1
-        if id(value) not in sizes:
-            sizes[id(value)] = None
+        if id(value) not in self._sizes:
+            self._sizes[id(value)] = None
+            if isinstance(value, dict) and MERGE in value:
+                self._merge(value, value.pop(MERGE))
             inside = value.values() if isinstance(value, dict) else value
-            sizes[id(value)] = 1 + sum(map(size, inside))
-        if (n_values := sizes[id(value)]) is None:
+            self._sizes[id(value)] = 1 + sum(map(self.size, inside))
+        if (n_values := self._sizes[id(value)]) is None:
             raise ValueError("an alias stands inside of what it names")
         return n_values
 
-    if size(values) > MOST_VALUES:
-        msg = f"its aliases stand for more than {MOST_VALUES:,} values: write fewer"
-        raise ValueError(msg)
+    def _merge(self, mapping: dict[Any, Any], sources: Any) -> None:
+        """Put the keys of others before those of a mapping, which has the last word."""
+        if not isinstance(sources, list):
+            sources = [sources]
+        own = dict(mapping)
+        mapping.clear()
+        once = {id(source): source for source in sources}
+        for source in reversed(once.values()):  # the first goes before the others
+            if not isinstance(source, dict):
+                raise ValueError(f"{MERGE} merges mappings, or lists of them")
+            self.size(source)
+            self._n_merged += len(source)
+            if self._n_merged > MOST_MERGED:
+                msg = f"its merges ({MERGE}) bring more than {MOST_MERGED:,} keys"
+                raise ValueError(f"{msg}: write fewer")
+            mapping.update(source)
+        mapping.update(own)
 
 
 def unusable_text(values: Any, place: str = "") -> str | None:
     """Return the place of a text that no process can be given; None without one."""
     if isinstance(values, str):
-        is_usable = "\0" not in values and not re.search("[\ud800-\udfff]", values)
-        return None if is_usable else place
+        return place if re.search("[\0\ud800-\udfff]", values) else None
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(values, dict):
         items = values.items()
@@ -130,11 +121,8 @@ def unusable_text(values: Any, place: str = "") -> str | None:
         items = enumerate(values)
     for key, value in items:
         at = f"{place}.{key}".lstrip(".")
-        found = unusable_text(value, at)
-        if found is None and isinstance(key, str):
-            found = unusable_text(key, at)
-        if found is not None:
-            return found
+        if unusable_text(key, at) or unusable_text(value, at):
+            return unusable_text(value, at) or at
     return None
 
 

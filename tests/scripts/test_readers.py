@@ -174,6 +174,8 @@ def test_a_number_whose_meaning_may_change_with_the_line_is_refused(text):
         *(("-1.#IND", math.nan), ("1.#QO", math.nan), ("nan(ind)", math.nan)),
         *(("\u0664\u0662", 42.0), ("\uff10.\uff15", 0.5), ("0.5 \u00b1 0.1", 0.5)),
         *(("0.5 s: 3", 0.5), ("0.5 after 12 ms", 0.5), ("0.5 (3 min)", 0.5)),
+        *(("0.5 min 0.3 max 0.9", 0.5), ("0.5 s/it 3.2", 0.5), ("0.5 g = -1", 0.5)),
+        *(("0.5/0.4", 0.5), ("0.5 / 0.4 (test)", 0.5)),
     ],
 )
 @pytest.mark.parametrize("number", ["{number}", "([0-9.]+)"])
@@ -184,3 +186,12 @@ def test_unusual_numbers_are_read_right(number, text, score):
 
 def test_a_pattern_that_names_the_unit_reads_it():
     assert read("took {number} ms", "took 300 ms")["score"] == 300.0
+
+
+@pytest.mark.parametrize("later", ["1.2 s 0.3", "0.5"])
+def test_a_word_before_another_number_is_no_unit_if_it_stands_in_all_lines(later):
+    reader = reader_of({"regex": "time {number}"})
+    for number in (300, 900):
+        assert reader.read(f"time {number} ms 0.3")["score"] == number
+    with pytest.raises(SetupError, match=r"followed by .* or "):
+        reader.read(f"time {later}")

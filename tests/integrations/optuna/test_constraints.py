@@ -13,6 +13,7 @@ from optuna.samplers import (
 
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import SearchFailedError
+from risingsearch.integrations.optuna.study_replica import StudyReplica
 
 pytestmark = [
     pytest.mark.skipif(
@@ -152,6 +153,31 @@ def test_an_arm_that_training_makes_feasible_is_trained_until_it_is(make_study):
     study = make_study(budget=40, max_epochs=N_EPOCHS, epochs_per_job=1)
     study.optimize(Constrained(nearer_with_each_slice))
     assert rising.best_arm(study).epochs > 3
+
+
+@pytest.mark.parametrize("growth", [0.0, 1.0])
+def test_an_arm_that_does_not_come_nearer_is_retired(make_study, growth):
+    def set_constraint(trial, x, epoch):
+        trial.set_constraint("x", (x - LIMIT) * (1.0 + growth * epoch))
+
+    study = make_study(budget=60, max_epochs=N_EPOCHS, epochs_per_job=1)
+    study.optimize(Constrained(set_constraint))
+    results = rising.arm_results(study)
+    assert sum(result.epochs for result in results) == 60
+    assert max(result.epochs for result in results if not result.feasible) == 2
+    assert rising.best_arm(study).epochs > 2
+
+
+def test_a_release_that_would_have_retired_an_arm_counts_all_its_slices(
+    make_study, monkeypatch
+):
+    study = make_study(budget=40, max_epochs=N_EPOCHS)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(StudyReplica, "stays_infeasible", lambda *given: False)
+        study.optimize(Constrained(always), n_trials=20)
+    study.sampler = make_study(budget=40, max_epochs=N_EPOCHS).sampler
+    study.optimize(Constrained(always))
+    assert sum(result.epochs for result in rising.arm_results(study)) == 40
 
 
 def test_the_latest_value_of_a_constraint_counts(make_study):
