@@ -224,7 +224,7 @@ class Digester:
         yield name_of(owner).encode()
         is_own = not is_installed(owner.__module__)
         if _is_under_its_name(owner) or not (is_own or "<" in owner.__qualname__):
-            self._is_new |= is_own
+            self._is_new |= is_own or not _was_installed(owner.__module__)
             return
         self._is_new = True
         with self._keeping_fitted():
@@ -270,13 +270,24 @@ def is_installed(module: str | None) -> bool:
     return module.partition(".")[0] == "risingsearch" or is_in_packages(file)
 
 
+def _was_installed(module: str) -> bool:
+    """Return whether earlier releases took an installed module for one."""
+    file = getattr(sys.modules[module], "__file__", None)
+    return file is None or module.startswith("risingsearch.") or _is_in_usual(file)
+
+
 def is_in_packages(file: str) -> bool:
     """Return whether a file belongs to Python, or was put there by an installer."""
-    names = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
-    return any(name in file for name in names) or any(
+    return _is_in_usual(file) or any(
         file.startswith((f"{folder}/", f"{folder}\\")) and _holds_packages(folder)
         for folder in filter(None, sys.path)
     )
+
+
+def _is_in_usual(file: str) -> bool:
+    """Return whether a file is in a folder that Python itself uses."""
+    names = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
+    return any(name in file for name in names)
 
 
 @cache

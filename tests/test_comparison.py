@@ -1,16 +1,20 @@
 """Settings are compared by their content, and the first that differs is named."""
 
+import importlib
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
 from risingsearch.comparison import (
     DIGEST,
+    OBJECT,
     OLD_DIGEST,
     adopted,
     described,
     described_parts,
     first_difference,
+    named,
 )
 
 LONG = np.arange(2000.0)
@@ -60,3 +64,14 @@ def test_what_an_earlier_release_saved_of_another_value_differs():
     for was, now in ((LONG, OTHER), (scaled, earlier), ({1, 2}, {1, 3})):
         saved, given = {"value": earlier(described(was))}, {"value": described(now)}
         assert first_difference(adopted(saved, given), given) is not None
+
+
+def test_a_package_in_a_folder_of_any_name_is_what_an_earlier_release_saved(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "kit_of_scales-1.0.dist-info").mkdir()
+    (tmp_path / "kit_of_scales.py").write_text("class Scaler: ...")
+    monkeypatch.syspath_prepend(tmp_path)
+    now = {"class": named(importlib.import_module("kit_of_scales").Scaler)}
+    by_bytecode = {OBJECT: "kit_of_scales.Scaler", OLD_DIGEST: "0" * 32}
+    assert first_difference(adopted({"class": by_bytecode}, now), now) is None

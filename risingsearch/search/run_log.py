@@ -493,8 +493,8 @@ def _changed_code(saved: Any, current: Mapping[str, dict[str, str]]) -> list[str
     """Return the files that have changed since a search was begun."""
     if not isinstance(saved, dict):
         return []  # an earlier release compared the bytecode
-    changed = changed_files(saved["search"], current["search"])
-    before, now = saved["callbacks"], current["callbacks"]
+    changed = changed_files(saved.get("search", {}), current["search"])
+    before, now = saved.get("callbacks", {}), current["callbacks"]
     kept = before.keys() & now.keys()  # others may be given at any time
     also = changed_files({n: before[n] for n in kept}, {n: now[n] for n in kept})
     return [*dict.fromkeys(changed + also)]
