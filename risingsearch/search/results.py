@@ -96,6 +96,8 @@ class SearchResult:
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float
         By job, after how many wall-clock seconds it came back.
+    _trainable, _best_checkpoint
+        What ``best_state`` makes the trained state from.
 
     Examples
     --------
