@@ -12,14 +12,24 @@ from risingsearch.errors import MissingDependencyError
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
 # Why an arm trains; the first four open it.
-OPENED, ENQUEUED = "opened", "opened as enqueued"
-PROPOSED, PRIOR = "opened as proposed", "opened by prior"
-CONTINUED, REVIVED = "continued", "revived"
+OPENED = "opened"
+ENQUEUED = "opened as enqueued"
+PROPOSED = "opened as proposed"
+PRIOR = "opened by prior"
+CONTINUED = "continued"
+REVIVED = "revived"
 
 # Of a history: no part of an index, and no metric, may be called that.
 COLUMNS = (
-    *("arm", "epoch", "score", "seconds", "round", "job", "cost"),
-    *("reason", "failure"),
+    "arm",
+    "epoch",
+    "score",
+    "seconds",
+    "round",
+    "job",
+    "cost",
+    "reason",
+    "failure",
 )
 
 
@@ -190,8 +200,12 @@ class ArmList(list[Arm]):
         table = [("arm", "status", "epochs", "best", "at epoch", "last", "why")]
         table += [
             (
-                *(str(arm.arm), arm.status, str(arm.epochs), f"{arm.best_score:.6g}"),
-                *(str(arm.best_epoch), f"{arm.last_score:.6g}"),
+                str(arm.arm),
+                arm.status,
+                str(arm.epochs),
+                f"{arm.best_score:.6g}",
+                str(arm.best_epoch),
+                f"{arm.last_score:.6g}",
                 arm.reason.partition("\n")[0],  # of a failure, which may be long
             )
             for arm in opened

@@ -130,16 +130,16 @@ class Budget:
             raise InvalidParameterError(msg)
         if not isinstance(value, str):
             return cls(epochs=checked_int("budget", value, 1))
-        found = _TEXT.fullmatch(value.strip())
-        if found is None:
+        match = _TEXT.fullmatch(value.strip())
+        if match is None:
             raise InvalidParameterError(
                 f"budget must be a whole number of epochs, a Budget, or a time such as "
                 f"{FORMS}; got {shown(value)}"
             )
-        amount, in_seconds, in_hours = float(found["amount"]), *_UNITS[found["kind"]]
-        if found["size"] == "s" and in_seconds != in_hours:
+        amount, in_seconds, in_hours = float(match["amount"]), *_UNITS[match["kind"]]
+        if match["size"] == "s" and in_seconds != in_hours:
             return cls.from_json({in_seconds: amount})
-        return cls.from_json({in_hours: amount / _PER_HOUR[found["size"]]})
+        return cls.from_json({in_hours: amount / _PER_HOUR[match["size"]]})
 
     def in_unit(self, unit: str) -> Budget | None:
         """Return the same budget in another unit; None if it cannot be converted.
@@ -149,12 +149,12 @@ class Budget:
         >>> Budget(seconds=5400).in_unit("hours")
         Budget(hours=1.5)
         """
-        own = self.unit
-        if own == unit:
+        unit_now = self.unit
+        if unit_now == unit:
             return self
         for kind in (TRAINING, WALL_CLOCK):
-            if own in kind and unit in kind:
-                amount = self.amount * SECONDS[own] / SECONDS[unit]
+            if unit_now in kind and unit in kind:
+                amount = self.amount * SECONDS[unit_now] / SECONDS[unit]
                 return Budget.from_json({unit: amount})
         return None
 

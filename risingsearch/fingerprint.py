@@ -115,11 +115,11 @@ class Digester:
         """Return the digest of a value as text."""
         self._is_new = False
         try:
-            found = self._of(value).hex()[:32]
+            digest = self._of(value).hex()[:32]
         except RecursionError:
             msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
             raise InvalidParameterError(msg) from None
-        return found + NEW if self._is_new else found
+        return digest + NEW if self._is_new else digest
 
     def _of(self, value: Any) -> bytes:
         value = plain(value)
@@ -245,12 +245,12 @@ class Digester:
             yield self._of((hash(code), used))
         first_seen = _FIRST_SEEN.setdefault(function, {})
         if self._in_process not in first_seen:
-            held = cells(function), defaults_of(function), vars(function)
-            found = self._of(held)
+            contents = cells(function), defaults_of(function), vars(function)
+            digest = self._of(contents)
             if not changes_what_it_holds(function):
-                yield found
+                yield digest
                 return
-            first_seen[self._in_process] = found
+            first_seen[self._in_process] = digest
         yield first_seen[self._in_process]
 
 
@@ -263,10 +263,10 @@ def is_installed(module: str | None) -> bool:
     """Return whether a module is one of Python, or of an installed package."""
     if module is None or module == "__main__":
         return False
-    found = sys.modules.get(module)
-    file = getattr(found, "__file__", None)
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
     if file is None:
-        return found is not None
+        return loaded is not None
     return module.partition(".")[0] == "risingsearch" or is_in_packages(file)
 
 
@@ -286,10 +286,10 @@ def _holds_packages(folder: str) -> bool:
 
 def _is_under_its_name(owner: Any) -> bool:
     """Return whether its module has a function or class under its name."""
-    found: Any = sys.modules.get(owner.__module__)
+    named: Any = sys.modules.get(owner.__module__)
     for name in owner.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is owner
+        named = getattr(named, name, None)
+    return named is owner
 
 
 def _class_attributes(owner: type) -> dict[str, Any]:
@@ -304,17 +304,21 @@ def _class_attributes(owner: type) -> dict[str, Any]:
 
 def cells(function: FunctionType) -> list[Any]:
     """Return the values in a function's closure."""
-    found = []
+    contents = []
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # it is not filled yet
-            found.append(cell.cell_contents)
-    return found
+            contents.append(cell.cell_contents)
+    return contents
 
 
 def defaults_of(function: FunctionType) -> dict[str, Any]:
     """Return the defaults of a function's arguments, by their names."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    return {one.name: one.default for one in parameters if one.default is not one.empty}
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not parameter.empty
+    }
 
 
 def changes_what_it_holds(function: FunctionType) -> bool:
@@ -336,7 +340,7 @@ def _changes(node: ast.AST, names: set[str]) -> bool:
             owners = [*node.args, owner] if method not in _READS else [*node.args]
         case ast.Call():
             owners = [*node.args]
-    return any(isinstance(one, ast.Name) and one.id in names for one in owners)
+    return any(isinstance(owner, ast.Name) and owner.id in names for owner in owners)
 
 
 def syntax_tree(code: CodeType) -> ast.AST | None:
@@ -355,7 +359,8 @@ def syntax_tree(code: CodeType) -> ast.AST | None:
 
 def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
     """Return the text of a lambda's body: others may stand in the same line."""
-    begins, ends = [], []
+    begins = []
+    ends = []
     for first, last, begin, end in code.co_positions():
         if first and last and begin is not None and end:  # a place in the body
             begins.append((first, begin))
@@ -423,7 +428,7 @@ def _text_of(value: Any) -> str:
 def _hashed(*parts: Any) -> bytes:
     content = hashlib.sha256()
     for part in parts:
-        one = part.encode() if isinstance(part, str) else part
-        content.update(len(one).to_bytes(8, "big"))
-        content.update(one)
+        data = part.encode() if isinstance(part, str) else part
+        content.update(len(data).to_bytes(8, "big"))
+        content.update(data)
     return content.digest()

@@ -54,7 +54,7 @@ def code_of(*objects: Any) -> dict[str, str]:
     >>> code_of(len, {"rate": 0.1})
     {}
     """
-    found = _UserCode()
+    code = _UserCode()
     queue = deque(objects)
     met: dict[int, Any] = {}  # with the values, because ids are used again
     while queue and len(met) < _MOST_VALUES:
@@ -62,10 +62,10 @@ def code_of(*objects: Any) -> dict[str, str]:
         if not isinstance(value, _PLAIN) and id(value) not in met:
             met[id(value)] = value
             try:
-                queue += found.add(value)
+                queue += code.add(value)
             except Exception:  # it may be any, of attributes that are made when asked
                 continue
-    return found.lines
+    return code.lines
 
 
 def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
@@ -130,17 +130,17 @@ class _UserCode:
         if not isinstance(value, FunctionType | type):
             return [type(value), *_inside(value)]
         is_own = not is_installed(value.__module__)
-        held = _held(value, is_own=is_own)
+        brought = _held(value, is_own=is_own)
         if not is_own or self._add_module(value.__module__) or isinstance(value, type):
-            return held
+            return brought
         if (tree := syntax_tree(value.__code__)) is None:
-            return held
+            return brought
         text = self.lines.get(value.__qualname__, "")
         lines = _hashes(ast.unparse(tree).splitlines())
         self.lines[value.__qualname__] = text + lines
         used = (value.__globals__.get(name) for name in names_in(value.__code__))
         kinds = (FunctionType, type, ModuleType)
-        return [*held, *(one for one in used if isinstance(one, kinds))]
+        return [*brought, *(each for each in used if isinstance(each, kinds))]
 
     def _add_module(self, name: str) -> bool:
         """Add the file of a user's module with all that it imports, if there is one."""
@@ -155,7 +155,11 @@ class _UserCode:
                 self.lines[file.name] = _hashes(file.lines)
                 queue += file.imports()
                 known = getattr(sys.modules.get(each), "__dict__", {}).values()
-                queue += [one.__name__ for one in known if isinstance(one, ModuleType)]
+                queue += [
+                    module.__name__
+                    for module in known
+                    if isinstance(module, ModuleType)
+                ]
         return self._has_file[name]
 
 

@@ -67,8 +67,8 @@ def _compare(run_dirs: Sequence[Path], out: Path) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     result = RunView(arguments.run_dir).result
     params = [
-        {f"param_{name}": value for name, value in one.items()}
-        for one in result.candidates
+        {f"param_{name}": value for name, value in params.items()}
+        for params in result.candidates
     ]
     rows = [
         {**row, "direction": result.direction, **params[row["arm"]]}

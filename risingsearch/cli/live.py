@@ -170,12 +170,12 @@ def list_page(runs: Sequence[LiveRun], version: str) -> str:
 
 def compared_page(runs: Sequence[LiveRun], version: str) -> str:
     """Return the comparison of the runs that have an epoch."""
-    found = {run.name: result for run in runs if (result := run.result()) is not None}
+    results = {run.name: result for run in runs if (result := run.result()) is not None}
     title = "Comparison of the runs"
-    if len(found) < 2:
+    if len(results) < 2:
         note = "There is nothing to compare before two runs have an epoch each."
         return note_page(title, note, version)
-    return comparison_page(found, title=title, settings=None, version=version)
+    return comparison_page(results, title=title, settings=None, version=version)
 
 
 def note_page(title: str, content: str, version: str) -> str:
@@ -216,8 +216,8 @@ def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
         return HTMLResponse(found(request).page())
 
     async def version(request: Request) -> Response:
-        one = found(request)
-        return JSONResponse({"version": one.version(), "words": one.words()})
+        live = found(request)
+        return JSONResponse({"version": live.version(), "words": live.words()})
 
     async def no_token(request: Request) -> Response:
         raise HTTPException(403, NO_TOKEN)

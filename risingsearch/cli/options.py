@@ -133,7 +133,10 @@ def plain_warnings() -> Iterator[None]:
 
 def one_line(text: str) -> str:
     """Return a text on one line, without control characters."""
-    return "".join(one if one.isprintable() else "?" for one in " ".join(text.split()))
+    return "".join(
+        character if character.isprintable() else "?"
+        for character in " ".join(text.split())
+    )
 
 
 def check_file(path: Path) -> None:

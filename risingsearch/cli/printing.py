@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from risingsearch.search.results import SearchResult
 
 IN_JSON = (
-    *("state", "spent", "training", "seconds_left"),
-    *("failures_tried_again", "trust_in_prior", "opened_by_prior"),
+    "state",
+    "spent",
+    "training",
+    "seconds_left",
+    "failures_tried_again",
+    "trust_in_prior",
+    "opened_by_prior",
 )
 """Facts that are not among the lines, or not as they are."""
 OF_THE_BEST = ("best_arm", "best_epoch", "best_params")

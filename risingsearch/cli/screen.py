@@ -135,7 +135,7 @@ def _arms(result: SearchResult, width: int, room: int) -> Table:
         best = "" if math.isnan(arm.best_score) else f"{arm.best_score:.5g}"
         cells = [f"{arm.arm}", f"{arm.epochs}", best, arm.status]
         if has_room:
-            told = [place for place, one in enumerate(arms) if one == arm.arm]
+            told = [place for place, trained in enumerate(arms) if trained == arm.arm]
             cells += [_strip(told, n_epochs, strip), curve]
         table.add_row(*cells, style="bold green" if is_best else STYLES[arm.status])
     if len(opened) > len(shown):

@@ -174,7 +174,7 @@ class RunView:
             if status.is_running and (note := note_of(self.path / FOLDER)):
                 facts["slurm"] = one_line(note)
         if status.is_running:
-            facts["training"] = [one._asdict() for one in status.training]
+            facts["training"] = [job._asdict() for job in status.training]
             facts["seconds_left"] = status.seconds_left
         print_facts(facts, as_json=as_json, result=self.result)
 
@@ -202,7 +202,9 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
 def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
     """Return how far a run has come."""
     last_jobs = {row["arm"]: row["job"] for row in result.history}
-    tried = [last_jobs.get(one.job.arm, 0) > one.job.id for one in result.failures]
+    tried = [
+        last_jobs.get(report.job.arm, 0) > report.job.id for report in result.failures
+    ]
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,

@@ -48,7 +48,8 @@ class Result(NamedTuple):
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
         """Read the values of ``to_json``."""
-        job, scores = Job.from_json(values[0]), tuple(from_json(values[1]))
+        job = Job.from_json(values[0])
+        scores = tuple(from_json(values[1]))
         cost, failure, ended, attempts, *charged = values[2:]
         if not charged:  # an earlier release charged a failure the whole job
             charged = [len(scores) if failure is None else job.n_epochs]
@@ -149,7 +150,8 @@ class ArmTable:
         """Return a held result to apply, by default of the earliest decision."""
         job_id = min(self._held) if job_id is None else job_id
         self.n_applied = max(self.n_applied, job_id + 1)
-        result, decision = self._held.pop(job_id), self.decisions.pop(job_id)
+        result = self._held.pop(job_id)
+        decision = self.decisions.pop(job_id)
         self.rounds -= result.job.n_epochs - result.charged
         return result, decision
 
@@ -318,8 +320,8 @@ class ArmTable:
             "why_ended": [*self.why_ended.items()],
             "held": [result.to_json() for result in self._held.values()],
             "proposals": [
-                [arm, saved_params(one.params), list(one.like)]
-                for arm, one in self.proposals.items()
+                [arm, saved_params(proposal.params), list(proposal.like)]
+                for arm, proposal in self.proposals.items()
             ],
         }
 
@@ -338,8 +340,8 @@ class ArmTable:
         decisions = [Started.from_json(values) for values in state["decisions"]]
         self.decisions = {decision.job.id: decision for decision in decisions}
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
-        held = [Result.from_json(values) for values in state["held"]]
-        self._held = {result.job.id: result for result in held}
+        results = [Result.from_json(values) for values in state["held"]]
+        self._held = {result.job.id: result for result in results}
 
     def load_proposals(self, state: dict[str, Any]) -> None:
         """Restore the proposals of ``state_dict``, which may have made arms."""

@@ -140,7 +140,8 @@ class Decider:
     @property
     def stop_rule(self) -> str | None:
         """Which rule of ``stop_when`` ends the search, as a clause; None if none."""
-        target, patience = self.rules.target_score, self.rules.patience
+        target = self.rules.target_score
+        patience = self.rules.patience
         if target is not None and self.arms.best_reward >= self.arms.sign * target:
             return f"the target_score of {target:g} is reached"
         if patience is None or self.arms.epochs_since_improvement < patience:
@@ -152,9 +153,12 @@ class Decider:
 
     def stop_reason(self) -> str:
         """Return why nothing will start any more, as a sentence."""
-        rule, total = self.stop_rule, self.ledger.total
-        left, unit = total - self.ledger.spent, in_words(self.ledger.unit)
-        can_train, affordable = self.arms.can_train(), self.ledger.affordable()
+        rule = self.stop_rule
+        total = self.ledger.total
+        left = total - self.ledger.spent
+        unit = in_words(self.ledger.unit)
+        can_train = self.arms.can_train()
+        affordable = self.ledger.affordable()
         too_late = can_train & self.arms.too_late(affordable) & (affordable > 0)
         if rule is not None:
             why = rule
@@ -164,7 +168,8 @@ class Decider:
             least = self.arms.min_epochs
             why = f"what is left trains no new arm for min_epochs={least}"
         elif can_train.any() or left <= 0:
-            kept, why = self.ledger.kept, f"the budget of {total:g} {unit} is spent"
+            kept = self.ledger.kept
+            why = f"the budget of {total:g} {unit} is spent"
             return f"{why} but for {kept:.3g}, kept for the refit" if kept else why
         else:
             why = "no arm can train any more"
@@ -181,7 +186,8 @@ class Decider:
         return self._decided(arm, n_epochs)
 
     def _decided(self, arm: int, n_epochs: int) -> Started:
-        arms, is_opened = self.arms, bool(self.arms.charged[arm])
+        arms = self.arms
+        is_opened = bool(self.arms.charged[arm])
         job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
         reason = ENQUEUED if arm in arms.enqueued else OPENED
         if is_opened:
@@ -207,17 +213,20 @@ class Decider:
 
     def _proposed(self, arm: int) -> Proposal:
         """Return the proposal for an arm, an empty one if none is due."""
-        arms, proposer = self.arms, self.proposer
+        arms = self.arms
+        proposer = self.proposer
         n_begun = int(np.count_nonzero(arms.has_told | arms.busy))
         is_new = not arms.charged[arm] and arm not in arms.enqueued
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
             return Proposal()
-        unopened, rng = arms.unopened(), self._draws.of(PROPOSE, arms.n_asked)
+        unopened = arms.unopened()
+        rng = self._draws.of(PROPOSE, arms.n_asked)
         opened = self.opened()
         proposal = proposer.propose(opened, unopened, rng)
         if not isinstance(proposal, Proposal):
             proposal = Proposal(arm=proposal)
-        msg, params = f"{type(proposer).__name__} proposed ", proposal.params
+        msg = f"{type(proposer).__name__} proposed "
+        params = proposal.params
         if not isinstance(params, Mapping):
             msg += f"{shown(params)}, which is no dict of parameters"
             raise PolicyError(msg)
@@ -265,7 +274,8 @@ class Decider:
 
     def start(self, decision: Started) -> None:
         """Start a job: reserve its epochs."""
-        job, arms = decision.job, self.arms
+        job = decision.job
+        arms = self.arms
         if decision.instead_of is not None:
             self.policy.open_instead(decision.instead_of, job.arm)
         if arms.failed[job.arm]:
@@ -304,7 +314,9 @@ class Decider:
 
     def repeat(self, decision: Started) -> None:
         """Start a job that was decided before, without deciding it again."""
-        job, arms, seen = decision.job, self.arms, decision.seen
+        job = decision.job
+        arms = self.arms
+        seen = decision.seen
         while seen is not None and arms.n_applied < seen and arms.holds_next:
             self.apply(arms.n_applied)
         is_next = job.id == arms.n_asked and job.arm < len(arms.busy)
@@ -345,9 +357,13 @@ class Decider:
 
         All of it is applied, even if the policy raises an error.
         """
-        arms, (result, decision) = self.arms, self.arms.release(job_id)
-        job, scores, failed = result.job, result.scores, result.failure is not None
-        charged, n_scores = result.charged, len(scores)
+        arms = self.arms
+        (result, decision) = self.arms.release(job_id)
+        job = result.job
+        scores = result.scores
+        failed = result.failure is not None
+        charged = result.charged
+        n_scores = len(scores)
         self._forget()
         self.ledger.charge(job, charged, n_scores, result.cost, failed=failed)
         n_lost = sum(not math.isfinite(score) for score in scores)
@@ -363,7 +379,8 @@ class Decider:
             if failed and k >= min(n_scores, charged - 1):
                 facts["failure"] = result.failure
             provisional = arms.has_provisional_rewards
-            n_before, round_ = len(arms.history), decision.round + k
+            n_before = len(arms.history)
+            round_ = decision.round + k
             score = scores[k] if k < n_scores else math.nan
             reward = arms.add_epoch(job, k, round_, score, facts, trained=k < n_scores)
             try:
@@ -386,7 +403,8 @@ class Decider:
         for n_before, (job, round_, arm, reward) in enumerate(self.arms.rewards()):
             if job != before:
                 self.policy.started(round_, arm)
-            before, rng = job, self._draws.of(UPDATE, n_before)
+            before = job
+            rng = self._draws.of(UPDATE, n_before)
             self.policy.update(round_, arm, reward, rng)
         for decision in self.arms.decisions.values():
             self.policy.started(decision.round, decision.job.arm)
@@ -422,7 +440,8 @@ class Decider:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the values of ``state_dict``, or raise and change nothing."""
-        parts, start = (self.arms, self.ledger, self.policy), self._draws.start
+        parts = (self.arms, self.ledger, self.policy)
+        start = self._draws.start
         before = [dict(vars(part)) for part in parts]
         try:
             self._check(state)
@@ -486,6 +505,7 @@ def _chosen(
         min_epochs=options.min_epochs,
         epochs_per_job=options.epochs_per_job,
     )
-    allowed, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
+    allowed = policy_info(chosen.name).parameters
+    learnt = proposer.policy_params()
     taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in allowed}
     return chosen.name, taken | chosen.parameters

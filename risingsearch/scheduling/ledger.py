@@ -38,7 +38,8 @@ class Ledger:
         n_jobs: int | None = None,
         epoch_costs: Sequence[float] | None = None,
     ) -> None:
-        self.unit, self.total = budget.unit, budget.amount
+        self.unit = budget.unit
+        self.total = budget.amount
         self.is_wall_clock = budget.is_wall_clock
         self.n_workers = n_jobs or 1
         self._until: NDArray[np.float64] | None = None  # cost of the epochs before
@@ -144,7 +145,8 @@ class Ledger:
         self, job: Job, charged: int, trained: int, cost: float | None, *, failed: bool
     ) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
-        at, weight = self._account(job), self._weight(job.from_epoch, charged)
+        at = self._account(job)
+        weight = self._weight(job.from_epoch, charged)
         if self.unit == "epochs":
             cost = weight
         elif cost is None:
@@ -201,10 +203,10 @@ class Ledger:
 
 def resized(array: Any, n: int, new: float = 0) -> Any:
     """Return the array with ``n`` elements, those that are added being ``new``."""
-    found = np.full(n, new, dtype=array.dtype)
+    longer = np.full(n, new, dtype=array.dtype)
     n_kept = min(n, len(array))
-    found[:n_kept] = array[:n_kept]
-    return found
+    longer[:n_kept] = array[:n_kept]
+    return longer
 
 
 def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -223,7 +225,9 @@ def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...]
         return None
     listed = costs if isinstance(costs, Iterable) else [costs]
     numbers = [as_float(cost) or 0.0 for cost in listed]
-    if len(numbers) != max_epochs or not all(0.0 < one < math.inf for one in numbers):
+    if len(numbers) != max_epochs or not all(
+        0.0 < number < math.inf for number in numbers
+    ):
         raise InvalidParameterError(
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
             f"max_epochs={max_epochs}; got {shown(costs)}"

@@ -44,7 +44,8 @@ class PolicyAdapter:
         self._max_pulls = options.max_epochs
         self._arm_at = options.opening_order.copy()  # by the policy's numbers
         self._place_of = np.argsort(self._arm_at)
-        self._arms, self._ledger = arms, ledger
+        self._arms = arms
+        self._ledger = ledger
         if not isinstance(policy, str | type) and hasattr(policy, "select"):
             raise InvalidParameterError(
                 "policy must be a registered name or a factory, which can plan anew "
@@ -67,7 +68,9 @@ class PolicyAdapter:
 
     def build(self) -> None:
         """Make the policy anew, before its first round."""
-        ledger, arms, n_arms = self._ledger, self._arms, len(self._arm_at)
+        ledger = self._ledger
+        arms = self._arms
+        n_arms = len(self._arm_at)
         in_epochs = ledger.unit == "epochs"
         horizon = int(ledger.total) if in_epochs else n_arms * arms.max_epochs
         sizes = n_arms, horizon, self._max_pulls
@@ -81,7 +84,8 @@ class PolicyAdapter:
 
     def resize(self, n: int) -> None:
         """Have so many arms, those that are added last in the opening order."""
-        before, n_before = base.arrays(self.policy), len(self._arm_at)
+        before = base.arrays(self.policy)
+        n_before = len(self._arm_at)
         self._arm_at = np.append(self._arm_at[:n], np.arange(n_before, n))
         self._place_of = np.argsort(self._arm_at)
         self.build()
@@ -101,17 +105,21 @@ class PolicyAdapter:
 
     def refresh(self, arm: int | None = None) -> None:
         """Bring the scheduler's arrays up to date; after an epoch, one arm's values."""
-        arms, policy, ledger = self._arms, self.policy, self._ledger
+        arms = self._arms
+        policy = self.policy
+        ledger = self._ledger
         at: Any = EVERY_ARM if arm is None else arm
         places, order = (at, self._arm_at) if arm is None else (self._place_of[arm], ())
         if arm is None:
             self.affordable = ledger.affordable()
             if hasattr(policy, "horizon"):
                 policy.horizon[:] = ledger.horizon(arms.rounds)[order]
-        can_train, busy = arms.can_train(at), arms.busy[at]
+        can_train = arms.can_train(at)
+        busy = arms.busy[at]
         if arms.min_epochs > 1:
             can_train &= busy | ~arms.too_late(self.affordable)[at]
-        left, affordable = arms.max_epochs - arms.charged[at], self.affordable[at]
+        left = arms.max_epochs - arms.charged[at]
+        affordable = self.affordable[at]
         policy.available[places] = (can_train & ~busy & (affordable > 0))[order]
         left = ledger.pulls_left(left * can_train, busy, affordable)
         policy.pulls_left[places] = left[order]
@@ -134,8 +142,10 @@ class PolicyAdapter:
 
     def started(self, t: int, arm: int) -> None:
         """Tell that an arm is pulled next, as was decided at round ``t``."""
-        place, available = int(self._place_of[arm]), self.policy.available
-        is_available, available[place] = available[place], True  # as it was then
+        place = int(self._place_of[arm])
+        available = self.policy.available
+        is_available = available[place]
+        available[place] = True
         try:
             self._record(base.started, self.policy, t, place)
         finally:

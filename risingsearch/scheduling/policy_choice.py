@@ -62,9 +62,9 @@ def horizon_and_limit(
     epochs = Budget.of(budget).epochs
     if max_epochs is None:
         if epochs is None:
-            own = Budget.of(budget)
-            kind = in_words(own.unit)
-            kind = "time (or a timeout alone)" if own.is_wall_clock else kind
+            given = Budget.of(budget)
+            kind = in_words(given.unit)
+            kind = "time (or a timeout alone)" if given.is_wall_clock else kind
             raise InvalidParameterError(
                 f"a budget in {kind} needs max_epochs: "
                 "how many epochs one arm can use at most"

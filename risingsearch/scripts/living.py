@@ -66,7 +66,7 @@ class LivingTrainable(CommandTrainable):
                 or run.epoch == self._max_epochs
                 or has_lost(results)
             )
-            scores = [self._sign * one["score"] for one in results]
+            scores = [self._sign * result["score"] for result in results]
             living.best = max(living.best, *(s for s in scores if s == s), -math.inf)
             return results
         finally:
@@ -92,14 +92,16 @@ class LivingTrainable(CommandTrainable):
             living = living or _Living()
             living.in_use.acquire()
             self._alive[run.arm] = living
-        for one in over:
-            with one.in_use:
-                one.close()
+        for evicted in over:
+            with evicted.in_use:
+                evicted.close()
         return living
 
     def _least(self) -> list[_Living]:
         """Evict the worst paused processes until there is room for one more."""
-        paused = [arm for arm, one in self._alive.items() if not one.in_use.locked()]
+        paused = [
+            arm for arm, process in self._alive.items() if not process.in_use.locked()
+        ]
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
         self._evicted.update(least)

@@ -76,7 +76,7 @@ def prior_as_mappings(value: Any) -> Any:
     if value is None:
         return None
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
-    return [{"path": one} if isinstance(one, str) else one for one in listed]
+    return [{"path": item} if isinstance(item, str) else item for item in listed]
 
 
 class MLflowSetting(Strict):
@@ -133,11 +133,13 @@ def trackers_as_mapping(value: Any) -> Any:
     if value is None or isinstance(value, TrackerSetting):
         return value
     merged: dict[Any, Any] = {}
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, (str, dict)):
-            msg = f"a tracker is a name, or a mapping of it to its options; got {one!r}"
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, (str, dict)):
+            msg = (
+                f"a tracker is a name, or a mapping of it to its options; got {item!r}"
+            )
             raise ValueError(msg)
-        named = {one: {}} if isinstance(one, str) else one
+        named = {item: {}} if isinstance(item, str) else item
         merged |= {
             name: {} if options is None else options for name, options in named.items()
         }
@@ -197,8 +199,8 @@ class SlurmSetting(Strict):
     @property
     def n_gpus(self) -> int | None:
         """How many GPUs a job has; None where none are asked for."""
-        found = None if self.gpus is None else _GPUS.fullmatch(self.gpus)
-        return None if found is None else int(found[1])
+        match = None if self.gpus is None else _GPUS.fullmatch(self.gpus)
+        return None if match is None else int(match[1])
 
     def arguments(self, gpus: int | None = None) -> list[str]:
         """Return the arguments of sbatch; ``gpus`` where the setting has none."""

@@ -34,7 +34,7 @@ _NAME = re.compile(r"[^\W\d][\w.-]*")
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a number must be finite")
     if value is not None and not isinstance(value, bool | int | float | str):
@@ -204,10 +204,16 @@ def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
                         f"values, {possible}"
                     )
     return Space(
-        Coordinate(name, one.kind, tuple(one.when), one.applies, one.when)
-        if one.when
-        else Coordinate(name, one.kind)
-        for name, one in parameters.items()
+        Coordinate(
+            name,
+            parameter.kind,
+            tuple(parameter.when),
+            parameter.applies,
+            parameter.when,
+        )
+        if parameter.when
+        else Coordinate(name, parameter.kind)
+        for name, parameter in parameters.items()
     )
 
 
@@ -229,16 +235,16 @@ def space_in(content: dict[str, Any]) -> Space:
 
 def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
-    for one in space.coordinates:
-        if one.kind.listed is None:
+    for coordinate in space.coordinates:
+        if coordinate.kind.listed is None:
             raise InvalidParameterError(
-                f"candidates: all, and {one.name} has no end of them: say how many "
-                "are drawn, or give it a step or values"
+                f"candidates: all, and {coordinate.name} has no end of them: say how "
+                "many are drawn, or give it a step or values"
             )
-    found = list(islice(space.every(), MOST_CANDIDATES + 1))
-    if len(found) > MOST_CANDIDATES:
+    configurations = list(islice(space.every(), MOST_CANDIDATES + 1))
+    if len(configurations) > MOST_CANDIDATES:
         raise InvalidParameterError(
             f"candidates: all are more than {MOST_CANDIDATES:,} configurations; say "
             "how many are drawn, such as candidates: 100"
         )
-    return found
+    return configurations

@@ -237,7 +237,11 @@ class Sweep(Strict):
 
     def _conflicts_of_enqueued(self) -> Iterator[str]:
         space = self.candidate_space
-        ranges = {one.name for one in space.coordinates if not one.kind.is_finite}
+        ranges = {
+            coordinate.name
+            for coordinate in space.coordinates
+            if not coordinate.kind.is_finite
+        }
         for i, params in enumerate(self.enqueue):
             texts = [k for k in params if k in ranges and not is_number(params[k])]
             problem = space.problem_of(params, beyond=True)
@@ -331,7 +335,7 @@ class Sweep(Strict):
         """Return those that scripts find in ``RISINGSEARCH_PARAMS`` at most."""
         used = {name for part in self.command for name in fields_of(part)}
         names = self.candidate_space.names
-        return [] if "params" in used else [one for one in names if one not in used]
+        return [] if "params" in used else [name for name in names if name not in used]
 
     def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""

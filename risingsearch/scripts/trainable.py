@@ -216,15 +216,15 @@ class CommandTrainable:
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
-        found = [0, *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch)]
-        if found[-1] < run.epoch:
+        resumable = [0, *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch)]
+        if resumable[-1] < run.epoch:
             missing = self.home(run.arm) / checkpoint_name(run.epoch)
             msg = (
                 f"{missing} is missing: arm {run.arm} trains again from epoch "
-                f"{found[-1]} to {run.epoch}, which is not charged"
+                f"{resumable[-1]} to {run.epoch}, which is not charged"
             )
             warnings.warn(msg, RuntimeWarning, stacklevel=2)
-        return found[-1]
+        return resumable[-1]
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
         """Return the epochs of which an arm has a checkpoint directory."""
@@ -294,8 +294,10 @@ class CommandTrainable:
             for part in self.command
             if all(name in values for name in fields_of(part))
         ]
-        own = {f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()}
-        variables = self._slots.variables[slot] | own
+        reserved = {
+            f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()
+        }
+        variables = self._slots.variables[slot] | reserved
         home = self.home(run.arm)
         file = None if self.report_file is None else ReportFile(work, self.report_file)
         printed = files.open_regular_file(home / LOG, "ab")
@@ -404,8 +406,8 @@ def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
 
 def fields_of(part: str) -> list[str]:
     """Return the names in an argument of a command, such as ``--lr={lr}``."""
-    found = (name for _, name, _, _ in string.Formatter().parse(part))
-    return [name for name in found if name is not None]
+    names = (name for _, name, _, _ in string.Formatter().parse(part))
+    return [name for name in names if name is not None]
 
 
 def filled(part: str, values: Mapping[str, Any]) -> str:

@@ -53,8 +53,8 @@ def read_yaml(path: Path) -> Any:
 
 def load_yaml(text: str) -> Any:
     """Return the values of a YAML document; ``on``, ``NO`` and dates are text."""
-    if found := _OLD.search(text):
-        msg = f"{found[0]} would have words such as on be true: leave it out"
+    if old := _OLD.search(text):
+        msg = f"{old[0]} would have words such as on be true: leave it out"
         raise ValueError(msg)
     yaml: Any = YAML(typ="safe", pure=True)
     yaml.Constructor = _Constructor
@@ -76,7 +76,7 @@ class _Constructor(SafeConstructor):
         """Put the merged keys into a mapping, each key and each source once."""
         for key, value in node.value:
             if key.tag.endswith(":merge") and isinstance(value, SequenceNode):
-                value.value = [*{id(one): one for one in value.value}.values()]
+                value.value = [*{id(source): source for source in value.value}.values()]
         node.merge = None
         super().flatten_mapping(node)
         if node.merge is not None:
@@ -129,11 +129,11 @@ def unusable_text(values: Any, place: str = "") -> str | None:
         items = enumerate(values)
     for key, value in items:
         at = f"{place}.{key}".lstrip(".")
-        found = unusable_text(value, at)
-        if found is None and isinstance(key, str):
-            found = unusable_text(key, at)
-        if found is not None:
-            return found
+        unusable = unusable_text(value, at)
+        if unusable is None and isinstance(key, str):
+            unusable = unusable_text(key, at)
+        if unusable is not None:
+            return unusable
     return None
 
 
@@ -153,7 +153,8 @@ def problems_of(
     # `tagged` says which part of a place is no key of the file, by the first part;
     # `keys` are those that the file may have, by the place that has them.
     problems = error.errors(include_url=False)
-    problems.sort(key=lambda one: one["type"] != "extra_forbidden")  # may cause others
+    # An unknown key may cause others.
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     shown = [_sentence(each, tagged, keys) for each in problems[:SHOWN]]
     return "; ".join(shown + ["and more"] * (len(problems) > SHOWN))
 
@@ -184,8 +185,8 @@ def _sentence(
 
 
 def _unknown_key(place: list[str], form: str, keys: Mapping[str, Sequence[str]]) -> str:
-    if own := keys.get(f"{place[0]}.*.{form}"):
-        return f"is no key of {form}, which has {', '.join(sorted(own))}"
+    if known := keys.get(f"{place[0]}.*.{form}"):
+        return f"is no key of {form}, which has {', '.join(sorted(known))}"
     return f"is no key of a sweep here{_hint(place, keys)}"
 
 

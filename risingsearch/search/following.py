@@ -82,7 +82,8 @@ class RunReader:
         if self._replayed is None and _has_just_begun(self.path):
             return None
         self._replayed = replayed = self._read()
-        search, result = replayed.search, replayed.result(is_running=is_running)
+        search = replayed.search
+        result = replayed.result(is_running=is_running)
         scheduler = search.scheduler
         ended = scheduler if is_running else search._log  # it may have other rules
         jobs = scheduler.in_flight if is_running else ()

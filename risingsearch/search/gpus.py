@@ -83,10 +83,10 @@ def placed(
         )
     groups = [devices.names[k * whole : (k + 1) * whole] for k in range(n_groups)]
     assigned = [groups[worker % n_groups] for worker in range(n_workers)]
-    own = environment or [{}] * n_workers
+    given = environment or [{}] * n_workers
     variables = [
         {**each, **devices.variables, **dict.fromkeys(devices.masks, ",".join(names))}
-        for each, names in zip(own, assigned, strict=True)
+        for each, names in zip(given, assigned, strict=True)
     ]
     return GpuPlacement(variables, assigned)
 
@@ -153,7 +153,7 @@ def _listed() -> Devices:
         order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         return Devices(gpus[::3], masks, " ".join(LISTING), order)
     each = zip(gpus[1::3], parts, strict=True)
-    names = [name for gpu, own in each for name in own or [gpu]]
+    names = [name for gpu, partitions in each for name in partitions or [gpu]]
     return Devices(names, masks, " ".join(LISTING), {})
 
 

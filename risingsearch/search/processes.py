@@ -40,7 +40,9 @@ class Slots:
             range(len(variables))
             if wanted is None
             else [
-                slot for slot, own in enumerate(variables) if own == variables[wanted]
+                slot
+                for slot, environment in enumerate(variables)
+                if environment == variables[wanted]
             ]
         )
         with self._changed:

@@ -36,7 +36,8 @@ def history_of(
 ) -> History:
     """Return the scheduler's history with the seconds and metrics of the reports."""
     rows = History()
-    job, k = -1, 0
+    job = -1
+    k = 0
     for row in recorded:
         k = k + 1 if row["job"] == job else 0  # rows of a job stand together
         job = row["job"]

@@ -175,8 +175,8 @@ def open_regular_file(path: Path, mode: str = "rb") -> IO[bytes]:
             raise
     else:
         if kind != stat.S_IFREG:
-            found = _KINDS.get(kind, "a device")
-            raise OSError(errno.EINVAL, f"it is {found} and must be a file")
+            what = _KINDS.get(kind, "a device")
+            raise OSError(errno.EINVAL, f"it is {what} and must be a file")
     return open(
         path,
         mode,

@@ -123,10 +123,10 @@ def _decoded(path: Path, line: bytes, number: int, begin: int) -> Event:
         if end != b"%08x%s" % (zlib.crc32(body), _END):
             raise ValueError
         event: Event = json.loads(f"{body.decode()}}}")
-        found = event.pop("n", None)
+        noted = event.pop("n", None)
     except ValueError:
         raise _damaged(path, number, begin, "its checksum does not fit") from None
-    if found != number:
+    if noted != number:
         how = "it is not the next one: lines are missing, doubled or exchanged"
         raise _damaged(path, number, begin, how)
     return event

@@ -178,8 +178,8 @@ class _ArmUnderTest(NamedTuple):
         states = self.start(), other.start()
         scores: tuple[list[float], list[float]] = ([], [])
         for _ in range(n_epochs):
-            for arm, state, own in zip((self, other), states, scores, strict=True):
-                arm.train(state, own)
+            for arm, state, told in zip((self, other), states, scores, strict=True):
+                arm.train(state, told)
         return scores
 
 
@@ -209,10 +209,13 @@ def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _require_same_scores(expected: list[float], scores: list[float], what: str) -> None:
-    for epoch, (one, other) in enumerate(zip(expected, scores, strict=False), start=1):
-        message = f"epoch {epoch} scored {one!r} at first, and {other!r} {what}"
-        require(one == other, message)
-    n, now = len(expected), len(scores)
+    for epoch, (before, after) in enumerate(
+        zip(expected, scores, strict=False), start=1
+    ):
+        message = f"epoch {epoch} scored {before!r} at first, and {after!r} {what}"
+        require(before == after, message)
+    n = len(expected)
+    now = len(scores)
     require(n == now, f"it ended after {n} epochs at first, and {now} {what}")
 
 
