@@ -77,7 +77,12 @@ class Job:
 
     def to_json(self) -> list[int]:
         """Return the job as JSON values."""
-        return [self.arm, self.from_epoch, self.n_epochs, self.id]
+        return [
+            self.arm,
+            self.from_epoch,
+            self.n_epochs,
+            self.id,
+        ]
 
     @classmethod
     def from_json(cls, values: Sequence[int]) -> Job:
@@ -184,7 +189,11 @@ class Arm:
 class ArmList(list[Arm]):
     """Every arm, at the place of its number; prints those opened, the best first."""
 
-    def __init__(self, arms: Iterable[Arm], direction: str) -> None:
+    def __init__(
+        self,
+        arms: Iterable[Arm],
+        direction: str,
+    ) -> None:
         super().__init__(arms)
         self._direction = direction
 

@@ -21,10 +21,15 @@ SECONDS = {
 WALL_CLOCK = ("wall_seconds", "wall_hours")
 TRAINING = ("seconds", "hours")
 
-_UNITS = {None: TRAINING, "wall-": WALL_CLOCK, "gpu-": ("gpu_hours", "gpu_hours")}
+_UNITS = {
+    None: TRAINING,
+    "wall-": WALL_CLOCK,
+    "gpu-": ("gpu_hours", "gpu_hours"),
+}
 _PER_HOUR = {"s": 3600.0, "min": 60.0, "h": 1.0}
 _TEXT = re.compile(
-    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)", re.ASCII
+    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)",
+    re.ASCII,
 )
 FORMS = (
     "'8h', '90min' or '45s' of training, summed over all workers, '8wall-h' of "
@@ -32,7 +37,11 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    repr=False,
+)
 class Budget:
     """Total that a search may spend, in exactly one of these units.
 
@@ -84,7 +93,12 @@ class Budget:
         if unit == "epochs":
             value = checked_int("budget", value, 1)
         else:
-            value = checked_float("budget", value, 0.0, open_low=True)
+            value = checked_float(
+                "budget",
+                value,
+                0.0,
+                open_low=True,
+            )
         object.__setattr__(self, unit, value)
 
     def __repr__(self) -> str:
@@ -191,11 +205,15 @@ UNITS = tuple(field.name for field in fields(Budget))
 
 def in_words(unit: str) -> str:
     """Return a unit as people are told it: "wall-clock seconds", "GPU-hours"."""
-    return unit.replace("wall_", "wall-clock ").replace("gpu_", "GPU-")
+    return unit.replace("wall_", "wall-clock ").replace(
+        "gpu_",
+        "GPU-",
+    )
 
 
 def budget_within(
-    budget: int | str | Budget | None, timeout: float | None = None
+    budget: int | str | Budget | None,
+    timeout: float | None = None,
 ) -> Budget:
     """Return the budget of a search: the one given, or the time until the timeout."""
     if timeout is None and budget is None:
@@ -210,7 +228,12 @@ def budget_within(
 
 def checked_timeout(value: object, name: str = "timeout") -> float:
     """Return seconds as a float, or raise an error."""
-    return checked_float(f"{name}, in seconds,", value, 0.0, open_low=True)
+    return checked_float(
+        f"{name}, in seconds,",
+        value,
+        0.0,
+        open_low=True,
+    )
 
 
 def epochs_of(budget: Any, instead: str) -> int:

@@ -77,7 +77,11 @@ def plain(value: Any) -> Any:
 
 
 _NESTED = (list, dict)
-_READERS: dict[str, Any] = {"$float": float, "$tuple": tuple, "$str": np.str_}
+_READERS: dict[str, Any] = {
+    "$float": float,
+    "$tuple": tuple,
+    "$str": np.str_,
+}
 _READERS |= {
     f"${np.dtype(kind).name}": kind
     for kind in np.sctypeDict.values()

@@ -68,7 +68,10 @@ def code_of(*objects: Any) -> dict[str, str]:
     return code.lines
 
 
-def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
+def changed_files(
+    saved: dict[str, str],
+    current: dict[str, str],
+) -> list[str]:
     """Return the names of files that have changed, with the number of their lines.
 
     Parameters
@@ -140,7 +143,10 @@ class _UserCode:
         self.lines[value.__qualname__] = text + lines
         used = (value.__globals__.get(name) for name in names_in(value.__code__))
         kinds = (FunctionType, type, ModuleType)
-        return [*brought, *(each for each in used if isinstance(each, kinds))]
+        return [
+            *brought,
+            *(each for each in used if isinstance(each, kinds)),
+        ]
 
     def _add_module(self, name: str) -> bool:
         """Add the file of a user's module with all that it imports, if there is one."""
@@ -166,9 +172,16 @@ class _UserCode:
 def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
     """Return the values that a function or class brings with it."""
     if isinstance(owner, type):
-        return [*owner.__mro__, *(vars(owner).values() if is_own else ())]
+        return [
+            *owner.__mro__,
+            *(vars(owner).values() if is_own else ()),
+        ]
     defaults = defaults_of(owner).values()
-    return [*cells(owner), *defaults, *vars(owner).values()]
+    return [
+        *cells(owner),
+        *defaults,
+        *vars(owner).values(),
+    ]
 
 
 def _inside(value: Any) -> list[Any]:
@@ -178,7 +191,11 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, tuple | list | set | frozenset):
         return [*value]
     if isinstance(value, partial):
-        return [value.func, value.args, value.keywords]
+        return [
+            value.func,
+            value.args,
+            value.keywords,
+        ]
     if isinstance(value, WRAPPERS):
         return [getattr(value, name, None) for name in WRAPPED]
     names: list[str] = []
@@ -192,7 +209,13 @@ def _inside(value: Any) -> list[Any]:
 class _File:
     """The file of a module of the user."""
 
-    def __init__(self, module: str, path: str, package: str, lines: list[str]) -> None:
+    def __init__(
+        self,
+        module: str,
+        path: str,
+        package: str,
+        lines: list[str],
+    ) -> None:
         is_package = os.path.basename(path).startswith("__init__.")
         self.name = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
         self.module = module
@@ -212,7 +235,10 @@ class _File:
             script = os.path.splitext(os.path.basename(path))[0]
             name = spec.name if spec else script
         linecache.checkcache(path)
-        lines = linecache.getlines(path, vars(module) if module else None)
+        lines = linecache.getlines(
+            path,
+            vars(module) if module else None,
+        )
         return cls(name, path, package, lines) if lines else None
 
     def imports(self) -> Iterator[str]:

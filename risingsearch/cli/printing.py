@@ -29,7 +29,11 @@ OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 
 def print_json(value: object, file: TextIO | None = None) -> None:
     """Print a value as JSON, and as text if JSON cannot hold it."""
-    text = json.dumps(_strict(value), indent=2, allow_nan=False)
+    text = json.dumps(
+        _strict(value),
+        indent=2,
+        allow_nan=False,
+    )
     print(text, file=file or sys.stdout)
 
 
@@ -48,7 +52,10 @@ def _strict(value: object) -> object:
 
 
 def print_facts(
-    facts: Mapping[str, Any], *, as_json: bool, result: SearchResult | None = None
+    facts: Mapping[str, Any],
+    *,
+    as_json: bool,
+    result: SearchResult | None = None,
 ) -> None:
     """Print facts as JSON; or as lines, with those of a result on earlier searches."""
     if as_json:

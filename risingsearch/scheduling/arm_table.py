@@ -43,7 +43,11 @@ class Result(NamedTuple):
 
     def to_json(self) -> list[Any]:
         """Return the result as JSON values."""
-        return [self.job.to_json(), as_json(self.scores), *self[2:]]
+        return [
+            self.job.to_json(),
+            as_json(self.scores),
+            *self[2:],
+        ]
 
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
@@ -53,13 +57,25 @@ class Result(NamedTuple):
         cost, failure, ended, attempts, *charged = values[2:]
         if not charged:  # an earlier release charged a failure the whole job
             charged = [len(scores) if failure is None else job.n_epochs]
-        return cls(job, scores, cost, failure, ended, attempts, *charged)
+        return cls(
+            job,
+            scores,
+            cost,
+            failure,
+            ended,
+            attempts,
+            *charged,
+        )
 
 
 class ArmTable:
     """Arms with their epochs, scores and history, and the jobs that train them."""
 
-    def __init__(self, options: SchedulerOptions, max_epochs: int) -> None:
+    def __init__(
+        self,
+        options: SchedulerOptions,
+        max_epochs: int,
+    ) -> None:
         n_arms = options.n_arms
         self.max_epochs = max_epochs
         self.sign = sign_of(options.direction)
@@ -102,7 +118,15 @@ class ArmTable:
         for name in _ARRAYS:
             setattr(self, name, resized(getattr(self, name), n))
         for name in ("last", "best"):
-            setattr(self, name, resized(getattr(self, name), n, math.nan))
+            setattr(
+                self,
+                name,
+                resized(
+                    getattr(self, name),
+                    n,
+                    math.nan,
+                ),
+            )
         self.best_epoch = resized(self.best_epoch, n)
 
     def forgive(self, arm: int) -> None:
@@ -166,7 +190,13 @@ class ArmTable:
         n_unseen = self.n_asked - self.n_applied
         return self.deterministic and n_unseen >= (self.n_jobs or 1)
 
-    def free(self, arm: int, n_failures: int, *, ended: bool | str) -> None:
+    def free(
+        self,
+        arm: int,
+        n_failures: int,
+        *,
+        ended: bool | str,
+    ) -> None:
         """Count an arm as free, and its failures; it may have ended or be retired."""
         self.busy[arm] = False
         self.ended[arm] |= bool(ended)
@@ -190,13 +220,29 @@ class ArmTable:
         self.charged[arm] += 1
         self.epochs[arm] += trained
         epoch = job.from_epoch + k + 1
-        row = {"arm": arm, "epoch": epoch, "score": score, "round": round_}
+        row = {
+            "arm": arm,
+            "epoch": epoch,
+            "score": score,
+            "round": round_,
+        }
         row["job"] = job.id
         self.history.append(row | facts | row)  # no part of an index stands for these
-        self._compare(arm, epoch, score, len(self.history))
+        self._compare(
+            arm,
+            epoch,
+            score,
+            len(self.history),
+        )
         return self._reward(score)
 
-    def _compare(self, arm: int, epoch: int, score: float, n_rows: int) -> None:
+    def _compare(
+        self,
+        arm: int,
+        epoch: int,
+        score: float,
+        n_rows: int,
+    ) -> None:
         self._curves.setdefault(arm, [])[epoch - 1 :] = [score]
         if not math.isfinite(score):
             return
@@ -229,7 +275,14 @@ class ArmTable:
         if not len(scored):
             return np.array([self._reward(math.nan)])
         epochs = np.arange(scored[-1] + 1)
-        before = np.searchsorted(scored, epochs, side="right") - 1
+        before = (
+            np.searchsorted(
+                scored,
+                epochs,
+                side="right",
+            )
+            - 1
+        )
         return np.asarray(rewards[scored[np.maximum(before, 0)]])
 
     def has_failed(self, opened: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -320,7 +373,11 @@ class ArmTable:
             "why_ended": [*self.why_ended.items()],
             "held": [result.to_json() for result in self._held.values()],
             "proposals": [
-                [arm, saved_params(proposal.params), list(proposal.like)]
+                [
+                    arm,
+                    saved_params(proposal.params),
+                    list(proposal.like),
+                ]
                 for arm, proposal in self.proposals.items()
             ],
         }
@@ -336,7 +393,12 @@ class ArmTable:
         self._forget_scores()
         self.history = [from_json(row) for row in state["history"]]
         for n_rows, row in enumerate(self.history, start=1):
-            self._compare(row["arm"], row["epoch"], row["score"], n_rows)
+            self._compare(
+                row["arm"],
+                row["epoch"],
+                row["score"],
+                n_rows,
+            )
         decisions = [Started.from_json(values) for values in state["decisions"]]
         self.decisions = {decision.job.id: decision for decision in decisions}
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
@@ -351,7 +413,10 @@ class ArmTable:
         }
 
 
-def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
+def checked_scores(
+    job: Job,
+    scores: float | Iterable[float],
+) -> tuple[float, ...]:
     """Return the scores of a job, one per epoch; raise an error if they are invalid."""
     try:
         told: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]

@@ -68,23 +68,43 @@ class Decider:
     """
 
     def __init__(
-        self, options: SchedulerOptions, policy: Any, proposer: Proposer | None
+        self,
+        options: SchedulerOptions,
+        policy: Any,
+        proposer: Proposer | None,
     ) -> None:
         self.proposer = checked_proposer(proposer)
         params: dict[str, Any] = dict(options.policy_params or {})
         if isinstance(policy, str):
-            policy, params = _chosen(policy, options, self.proposer)
+            policy, params = _chosen(
+                policy,
+                options,
+                self.proposer,
+            )
         if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):
             raise InvalidParameterError(
                 f"the proposer was made for {n_candidates} candidates, and there are "
                 f"{options.n_arms} arms: make it for the candidates of this search"
             )
-        _, limit = horizon_and_limit(options.budget, options.max_epochs, options.n_arms)
+        _, limit = horizon_and_limit(
+            options.budget,
+            options.max_epochs,
+            options.n_arms,
+        )
         self.arms = ArmTable(options, limit)
         self.ledger = Ledger(
-            options.budget, options.n_arms, options.n_jobs, options.epoch_costs
+            options.budget,
+            options.n_arms,
+            options.n_jobs,
+            options.epoch_costs,
         )
-        self.policy = PolicyAdapter(policy, params, options, self.arms, self.ledger)
+        self.policy = PolicyAdapter(
+            policy,
+            params,
+            options,
+            self.arms,
+            self.ledger,
+        )
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
@@ -109,13 +129,23 @@ class Decider:
         if self._decision is None and selected is not None:
             params, like, proposed, by_prior = self._proposed(selected)
             arm = selected if proposed is None else int(proposed)
-            decision = self._decided(arm, max(1, self._wanted(arm, selected)))
+            decision = self._decided(
+                arm,
+                max(1, self._wanted(arm, selected)),
+            )
             if by_prior or params or proposed is not None:
-                decision = replace(decision, reason=PRIOR if by_prior else PROPOSED)
+                decision = replace(
+                    decision,
+                    reason=PRIOR if by_prior else PROPOSED,
+                )
             if arm != selected:
                 decision = replace(decision, instead_of=selected)
             if params:
-                decision = replace(decision, params=dict(params), like=like)
+                decision = replace(
+                    decision,
+                    params=dict(params),
+                    like=like,
+                )
             self._decision = decision
         return self._decision
 
@@ -175,7 +205,11 @@ class Decider:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"
 
-    def requested(self, arm: int, n_epochs: int | None) -> Started:
+    def requested(
+        self,
+        arm: int,
+        n_epochs: int | None,
+    ) -> Started:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
         most = self._most(arm)
@@ -188,7 +222,12 @@ class Decider:
     def _decided(self, arm: int, n_epochs: int) -> Started:
         arms = self.arms
         is_opened = bool(self.arms.charged[arm])
-        job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
+        job = Job(
+            arm,
+            int(arms.epochs[arm]),
+            n_epochs,
+            arms.n_asked,
+        )
         reason = ENQUEUED if arm in arms.enqueued else OPENED
         if is_opened:
             reason = CONTINUED if arms.history[-1]["arm"] == arm else REVIVED
@@ -197,7 +236,13 @@ class Decider:
         drawn: Any = None  # what was drawn later than the header was written
         if arm >= self._options.n_arms and not is_opened:
             drawn = dict(self.proposer.candidates[arm])
-        return Started(job=job, reason=reason, parts=parts, seen=seen, params=drawn)
+        return Started(
+            job=job,
+            reason=reason,
+            parts=parts,
+            seen=seen,
+            params=drawn,
+        )
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
@@ -222,7 +267,11 @@ class Decider:
         unopened = arms.unopened()
         rng = self._draws.of(PROPOSE, arms.n_asked)
         opened = self.opened()
-        proposal = proposer.propose(opened, unopened, rng)
+        proposal = proposer.propose(
+            opened,
+            unopened,
+            rng,
+        )
         if not isinstance(proposal, Proposal):
             proposal = Proposal(arm=proposal)
         msg = f"{type(proposer).__name__} proposed "
@@ -240,7 +289,10 @@ class Decider:
             )
             raise PolicyError(msg)
         like = np.ravel(proposal.like).tolist()
-        if not {*like} <= {*opened.arms.tolist(), *opened.without_score.tolist()}:
+        if not {*like} <= {
+            *opened.arms.tolist(),
+            *opened.without_score.tolist(),
+        }:
             msg += f"like={shown(proposal.like)}, which are not all begun arms"
             raise PolicyError(msg)
         return proposal._replace(like=tuple(map(int, like)))
@@ -268,7 +320,11 @@ class Decider:
         best = arms.sign * arms.best[opened]
         best[arms.has_failed(opened)] = arms.worst_reward
         projected = np.array([self.policy.projection(int(arm)) for arm in opened])
-        return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
+        return np.where(
+            ~arms.can_train()[opened],
+            best,
+            np.fmax(best, projected),
+        )
 
     # ------------------------------------------------------------- starts and results
 
@@ -277,7 +333,10 @@ class Decider:
         job = decision.job
         arms = self.arms
         if decision.instead_of is not None:
-            self.policy.open_instead(decision.instead_of, job.arm)
+            self.policy.open_instead(
+                decision.instead_of,
+                job.arm,
+            )
         if arms.failed[job.arm]:
             arms.forgive(job.arm)
             self.policy.refresh()
@@ -286,7 +345,10 @@ class Decider:
             self.policy.started(round_, job.arm)
         except PolicyError:
             if decision.instead_of is not None:
-                self.policy.open_instead(job.arm, decision.instead_of)
+                self.policy.open_instead(
+                    job.arm,
+                    decision.instead_of,
+                )
             raise
         arms.start(replace(decision, round=round_))
         self.ledger.reserve(job)
@@ -365,10 +427,20 @@ class Decider:
         charged = result.charged
         n_scores = len(scores)
         self._forget()
-        self.ledger.charge(job, charged, n_scores, result.cost, failed=failed)
+        self.ledger.charge(
+            job,
+            charged,
+            n_scores,
+            result.cost,
+            failed=failed,
+        )
         n_lost = sum(not math.isfinite(score) for score in scores)
         ended = result.has_ended and result.ended
-        arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
+        arms.free(
+            job.arm,
+            n_lost + failed * result.attempts,
+            ended=ended,
+        )
         facts: dict[str, Any] = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),
             "reason": decision.reason,
@@ -382,14 +454,26 @@ class Decider:
             n_before = len(arms.history)
             round_ = decision.round + k
             score = scores[k] if k < n_scores else math.nan
-            reward = arms.add_epoch(job, k, round_, score, facts, trained=k < n_scores)
+            reward = arms.add_epoch(
+                job,
+                k,
+                round_,
+                score,
+                facts,
+                trained=k < n_scores,
+            )
             try:
                 if provisional and not arms.has_provisional_rewards:
                     self._replan()
                 elif error is None:
                     self.policy.refresh(job.arm if k else None)
                     rng = self._draws.of(UPDATE, n_before)
-                    self.policy.update(round_, job.arm, reward, rng)
+                    self.policy.update(
+                        round_,
+                        job.arm,
+                        reward,
+                        rng,
+                    )
             except PolicyError as raised:
                 error = raised
         if error is not None:
@@ -405,7 +489,12 @@ class Decider:
                 self.policy.started(round_, arm)
             before = job
             rng = self._draws.of(UPDATE, n_before)
-            self.policy.update(round_, arm, reward, rng)
+            self.policy.update(
+                round_,
+                arm,
+                reward,
+                rng,
+            )
         for decision in self.arms.decisions.values():
             self.policy.started(decision.round, decision.job.arm)
 
@@ -493,7 +582,9 @@ class Decider:
 
 
 def _chosen(
-    name: str, options: SchedulerOptions, proposer: Proposer
+    name: str,
+    options: SchedulerOptions,
+    proposer: Proposer,
 ) -> tuple[str, dict[str, Any]]:
     """Return the policy that a name stands for, and its parameters."""
     chosen = choose_policy(

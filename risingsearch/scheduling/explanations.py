@@ -39,15 +39,29 @@ def explain(
             best_score=float(arms.best[arm]),
             best_epoch=int(arms.best_epoch[arm]),
             failures=int(arms.failures[arm]),
-            reason=_reason(arms, arm, failures.get(arm), policy, why, over, reached)
-            + _origin(opened_as.get(arm, OPENED), likes.get(arm, ())),
+            reason=_reason(
+                arms,
+                arm,
+                failures.get(arm),
+                policy,
+                why,
+                over,
+                reached,
+            )
+            + _origin(
+                opened_as.get(arm, OPENED),
+                likes.get(arm, ()),
+            ),
             index=indices.get(arm, {}),
             trust_in_prior=dict(trust) if opened_as.get(arm) == PRIOR else {},
             like=likes.get(arm, ()),
         )
         for arm in range(len(arms.charged))
     ]
-    return ArmList(all_arms, "maximize" if arms.sign > 0 else "minimize")
+    return ArmList(
+        all_arms,
+        "maximize" if arms.sign > 0 else "minimize",
+    )
 
 
 def _origin(opened_as: str, like: Sequence[int]) -> str:
@@ -88,7 +102,10 @@ def _reason(
 
 
 def _beside(
-    reached: NDArray[np.float64], arms: ArmTable, arm: int, expected: float
+    reached: NDArray[np.float64],
+    arms: ArmTable,
+    arm: int,
+    expected: float,
 ) -> str:
     """Return how an arm compares with the best one, by its last epoch and later."""
     n = int(arms.epochs[arm])

@@ -88,14 +88,26 @@ class Ledger:
         if self.unit == "epochs":
             return np.ones(self.n_arms)
         weight = self.weight.sum()
-        rate = np.full(self.n_arms, self.paid.sum() / weight if weight else 0.0)
-        np.divide(self.paid, self.weight, out=rate, where=self.weight > 0.0)
+        rate = np.full(
+            self.n_arms,
+            self.paid.sum() / weight if weight else 0.0,
+        )
+        np.divide(
+            self.paid,
+            self.weight,
+            out=rate,
+            where=self.weight > 0.0,
+        )
         return rate
 
     def _account(self, job: Job) -> int:
         return 0 if self.is_plain else job.arm
 
-    def _weight(self, from_epoch: int, n_epochs: int) -> float:
+    def _weight(
+        self,
+        from_epoch: int,
+        n_epochs: int,
+    ) -> float:
         if self._until is None:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
@@ -104,16 +116,39 @@ class Ledger:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
         if self.is_plain:
-            return np.full(self.n_arms, left, dtype=np.int64)
+            return np.full(
+                self.n_arms,
+                left,
+                dtype=np.int64,
+            )
         weight = _divided(left, self._rate())
         if self._until is None:
-            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
+            return np.where(
+                weight < 1.0,
+                0,
+                np.minimum(weight, ENDLESS),
+            ).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
         up_to = self._until[self.trained] + weight + rounding
-        reached = np.searchsorted(self._until, up_to, side="right") - 1
-        return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
+        reached = (
+            np.searchsorted(
+                self._until,
+                up_to,
+                side="right",
+            )
+            - 1
+        )
+        return np.asarray(
+            np.maximum(reached - self.trained, 0),
+            dtype=np.int64,
+        )
 
-    def pulls_left(self, left: Any, busy: Any, affordable: Any) -> Any:
+    def pulls_left(
+        self,
+        left: Any,
+        busy: Any,
+        affordable: Any,
+    ) -> Any:
         """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left
@@ -142,7 +177,13 @@ class Ledger:
         self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
 
     def charge(
-        self, job: Job, charged: int, trained: int, cost: float | None, *, failed: bool
+        self,
+        job: Job,
+        charged: int,
+        trained: int,
+        cost: float | None,
+        *,
+        failed: bool,
     ) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
         at = self._account(job)
@@ -159,7 +200,12 @@ class Ledger:
             self.paid[at] += cost
             self.weight[at] += weight
 
-    def pass_until(self, now: float, *, keeps_rest: bool = False) -> None:
+    def pass_until(
+        self,
+        now: float,
+        *,
+        keeps_rest: bool = False,
+    ) -> None:
         """Put the clock forward, if it is not as far; the rest may be kept."""
         self.now = max(self.now, now)
         self.kept = max(0.0, self.total - self.now) if keeps_rest else 0.0
@@ -215,7 +261,12 @@ def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros(len(cost))
     epochs = np.full(len(cost), math.inf)
     with np.errstate(over="ignore"):
-        np.divide(left, cost, out=epochs, where=cost > 0.0)
+        np.divide(
+            left,
+            cost,
+            out=epochs,
+            where=cost > 0.0,
+        )
     return epochs
 
 

@@ -77,8 +77,16 @@ class PolicyAdapter:
         if self._registered is None:
             policy = self._create(*sizes, **self._params)
         else:
-            policy = make_policy(self._registered, *sizes, **self._params)
-        base.check_contract(policy, n_arms, "_asdict")
+            policy = make_policy(
+                self._registered,
+                *sizes,
+                **self._params,
+            )
+        base.check_contract(
+            policy,
+            n_arms,
+            "_asdict",
+        )
         self.policy = policy
         self._error = None
 
@@ -121,7 +129,11 @@ class PolicyAdapter:
         left = arms.max_epochs - arms.charged[at]
         affordable = self.affordable[at]
         policy.available[places] = (can_train & ~busy & (affordable > 0))[order]
-        left = ledger.pulls_left(left * can_train, busy, affordable)
+        left = ledger.pulls_left(
+            left * can_train,
+            busy,
+            affordable,
+        )
         policy.pulls_left[places] = left[order]
 
     def select(self, t: int, rng: np.random.Generator) -> int:
@@ -147,7 +159,12 @@ class PolicyAdapter:
         is_available = available[place]
         available[place] = True
         try:
-            self._record(base.started, self.policy, t, place)
+            self._record(
+                base.started,
+                self.policy,
+                t,
+                place,
+            )
         finally:
             available[place] = is_available
 
@@ -163,20 +180,51 @@ class PolicyAdapter:
 
     def slice_length(self, arm: int) -> int:
         """Return the epochs the policy wants for an arm before it decides again."""
-        return int(self._call(base.slice_length, self.policy, int(self._place_of[arm])))
+        return int(
+            self._call(
+                base.slice_length,
+                self.policy,
+                int(self._place_of[arm]),
+            )
+        )
 
     def projection(self, arm: int) -> float:
         """Return where the policy expects an arm to end; NaN if it does not say."""
-        return float(self._call(base.projection, self.policy, int(self._place_of[arm])))
+        return float(
+            self._call(
+                base.projection,
+                self.policy,
+                int(self._place_of[arm]),
+            )
+        )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: np.random.Generator,
+    ) -> None:
         """Tell the reward of a pull decided at round ``t``."""
-        self._record(self.policy.update, t, int(self._place_of[arm]), reward, rng)
+        self._record(
+            self.policy.update,
+            t,
+            int(self._place_of[arm]),
+            reward,
+            rng,
+        )
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""
         places = self._place_of[list(arms)].tolist()
-        indices = [self._call(base.explain, self.policy, place) for place in places]
+        indices = [
+            self._call(
+                base.explain,
+                self.policy,
+                place,
+            )
+            for place in places
+        ]
         for parts in indices:
             for name in parts.keys() & COLUMNS:
                 raise PolicyError(
@@ -187,7 +235,10 @@ class PolicyAdapter:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the policy's arrays and the order of its arms as JSON values."""
-        return {"arrays": base.state_dict(self.policy), "arm_at": self._arm_at.tolist()}
+        return {
+            "arrays": base.state_dict(self.policy),
+            "arm_at": self._arm_at.tolist(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Put saved arrays and the order of the arms back in place."""
@@ -195,7 +246,11 @@ class PolicyAdapter:
         self._arm_at = np.array(state["arm_at"], int).reshape(self._arm_at.shape)
         self._place_of = np.argsort(self._arm_at)
 
-    def _record(self, method: Callable[..., Any], *arguments: Any) -> None:
+    def _record(
+        self,
+        method: Callable[..., Any],
+        *arguments: Any,
+    ) -> None:
         """Call a method that changes the policy; after an error, ask it nothing."""
         try:
             self._call(method, *arguments)
@@ -203,7 +258,11 @@ class PolicyAdapter:
             self._error = error
             raise
 
-    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(
+        self,
+        method: Callable[..., Any],
+        *arguments: Any,
+    ) -> Any:
         """Call a method of the policy; raise its exceptions as ``PolicyError``."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):

@@ -108,7 +108,11 @@ class LivingTrainable(CommandTrainable):
         return [self._alive.pop(arm) for arm in least]
 
     def _continued(
-        self, living: _Living, run: ScriptRun, n_epochs: int, home: Path
+        self,
+        living: _Living,
+        run: ScriptRun,
+        n_epochs: int,
+        home: Path,
     ) -> Reports:
         """Return the reports of the next epochs, and pause the process."""
         results: Reports = []
@@ -121,7 +125,14 @@ class LivingTrainable(CommandTrainable):
                 work.mkdir(mode=0o700)
                 living.reader = reader_of(self._metric, self._percents)
                 living.script, living.records = living.open.enter_context(
-                    self._launched(run, 0, self._max_epochs, work, slot, living.reader)
+                    self._launched(
+                        run,
+                        0,
+                        self._max_epochs,
+                        work,
+                        slot,
+                        living.reader,
+                    )
                 )
                 living.slot = slot
             else:

@@ -8,7 +8,12 @@ from typing import Any
 from risingsearch.errors import InvalidParameterError
 
 
-def report(score: float, *, epoch: int, **metrics: float) -> None:
+def report(
+    score: float,
+    *,
+    epoch: int,
+    **metrics: float,
+) -> None:
     """Print one line of JSON about an epoch, for ``risingsearch run`` to read.
 
     Parameters
@@ -36,7 +41,11 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
         msg = f"epoch must be a whole number of at least 1; got {epoch!r}"
         raise InvalidParameterError(msg)
     others = {name: _plain(name, value) for name, value in metrics.items()}
-    line = {"epoch": int(epoch), "score": float(score), **others}
+    line = {
+        "epoch": int(epoch),
+        "score": float(score),
+        **others,
+    }
     print(json.dumps(line), flush=True)
 
 

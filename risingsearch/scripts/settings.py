@@ -22,7 +22,11 @@ Name = Annotated[str, Field(min_length=1)]
 class Strict(BaseModel):
     """A part of a sweep: no keys but its fields, and finite numbers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+    )
 
 
 class PlainMetric(Strict):
@@ -68,7 +72,12 @@ class EarlierSetting(Strict):
     def source(self, folder: Path) -> Source:
         """As a search takes it; a path is from this folder."""
         where = self.path if "://" in self.path else folder / self.path
-        return Source(where, self.score, self.direction, self.name)
+        return Source(
+            where,
+            self.score,
+            self.direction,
+            self.name,
+        )
 
 
 def prior_as_mappings(value: Any) -> Any:
@@ -204,7 +213,10 @@ class SlurmSetting(Strict):
 
     def arguments(self, gpus: int | None = None) -> list[str]:
         """Return the arguments of sbatch; ``gpus`` where the setting has none."""
-        named = self.model_dump(exclude={"requeue", "options"}, exclude_none=True)
+        named = self.model_dump(
+            exclude={"requeue", "options"},
+            exclude_none=True,
+        )
         if gpus is not None:
             named.setdefault("gpus", gpus)
         words = [f"--{name.replace('_', '-')}={v}" for name, v in named.items()]

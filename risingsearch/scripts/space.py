@@ -133,7 +133,13 @@ class Integer(_Range):
     @property
     def kind(self) -> Kind:
         """Its values as those of a space."""
-        return Interval(self.low, self.high, self.log, self.step, whole=True)
+        return Interval(
+            self.low,
+            self.high,
+            self.log,
+            self.step,
+            whole=True,
+        )
 
     @model_validator(mode="after")
     def _on_its_scale(self) -> Integer:

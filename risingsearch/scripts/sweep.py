@@ -135,7 +135,12 @@ class Sweep(Strict):
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
     workers: Annotated[int | Literal["auto"], _counted(MOST_WORKERS, "auto")] = 1
-    gpus: float | None = Field(default=None, gt=0.0, le=MOST_WORKERS, strict=True)
+    gpus: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=MOST_WORKERS,
+        strict=True,
+    )
     launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
         default_factory=LauncherSetting
     )
@@ -143,8 +148,18 @@ class Sweep(Strict):
     environment: list[dict[str, Word]] = Field(default_factory=list)
     resume: bool = True
     max_alive: Count | None = None
-    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
-    epoch_timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
+    timeout: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=LONGEST,
+        strict=True,
+    )
+    epoch_timeout: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=LONGEST,
+        strict=True,
+    )
     epochs_per_job: Count | None = None
     max_failures: int = Field(default=0, ge=0, strict=True)
     min_epochs: Count = 1
@@ -173,7 +188,10 @@ class Sweep(Strict):
             return value
         if value.get("timeout") is None:
             return value
-        return value | {"budget": {"wall_seconds": value["timeout"]}, "timeout": None}
+        return value | {
+            "budget": {"wall_seconds": value["timeout"]},
+            "timeout": None,
+        }
 
     @field_validator("gpus")
     @classmethod
@@ -307,8 +325,18 @@ class Sweep(Strict):
         """Return how many workers there are on this machine, and the GPUs of each."""
         most = self.max_alive or MOST_WORKERS
         if self.launcher.slurm is not None:  # which gives jobs their GPUs
-            return placed(self.workers, None, self.environment, most)
-        return placed(self.workers, self.gpus, self.environment, most)
+            return placed(
+                self.workers,
+                None,
+                self.environment,
+                most,
+            )
+        return placed(
+            self.workers,
+            self.gpus,
+            self.environment,
+            most,
+        )
 
     @property
     def n_gpus(self) -> float | None:
@@ -327,7 +355,10 @@ class Sweep(Strict):
         """Return the sweep with another budget; a number has the unit of this one."""
         settings = self.model_dump(mode="json", exclude_defaults=True)
         budget = self.budget.like(amount).to_json()
-        sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
+        sweep = checked_sweep(
+            settings | {"budget": budget},
+            "with --budget",
+        )
         sweep._folder = self._folder
         return sweep
 
@@ -342,7 +373,11 @@ class Sweep(Strict):
         drawn = self._different()
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
         most = None if self.candidates == "auto" else len(everybody)
-        return Configurations(everybody.values(), drawn.space, most)
+        return Configurations(
+            everybody.values(),
+            drawn.space,
+            most,
+        )
 
     @property
     def candidate_space(self) -> Space:

@@ -147,7 +147,9 @@ def _problem_of(error: Exception) -> str:
 
 
 def problems_of(
-    error: ValidationError, tagged: Mapping[str, int], keys: Mapping[str, Sequence[str]]
+    error: ValidationError,
+    tagged: Mapping[str, int],
+    keys: Mapping[str, Sequence[str]],
 ) -> str:
     """Return all problems in one sentence each."""
     # `tagged` says which part of a place is no key of the file, by the first part;
@@ -184,7 +186,11 @@ def _sentence(
     return f"{_cut(where)} {_cut(words + _given(problem))}".lstrip()
 
 
-def _unknown_key(place: list[str], form: str, keys: Mapping[str, Sequence[str]]) -> str:
+def _unknown_key(
+    place: list[str],
+    form: str,
+    keys: Mapping[str, Sequence[str]],
+) -> str:
     if known := keys.get(f"{place[0]}.*.{form}"):
         return f"is no key of {form}, which has {', '.join(sorted(known))}"
     return f"is no key of a sweep here{_hint(place, keys)}"
@@ -193,7 +199,11 @@ def _unknown_key(place: list[str], form: str, keys: Mapping[str, Sequence[str]])
 def _unknown_form(context: Mapping[str, str]) -> str:
     tag = context["tag"]
     tags = context["expected_tags"]
-    meant = difflib.get_close_matches(tag, tags.replace("'", "").split(", "), n=1)
+    meant = difflib.get_close_matches(
+        tag,
+        tags.replace("'", "").split(", "),
+        n=1,
+    )
     hint = f" (did you mean {meant[0]}?)" if meant else ""
     return f"must be one of {tags}; got {_cut(json.dumps(tag))}{hint}"
 
@@ -226,10 +236,17 @@ def _given(problem: Mapping[str, Any]) -> str:
     return ""
 
 
-def _hint(place: list[str], keys: Mapping[str, Sequence[str]]) -> str:
+def _hint(
+    place: list[str],
+    keys: Mapping[str, Sequence[str]],
+) -> str:
     """Return the key that was meant, or where the key belongs."""
     allowed = keys.get(".".join(place[:-1])) or keys.get(f"{place[0]}.*", ())
-    if meant := difflib.get_close_matches(place[-1].lower(), allowed, n=1):
+    if meant := difflib.get_close_matches(
+        place[-1].lower(),
+        allowed,
+        n=1,
+    ):
         return f" (did you mean {meant[0]}?)"
     inside = [at for at in keys if at and "*" not in at and place[-1] in keys[at]]
     return f" (it stands below {inside[0]})" if inside else ""

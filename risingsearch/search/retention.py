@@ -36,7 +36,12 @@ class RetainedCheckpoints:
         """Keep a state in memory for the arm's next job."""
         self._live[arm] = state
 
-    def release_live(self, arm: int, *, may_be_bytes: bool = False) -> None:
+    def release_live(
+        self,
+        arm: int,
+        *,
+        may_be_bytes: bool = False,
+    ) -> None:
         """Release an arm's state in memory: the arm resumes from its checkpoint."""
         if not (may_be_bytes and isinstance(self._live.get(arm), bytes)):
             self._live.pop(arm, None)
@@ -104,14 +109,21 @@ class RetainedCheckpoints:
             return task._replace(state=self._live.get(arm))
         if not task.wants_checkpoint:  # nothing was saved
             return task._replace(epochs_missing=epoch)
-        state = self._at_hand(arm, task.params, task.seed, epoch)
+        state = self._at_hand(
+            arm,
+            task.params,
+            task.seed,
+            epoch,
+        )
         key = Key(arm, epoch)
         if state is None:
             key, state = self._last_whole(key)
         if state is None:
             return task._replace(epochs_missing=epoch)
         return task._replace(
-            state=state, is_checkpoint=True, epochs_missing=epoch - key.epoch
+            state=state,
+            is_checkpoint=True,
+            epochs_missing=epoch - key.epoch,
         )
 
     def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:
@@ -160,4 +172,7 @@ class RetainedCheckpoints:
 
 
 def _last(job: Job, outcome: Outcome) -> Key:
-    return Key(job.arm, job.from_epoch + len(outcome.report.scores))
+    return Key(
+        job.arm,
+        job.from_epoch + len(outcome.report.scores),
+    )

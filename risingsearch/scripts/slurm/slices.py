@@ -115,7 +115,10 @@ class SubmittedSlice(NamedTuple):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, content: Mapping[str, Any]) -> None:
-        files.write_digested(self.folder / _FILE, json.dumps(content).encode())
+        files.write_digested(
+            self.folder / _FILE,
+            json.dumps(content).encode(),
+        )
 
     def _content(self) -> dict[str, Any]:
         path = self.folder / _FILE
@@ -130,14 +133,22 @@ class SubmittedSlice(NamedTuple):
 
 
 def made_slice(
-    home: Path, facts: Mapping[str, Any], part: SlurmSlice
+    home: Path,
+    facts: Mapping[str, Any],
+    part: SlurmSlice,
 ) -> SubmittedSlice:
     """Make the folder of a slice, whole and on disk, before its job is submitted."""
     run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
     submitted = SubmittedSlice(home / f"{run}-{part.arm:06d}-{secrets.token_hex(8)}")
     files.make_folder(home)
     files.make_folder(submitted.folder)
-    submitted._write({"facts": facts, "slice": part._asdict(), "noted": {}})
+    submitted._write(
+        {
+            "facts": facts,
+            "slice": part._asdict(),
+            "noted": {},
+        }
+    )
     files.sync_folder(home)
     return submitted
 
