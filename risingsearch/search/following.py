@@ -109,7 +109,7 @@ class RunReader:
             # The journal may be another one by now. Then it is read from its beginning
             # below, and what is damaged is raised there.
             with suppress(RisingSearchError):
-                return replayed.grown()
+                return replayed.refreshed()
         return Replayed.of(Run.open(self.path))
 
     def _seconds_left(self, scheduler: Scheduler, wall_seconds: float) -> float:

@@ -83,7 +83,7 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
     )
 
 
-def read_on(path: Path, recorded: Recorded) -> Recorded:
+def read_appended(path: Path, recorded: Recorded) -> Recorded:
     """Content of a journal by now, given an earlier one, whose list of events grows."""
     return _with_events(
         path,
