@@ -33,7 +33,7 @@ COLUMNS = (
 )
 
 
-def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+def as_frame(rows: Sequence[Mapping[str, object]]) -> Any:
     """Return rows as a pandas DataFrame."""
     try:
         import pandas as pd

@@ -122,7 +122,7 @@ class Budget:
         return self.unit in WALL_CLOCK
 
     @classmethod
-    def of(cls, value: Any) -> Budget:
+    def of(cls, value: object) -> Budget:
         """Return the budget that a number of epochs, a text or a Budget stands for.
 
         Minutes become hours.
@@ -236,7 +236,7 @@ def checked_timeout(value: object, name: str = "timeout") -> float:
     )
 
 
-def epochs_of(budget: Any, instead: str) -> int:
+def epochs_of(budget: object, instead: str) -> int:
     """Return the epochs of a budget; ``instead`` says in an error how to limit time."""
     budget = Budget.of(budget)
     if budget.epochs is None:

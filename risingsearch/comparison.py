@@ -34,7 +34,7 @@ _FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
 _TYPED = ("candidates", "estimator")  # where 1 and 1.0 are different values
 
 
-def described(value: Any, digester: Digester | None = None) -> Any:
+def described(value: object, digester: Digester | None = None) -> Any:
     """Return a value as JSON; long values, and those that it cannot hold, by digest."""
     try:
         saved = as_json(plain(value))
@@ -49,7 +49,7 @@ def described(value: Any, digester: Digester | None = None) -> Any:
     }
 
 
-def described_parts(owner: Any) -> Any:
+def described_parts(owner: object) -> Any:
     """Return an object as JSON, its parameters one by one, the innermost first."""
     if not hasattr(owner, "get_params"):
         return described(owner)
@@ -66,7 +66,7 @@ def described_parts(owner: Any) -> Any:
     return {"class": kind, **parts}
 
 
-def _described_function(value: Any, digester: Digester) -> Any:
+def _described_function(value: object, digester: Digester) -> Any:
     """Return a value as JSON; a function's defaults one by one, before its code."""
     if not isinstance(value, FunctionType) or changes_what_it_holds(value):
         return described(value, digester)
@@ -76,7 +76,7 @@ def _described_function(value: Any, digester: Digester) -> Any:
     return parts | {"code": code} if parts else code
 
 
-def named(owner: Any) -> dict[str, str]:
+def named(owner: object) -> dict[str, str]:
     """Return a class, a function or an object by its name and digest."""
     kind = owner if hasattr(owner, "__qualname__") else type(owner)
     return {OBJECT: name_of(kind), DIGEST: digest(owner)}
@@ -107,8 +107,8 @@ def adopted(saved: Any, current: Any) -> Any:
 
 
 def first_difference(
-    saved: Mapping[str, Any],
-    current: Mapping[str, Any],
+    saved: Mapping[str, object],
+    current: Mapping[str, object],
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
     differences = [
@@ -193,7 +193,7 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     return name, was, now
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     content = value.get("$dict", value) if isinstance(value, dict) else {}
     for name in (TEXT, OBJECT, SHOWN):
         if name in content and (name != TEXT or _DIGESTS & content.keys()):

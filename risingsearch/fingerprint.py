@@ -64,7 +64,7 @@ _FIRST_SEEN: WeakKeyDictionary[FunctionType, dict[bool, bytes]] = WeakKeyDiction
 """Digests of the values that functions hold and change, as they were at first."""
 
 
-def digest(value: Any, *, in_process: bool = False) -> str:
+def digest(value: object, *, in_process: bool = False) -> str:
     """Return a digest of the content of a value.
 
     Parameters
@@ -111,7 +111,7 @@ class Digester:
         # With the object, because ids are used again.
         self._done: dict[tuple[int, bool], tuple[Any, bytes, bool]] = {}
 
-    def whole(self, value: Any) -> str:
+    def whole(self, value: object) -> str:
         """Return the digest of a value as text."""
         self._is_new = False
         try:
@@ -121,7 +121,7 @@ class Digester:
             raise InvalidParameterError(msg) from None
         return digest + NEW if self._is_new else digest
 
-    def _of(self, value: Any) -> bytes:
+    def _of(self, value: object) -> bytes:
         value = plain(value)
         if type(value) in _LEAVES:
             return _hashed(*self._parts(value))
@@ -144,7 +144,7 @@ class Digester:
         self._is_new |= is_new
         return content
 
-    def _content(self, value: Any) -> bytes:
+    def _content(self, value: object) -> bytes:
         """Return the digest of an object, by its text if it cannot be read."""
         try:
             return _hashed(*self._parts(value))
@@ -186,7 +186,7 @@ class Digester:
         else:
             yield from self._state_parts(value)
 
-    def _state_parts(self, value: Any) -> Iterator[bytes]:
+    def _state_parts(self, value: object) -> Iterator[bytes]:
         """Yield the digests of the parts of an object."""
         kind = type(value)
         if isinstance(value, Enum):
@@ -201,7 +201,7 @@ class Digester:
 
     def _estimator_parts(
         self,
-        estimator: Any,
+        estimator: object,
         params: dict[str, Any],
     ) -> Iterator[bytes]:
         """Yield the digests of all that a clone keeps of an estimator."""
@@ -398,12 +398,12 @@ def names_in(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(names_in, inner))
 
 
-def _params_of(value: Any) -> Any:
+def _params_of(value: object) -> Any:
     """Return the parameters of an estimator; of anything else, no dict."""
     return value.get_params(deep=False) if hasattr(value, "get_params") else None
 
 
-def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
+def kept_by_clones(estimator: object, *, fitted: bool = False) -> dict[str, Any]:
     """Return the attributes that clones have beside the parameters."""
     attributes = getattr(estimator, "__dict__", {})
     names = _KEPT
@@ -415,7 +415,7 @@ def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
     return kept
 
 
-def _copied_parts(value: Any) -> tuple[Any, ...]:
+def _copied_parts(value: object) -> tuple[Any, ...]:
     """Return the parts of an object that a copy of it has."""
     if isinstance(value, WRAPPERS):
         return tuple(getattr(value, name, None) for name in WRAPPED)
@@ -430,7 +430,7 @@ def _copied_parts(value: Any) -> tuple[Any, ...]:
     return make, arguments, state, list(items or ()), dict(pairs or ())
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     """Return the text of an object, alike in every process."""
     try:
         return without_addresses(repr(value))

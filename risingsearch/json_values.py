@@ -71,7 +71,7 @@ def from_json(value: Any) -> Any:
     }
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a number or a text of numpy as Python's own, and all else as it is."""
     return value.item() if isinstance(value, (*_NUMBERS, np.str_)) else value
 
@@ -89,7 +89,7 @@ _READERS |= {
 }
 
 
-def _checked_key(key: Any) -> str:
+def _checked_key(key: object) -> str:
     if not isinstance(key, str):
         raise TypeError(f"the keys of JSON objects are text; got {key!r}")
     return key

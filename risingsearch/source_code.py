@@ -33,7 +33,7 @@ _HASH_BYTES = 3  # of a line, which four characters write
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
 
-def code_of(*objects: Any) -> dict[str, str]:
+def code_of(*objects: object) -> dict[str, str]:
     """Return the user's source text that objects reach, by the names of its files.
 
     The imports of the modules in which their functions and classes stand are followed,
@@ -125,7 +125,7 @@ class _UserCode:
         self.lines: dict[str, str] = {}
         self._has_file: dict[str, bool] = {}  # by the name of a module
 
-    def add(self, value: Any) -> list[Any]:
+    def add(self, value: object) -> list[Any]:
         """Add the code of a value; return the values that it leads to."""
         if isinstance(value, ModuleType):
             self._add_module(value.__name__)
@@ -184,7 +184,7 @@ def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
     ]
 
 
-def _inside(value: Any) -> list[Any]:
+def _inside(value: object) -> list[Any]:
     """Return the values in another one."""
     if isinstance(value, dict):
         return [*value.values()]

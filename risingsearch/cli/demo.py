@@ -75,7 +75,7 @@ class Problem(NamedTuple):
     valid: Any
     test: Any
 
-    def epochs(self, params: Mapping[str, Any], seed: int) -> Iterator[float]:
+    def epochs(self, params: Mapping[str, object], seed: int) -> Iterator[float]:
         """Train a model epoch by epoch, and yield its scores."""
         model = Classifier(**params, random_state=seed)
         for _ in range(MAX_EPOCHS):
@@ -158,7 +158,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.diverged_ = False
 
     @np.errstate(over="ignore", invalid="ignore")
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Classifier:
+    def partial_fit(self, X: object, y: object, classes: object = None) -> Classifier:
         """Train one epoch more."""
         if not hasattr(self, "model_"):
             self._begin(y if classes is None else classes)
@@ -173,7 +173,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.diverged_ = True
         return self
 
-    def fit(self, X: Any, y: Any) -> Classifier:
+    def fit(self, X: object, y: object) -> Classifier:
         """Start afresh and train ``epochs`` epochs."""
         self._begin(y)
         for _ in range(self.params["epochs"]):

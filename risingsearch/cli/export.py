@@ -15,7 +15,7 @@ from risingsearch.errors import InvalidParameterError, needed
 FORMATS = ("csv", "json", "parquet")
 
 
-def add_report_and_export(commands: Any) -> None:
+def add_report_and_export(commands: object) -> None:
     """Add the commands to a parser's."""
     does = "write a run as one HTML page, or several runs side by side"
     report = add_run_command(

@@ -30,9 +30,9 @@ def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
 
 
 def add_run_command(
-    commands: Any,
+    commands: object,
     name: str,
-    run: Any,
+    run: object,
     does: str,
     nargs: str | None = None,
 ) -> Any:

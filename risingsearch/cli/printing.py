@@ -52,7 +52,7 @@ def _strict(value: object) -> object:
 
 
 def print_facts(
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     *,
     as_json: bool,
     result: SearchResult | None = None,

@@ -28,7 +28,7 @@ FINISHED = "finished"
 SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
 
 
-def add_status(commands: Any) -> None:
+def add_status(commands: object) -> None:
     """Add the command to a parser's."""
     status = add_run_command(
         commands,

@@ -166,7 +166,7 @@ class AsDrawn(Proposer):
         return False
 
 
-def checked_proposer(given: Any) -> Proposer:
+def checked_proposer(given: object) -> Proposer:
     """Return the proposer that is given, ``AsDrawn`` for None; else raise an error."""
     if given is None or isinstance(given, AsDrawn):
         return given or AsDrawn()

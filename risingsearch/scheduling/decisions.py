@@ -56,7 +56,7 @@ _JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
-def no_problem(params: Any) -> str | None:
+def no_problem(params: object) -> str | None:
     """Return None: any configuration may be proposed."""
     return None
 

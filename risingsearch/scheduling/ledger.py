@@ -270,7 +270,9 @@ def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
     return epochs
 
 
-def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...] | None:
+def checked_epoch_costs(
+    costs: object, max_epochs: int | None
+) -> tuple[float, ...] | None:
     """Return the costs, one for each epoch of an arm, or raise an error."""
     if costs is None:
         return None

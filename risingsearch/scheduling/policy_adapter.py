@@ -248,8 +248,8 @@ class PolicyAdapter:
 
     def _record(
         self,
-        method: Callable[..., Any],
-        *arguments: Any,
+        method: Callable[..., object],
+        *arguments: object,
     ) -> None:
         """Call a method that changes the policy; after an error, ask it nothing."""
         try:
@@ -260,8 +260,8 @@ class PolicyAdapter:
 
     def _call(
         self,
-        method: Callable[..., Any],
-        *arguments: Any,
+        method: Callable[..., object],
+        *arguments: object,
     ) -> Any:
         """Call a method of the policy; raise its exceptions as ``PolicyError``."""
         try:

@@ -35,7 +35,7 @@ def choose_policy(
     max_epochs: int | None,
     n_arms: int | None = None,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
 ) -> PolicyChoice:
@@ -74,7 +74,7 @@ def horizon_and_limit(
     return epochs or n_arms * limit, limit
 
 
-def checked_params(params: Any) -> dict[str, Any]:
+def checked_params(params: object) -> dict[str, Any]:
     """Return a copy of a policy's parameters; raise an error if they are invalid."""
     if not isinstance(params, Mapping | None):
         msg = f"policy_params must be a dict of parameters; got {shown(params)}"
@@ -83,10 +83,10 @@ def checked_params(params: Any) -> dict[str, Any]:
 
 
 def recommended_candidates(
-    policy: Any,
+    policy: object,
     budget: int | Budget,
     max_epochs: int | None,
-    policy_params: Mapping[str, Any] | None,
+    policy_params: Mapping[str, object] | None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
     **_: Any,

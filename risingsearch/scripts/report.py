@@ -3,7 +3,6 @@
 import json
 import math
 from numbers import Integral, Real
-from typing import Any
 
 from risingsearch.errors import InvalidParameterError
 
@@ -49,7 +48,7 @@ def report(
     print(json.dumps(line), flush=True)
 
 
-def _plain(name: str, value: Any) -> int | float | None:
+def _plain(name: str, value: object) -> int | float | None:
     """Return a number as JSON knows it; NaN and infinities are null."""
     if not isinstance(value, Real):
         raise InvalidParameterError(f"{name} must be a number; got {value!r}")

@@ -160,7 +160,7 @@ def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
         )
 
 
-def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
+def _seeded(sweep: Sweep, begun: Mapping[str, object]) -> Sweep:
     """Return the sweep with a seed: its own, that of the run, or a new one."""
     if sweep.seed is not None:
         return sweep

@@ -80,7 +80,7 @@ class EarlierSetting(Strict):
         )
 
 
-def prior_as_mappings(value: Any) -> Any:
+def prior_as_mappings(value: object) -> Any:
     """Return a path, a mapping of one search or a list of them as mappings."""
     if value is None:
         return None
@@ -137,7 +137,7 @@ class TrackerSetting(Strict):
         return named
 
 
-def trackers_as_mapping(value: Any) -> Any:
+def trackers_as_mapping(value: object) -> Any:
     """Return a name, or a list of names and mappings, as one mapping to options."""
     if value is None or isinstance(value, TrackerSetting):
         return value
@@ -167,7 +167,7 @@ OWN = re.compile(
 _GPUS = re.compile(r"(?:[^\s:,=]+:)?([1-9]\d*)", re.ASCII)
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> Any:
     if type(value) in (int, str):
         return str(value)
     raise ValueError("it is text, or a whole number")
@@ -231,7 +231,7 @@ class LauncherSetting(Strict):
     slurm: SlurmSetting | None = None
 
 
-def launcher_as_mapping(value: Any) -> Any:
+def launcher_as_mapping(value: object) -> Any:
     """Return the name of a launcher, or a mapping of it to its keys, as a mapping."""
     if isinstance(value, LauncherSetting):
         return value

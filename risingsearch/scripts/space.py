@@ -32,7 +32,7 @@ MOST_CANDIDATES = 1_000_000
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -43,13 +43,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> Any:
     if not isinstance(value, bool | int | float | str):
         raise ValueError("it is a number, text, true or false")
     return _plain(value)
 
 
-def _one_or_more(value: Any) -> Any:
+def _one_or_more(value: object) -> Any:
     try:
         return [*map(_value, value)] if isinstance(value, list) else _value(value)
     except ValueError as error:
@@ -67,7 +67,7 @@ class BaseParameter(Strict, ABC):
 
     when: dict[str, Wanted] = Field(default_factory=dict)
 
-    def applies(self, drawn: Mapping[str, Any]) -> bool:
+    def applies(self, drawn: Mapping[str, object]) -> bool:
         """Whether the parameter is used with the values drawn before."""
         for name, wanted in self.when.items():
             values = wanted if isinstance(wanted, list) else [wanted]

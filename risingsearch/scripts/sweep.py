@@ -89,7 +89,7 @@ def _read_budget(value: Any) -> Budget:
 def _counted(most: int, *words: str) -> PlainValidator:
     """Return the check of a whole number up to ``most``, or one of these words."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> Any:
         if value in words or (type(value) is int and 1 <= value <= most):
             return value
         others = " or ".join(words)
@@ -98,7 +98,7 @@ def _counted(most: int, *words: str) -> PlainValidator:
     return PlainValidator(checked)
 
 
-def _learning_rate(value: Any) -> Any:
+def _learning_rate(value: object) -> Any:
     """Check a declared learning rate; the space says whether it is one."""
     named = value if isinstance(value, dict) else {}
     are_numbers = all(isinstance(k, str) and is_number(v) for k, v in named.items())
@@ -182,7 +182,7 @@ class Sweep(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _all_the_time(cls, value: Any) -> Any:
+    def _all_the_time(cls, value: object) -> Any:
         """Let a timeout alone be the budget."""
         if not isinstance(value, dict) or "budget" in value:
             return value
@@ -437,7 +437,7 @@ FORMS: dict[str, type[Strict]] = {
 KEYS = {place: list(form.model_fields) for place, form in FORMS.items()}
 
 
-def checked_sweep(content: Any, source: str) -> Sweep:
+def checked_sweep(content: object, source: str) -> Sweep:
     """Return the sweep of plain values, or raise an InvalidParameterError."""
     if (place := unusable_text(content)) is not None:
         raise InvalidParameterError(

@@ -119,7 +119,7 @@ class CommandTrainable:
 
     def start(
         self,
-        params: Mapping[str, Any],
+        params: Mapping[str, object],
         seed: int,
     ) -> ScriptRun:
         """Return an arm that has not trained yet."""
@@ -475,7 +475,7 @@ class CommandTrainable:
 
 
 def _check_epoch(
-    reported: Any,
+    reported: object,
     begin: int,
     due: int,
     last: int,
@@ -505,7 +505,7 @@ def fields_of(part: str) -> list[str]:
     return [name for name in names if name is not None]
 
 
-def filled(part: str, values: Mapping[str, Any]) -> str:
+def filled(part: str, values: Mapping[str, object]) -> str:
     """Return an argument of a command with its values."""
     parsed = string.Formatter().parse(part)
     return "".join(
@@ -564,7 +564,7 @@ class ArchivedTrainable(CommandTrainable):
     def at_hand(
         self,
         arm: int,
-        params: Mapping[str, Any],
+        params: Mapping[str, object],
         seed: int,
         epoch: int,
     ) -> bytes | None:

@@ -88,7 +88,7 @@ class _Constructor(SafeConstructor):
             node.value = _with_last(node.value)
 
 
-def _with_last(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _with_last(pairs: Iterable[tuple[object, object]]) -> list[tuple[Any, Any]]:
     """Return pairs of nodes with each key once, and its last value."""
     last = {
         (key.tag, key.value) if isinstance(key, ScalarNode) else id(key): (key, value)
@@ -97,11 +97,11 @@ def _with_last(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     return list(last.values())
 
 
-def _check_size(values: Any) -> None:
+def _check_size(values: object) -> None:
     """Raise a ValueError if aliases stand for too much to be written out."""
     sizes: dict[int, int | None] = {}  # None until all inside is counted
 
-    def size(value: Any) -> int:
+    def size(value: object) -> int:
         if not isinstance(value, dict | list):
             return 1
         if id(value) not in sizes:
@@ -117,7 +117,7 @@ def _check_size(values: Any) -> None:
         raise ValueError(msg)
 
 
-def unusable_text(values: Any, place: str = "") -> str | None:
+def unusable_text(values: object, place: str = "") -> str | None:
     """Return the place of a text that no process can be given; None without one."""
     if isinstance(values, str):
         is_usable = "\0" not in values and not re.search("[\ud800-\udfff]", values)
@@ -222,12 +222,12 @@ def _in_words(problem: Mapping[str, Any], where: str) -> tuple[str, str]:
     return where or "the file", words.replace("Input should", "must") + such
 
 
-def _is_of_type(problem: Mapping[str, Any]) -> bool:
+def _is_of_type(problem: Mapping[str, object]) -> bool:
     """Whether a value is of another type than it should be."""
     return str(problem["type"]).endswith("_type")
 
 
-def _given(problem: Mapping[str, Any]) -> str:
+def _given(problem: Mapping[str, object]) -> str:
     value = problem.get("input")
     if not isinstance(value, dict | list | None):
         return f"; got {_cut(json.dumps(value, default=str))}"

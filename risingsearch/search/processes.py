@@ -90,9 +90,9 @@ class SingleProcesses(Executor):
 
     def submit(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., object],
         /,
-        *args: Any,
+        *args: object,
         **kwargs: Any,
     ) -> Future[Any]:
         """Run ``fn`` in a worker, once one is free."""
@@ -107,8 +107,8 @@ class SingleProcesses(Executor):
 
     def _run(
         self,
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
+        fn: Callable[..., object],
+        args: tuple[object, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         with self._slots.taken() as slot:

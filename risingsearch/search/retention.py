@@ -32,7 +32,7 @@ class RetainedCheckpoints:
         self._bests: dict[Key, float] = {}  # with their reward
         self._perhaps_unneeded: set[Key] = set()  # all that may be, of those stored
 
-    def keep_live(self, arm: int, state: Any) -> None:
+    def keep_live(self, arm: int, state: object) -> None:
         """Keep a state in memory for the arm's next job."""
         self._live[arm] = state
 

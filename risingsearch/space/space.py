@@ -51,7 +51,7 @@ class Space:
     def __init__(
         self,
         coordinates: Iterable[Coordinate],
-        forbidden: Iterable[Any] = (),
+        forbidden: Iterable[object] = (),
     ) -> None:
         self.coordinates = list(coordinates)
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}
@@ -530,7 +530,7 @@ class Space:
         return np.where(is_category, redrawn, moved)
 
 
-def _listed_value(coordinate: Coordinate, saved: Mapping[str, Any]) -> Any:
+def _listed_value(coordinate: Coordinate, saved: Mapping[str, object]) -> Any:
     """Return the listed value that was saved as this; what was saved if none was."""
     same = {}
     for value in coordinate.kind.listed or ():

@@ -34,7 +34,7 @@ class Journal:
         with _writable(path):
             os.truncate(path, recorded.n_bytes)
 
-    def append(self, event: Mapping[str, Any]) -> None:
+    def append(self, event: Mapping[str, object]) -> None:
         """Write one event and wait until it is on disk; else the file is as before."""
         number = self.n_events + 1
         line = _encoded(number, event)
@@ -58,7 +58,7 @@ class Journal:
                 raise
 
 
-def create(path: Path, header: Mapping[str, Any]) -> None:
+def create(path: Path, header: Mapping[str, object]) -> None:
     """Write a journal that has no events yet."""
     line = _encoded(0, {"journal": VERSION, **header})
     with _writable(path):
@@ -133,7 +133,7 @@ _END = b'"}\n'
 _json = json.JSONEncoder(allow_nan=False).encode
 
 
-def _encoded(number: int, event: Mapping[str, Any]) -> bytes:
+def _encoded(number: int, event: Mapping[str, object]) -> bytes:
     """Line of an event, with its number and the checksum of all before the checksum."""
     body = _json({"n": number, **event}).encode()[:-1]
     return b"%s%s%08x%s" % (body, _MARK, zlib.crc32(body), _END)

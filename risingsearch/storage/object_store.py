@@ -99,7 +99,7 @@ def checked_url(url: Any) -> str:
     return checked
 
 
-def _problem(url: Any) -> str | None:
+def _problem(url: object) -> str | None:
     if not isinstance(url, str):
         return "give it as text"
     protocol, separator, rest = url.partition("://")

@@ -173,7 +173,7 @@ class RunDirectory:
             )
         return store
 
-    def save_state(self, state: Mapping[str, Any]) -> None:
+    def save_state(self, state: Mapping[str, object]) -> None:
         """Save the scheduler's state, as of the events so far."""
         n_events = self.journal.n_events
         content = json.dumps({"events": n_events, "scheduler": state})

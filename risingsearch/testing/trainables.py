@@ -24,8 +24,8 @@ from risingsearch.testing.policies import require
 
 
 def check_trainable(
-    trainable: Any,
-    params: Mapping[str, Any],
+    trainable: object,
+    params: Mapping[str, object],
     seed: int = 0,
     epochs: int = 4,
 ) -> None:
@@ -147,14 +147,14 @@ class _ArmUnderTest(NamedTuple):
             checkpoint,
         )
 
-    def scores(self, state: Any, n_epochs: int) -> list[float]:
+    def scores(self, state: object, n_epochs: int) -> list[float]:
         """Train some epochs, or until the arm ends by itself."""
         scores: list[float] = []
         while len(scores) < n_epochs and self.train(state, scores):
             pass
         return scores
 
-    def train(self, state: Any, scores: list[float]) -> bool:
+    def train(self, state: object, scores: list[float]) -> bool:
         """Append the score of one more epoch; False where the arm has ended."""
         try:
             result = self.trainable.train(state)
@@ -202,7 +202,7 @@ class _ArmUnderTest(NamedTuple):
         )
         return [_tried("", checked_score, result)[0] for result in results]
 
-    def scores_elsewhere(self, unused: Any, n_epochs: int) -> list[float]:
+    def scores_elsewhere(self, unused: object, n_epochs: int) -> list[float]:
         """Train every epoch with a copy of an unused trainable, as processes do."""
         state = self.start()
         scores: list[float] = []
@@ -225,7 +225,7 @@ class _ArmUnderTest(NamedTuple):
         return scores
 
 
-def copy_of(trainable: Any) -> Any:
+def copy_of(trainable: object) -> Any:
     """Return a copy of a trainable as it is now; itself if it cannot be copied."""
     try:
         return copy.deepcopy(trainable)
@@ -242,7 +242,7 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
         raise AssertionError(msg) from error
 
 
-def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
+def _tried(what: str, function: Callable[..., object], *args: object) -> Any:
     try:
         return function(*args)
     except Exception as error:

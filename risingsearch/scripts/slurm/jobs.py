@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.slurm import clients
@@ -125,7 +125,7 @@ class SlurmJobs:
     """The jobs of a sweep in Slurm; ``home`` is the folder of their slices."""
 
     def __init__(
-        self, home: Path, facts: Mapping[str, Any], arguments: Sequence[str]
+        self, home: Path, facts: Mapping[str, object], arguments: Sequence[str]
     ) -> None:
         self.home = home
         self._facts = facts

@@ -114,7 +114,7 @@ class SubmittedSlice(NamedTuple):
         """Stop waiting for it."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _write(self, content: Mapping[str, Any]) -> None:
+    def _write(self, content: Mapping[str, object]) -> None:
         files.write_digested(
             self.folder / _FILE,
             json.dumps(content).encode(),
@@ -134,7 +134,7 @@ class SubmittedSlice(NamedTuple):
 
 def made_slice(
     home: Path,
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     part: SlurmSlice,
 ) -> SubmittedSlice:
     """Make the folder of a slice, whole and on disk, before its job is submitted."""

@@ -133,7 +133,7 @@ class AfterSlurm(CommandTrainable):
 class SlurmTrainable(AfterSlurm):
     """Scripts as Slurm jobs: one per slice, which ends with its checkpoint."""
 
-    def __init__(self, *args: Any, jobs: SlurmJobs, **options: Any) -> None:
+    def __init__(self, *args: object, jobs: SlurmJobs, **options: Any) -> None:
         super().__init__(*args, slices=jobs.home, **options)
         self._jobs = jobs
 
