@@ -187,7 +187,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.full(len(X), self.classes_[0])
         return self.model_.predict(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: object = None) -> float:
         """Return the accuracy; test the model if that is the best so far."""
         score = float(super().score(X, y, sample_weight))
         log = self.log

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 from risingsearch.errors import InvalidParameterError
 
 
-def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
+def add_command(commands: Any, name: str, run: object, does: str) -> Any:
     """Add a command to a parser's, and return its own parser."""
     description = f"{does[0].upper()}{does[1:]}."
     parser = commands.add_parser(
