@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Started, saved_params
+from risingsearch.events import Json, Started, saved_params
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.ledger import Ledger, resized
@@ -93,7 +93,7 @@ class ArmTable:
         self.why_ended: dict[int, str] = {}  # by arm, if that is known
         self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
         self._forget_scores()
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Json] = []
         self.counted_from = 0  # length of the history when the count began anew
         self.n_asked = 0
         self.n_applied = 0  # results, in the order of the decisions
@@ -211,7 +211,7 @@ class ArmTable:
         k: int,
         round_: int,
         score: float,
-        facts: dict[str, Any],
+        facts: Json,
         *,
         trained: bool,
     ) -> float:
@@ -360,7 +360,7 @@ class ArmTable:
         late: NDArray[np.bool_] = (self.charged == 0) & (affordable < self.min_epochs)
         return late
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values."""
         decisions = self.decisions.values()
         return {
@@ -382,7 +382,7 @@ class ArmTable:
             ],
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the values of ``state_dict`` but the proposals."""
         for name in _ARRAYS:
             now = getattr(self, name)
@@ -405,7 +405,7 @@ class ArmTable:
         results = [Result.from_json(values) for values in state["held"]]
         self._held = {result.job.id: result for result in results}
 
-    def load_proposals(self, state: dict[str, Any]) -> None:
+    def load_proposals(self, state: Json) -> None:
         """Restore the proposals of ``state_dict``, which may have made arms."""
         self.proposals = {
             arm: Proposal(from_json(params), tuple(like))

@@ -16,7 +16,7 @@ from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
 from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
-from risingsearch.events import Started
+from risingsearch.events import Json, Started
 from risingsearch.policies import WAIT, policy_info
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
 from risingsearch.scheduling.arm_table import ArmTable, Result
@@ -441,7 +441,7 @@ class Decider:
             n_lost + failed * result.attempts,
             ended=ended,
         )
-        facts: dict[str, Any] = {
+        facts: Json = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),
             "reason": decision.reason,
             **decision.parts,
@@ -514,7 +514,7 @@ class Decider:
 
     # ------------------------------------------------------------------ saved states
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values."""
         self.policy.refresh()
         policy = self.policy.state_dict()  # or an error, before the work
@@ -527,7 +527,7 @@ class Decider:
             "rng": self._draws.start,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the values of ``state_dict``, or raise and change nothing."""
         parts = (self.arms, self.ledger, self.policy)
         start = self._draws.start
@@ -545,7 +545,7 @@ class Decider:
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise RunDirError(msg) from error
 
-    def _load(self, state: dict[str, Any]) -> None:
+    def _load(self, state: Json) -> None:
         n = len(state["arms"]["charged"])
         self.arms.load_proposals(state["arms"])
         while len(self.arms.busy) < n and self._has_more_slots():
@@ -559,7 +559,7 @@ class Decider:
         self._draws.load(state["rng"])
         self._forget()
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> Json:
         """Return the settings that must be the same to load a saved state, as JSON."""
         return self._options.identity() | {
             "policy": self.policy.name,
@@ -567,7 +567,7 @@ class Decider:
             "proposer": self.proposer.identity,
         }
 
-    def _check(self, state: dict[str, Any]) -> None:
+    def _check(self, state: Json) -> None:
         if state.get("version") != STATE_VERSION:
             raise RunDirError(
                 f"this state has version {state.get('version')!r}, this release reads "

@@ -11,6 +11,7 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
+from risingsearch.events import Json
 
 ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9
@@ -233,12 +234,12 @@ class Ledger:
         for name in () if self.is_plain else _ARRAYS:
             setattr(self, name, resized(getattr(self, name), n))
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return the ledger as JSON values."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return {name: getattr(self, name) for name in _FACTS} | arrays
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the result of ``state_dict``."""
         for name in _FACTS:
             setattr(self, name, state[name])

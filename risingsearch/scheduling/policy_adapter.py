@@ -13,6 +13,7 @@ from risingsearch.arms import COLUMNS
 from risingsearch.budget import in_words
 from risingsearch.checks import call_problem, shown
 from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.events import Json
 from risingsearch.policies import (
     WAIT,
     Policy,
@@ -233,14 +234,14 @@ class PolicyAdapter:
                 )
         return indices
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return the policy's arrays and the order of its arms as JSON values."""
         return {
             "arrays": base.state_dict(self.policy),
             "arm_at": self._arm_at.tolist(),
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Put saved arrays and the order of the arms back in place."""
         base.load_state_dict(self.policy, state["arrays"])
         self._arm_at = np.array(state["arm_at"], int).reshape(self._arm_at.shape)
