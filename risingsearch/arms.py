@@ -12,18 +12,28 @@ from risingsearch.errors import MissingDependencyError
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
 # Why an arm trains; the first four open it.
-OPENED, ENQUEUED = "opened", "opened as enqueued"
-PROPOSED, PRIOR = "opened as proposed", "opened by prior"
-CONTINUED, REVIVED = "continued", "revived"
+OPENED = "opened"
+ENQUEUED = "opened as enqueued"
+PROPOSED = "opened as proposed"
+PRIOR = "opened by prior"
+CONTINUED = "continued"
+REVIVED = "revived"
 
 # Of a history: no part of an index, and no metric, may be called that.
 COLUMNS = (
-    *("arm", "epoch", "score", "seconds", "round", "job", "cost"),
-    *("reason", "failure"),
+    "arm",
+    "epoch",
+    "score",
+    "seconds",
+    "round",
+    "job",
+    "cost",
+    "reason",
+    "failure",
 )
 
 
-def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+def as_frame(rows: Sequence[Mapping[str, object]]) -> Any:
     """Return rows as a pandas DataFrame."""
     try:
         import pandas as pd
@@ -67,7 +77,12 @@ class Job:
 
     def to_json(self) -> list[int]:
         """Return the job as JSON values."""
-        return [self.arm, self.from_epoch, self.n_epochs, self.id]
+        return [
+            self.arm,
+            self.from_epoch,
+            self.n_epochs,
+            self.id,
+        ]
 
     @classmethod
     def from_json(cls, values: Sequence[int]) -> Job:
@@ -174,7 +189,11 @@ class Arm:
 class ArmList(list[Arm]):
     """Every arm, at the place of its number; prints those opened, the best first."""
 
-    def __init__(self, arms: Iterable[Arm], direction: str) -> None:
+    def __init__(
+        self,
+        arms: Iterable[Arm],
+        direction: str,
+    ) -> None:
         super().__init__(arms)
         self._direction = direction
 
@@ -190,8 +209,12 @@ class ArmList(list[Arm]):
         table = [("arm", "status", "epochs", "best", "at epoch", "last", "why")]
         table += [
             (
-                *(str(arm.arm), arm.status, str(arm.epochs), f"{arm.best_score:.6g}"),
-                *(str(arm.best_epoch), f"{arm.last_score:.6g}"),
+                str(arm.arm),
+                arm.status,
+                str(arm.epochs),
+                f"{arm.best_score:.6g}",
+                str(arm.best_epoch),
+                f"{arm.last_score:.6g}",
                 arm.reason.partition("\n")[0],  # of a failure, which may be long
             )
             for arm in opened

@@ -21,10 +21,15 @@ SECONDS = {
 WALL_CLOCK = ("wall_seconds", "wall_hours")
 TRAINING = ("seconds", "hours")
 
-_UNITS = {None: TRAINING, "wall-": WALL_CLOCK, "gpu-": ("gpu_hours", "gpu_hours")}
+_UNITS = {
+    None: TRAINING,
+    "wall-": WALL_CLOCK,
+    "gpu-": ("gpu_hours", "gpu_hours"),
+}
 _PER_HOUR = {"s": 3600.0, "min": 60.0, "h": 1.0}
 _TEXT = re.compile(
-    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)", re.ASCII
+    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)",
+    re.ASCII,
 )
 FORMS = (
     "'8h', '90min' or '45s' of training, summed over all workers, '8wall-h' of "
@@ -32,7 +37,11 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    repr=False,
+)
 class Budget:
     """Total that a search may spend, in exactly one of these units.
 
@@ -84,7 +93,12 @@ class Budget:
         if unit == "epochs":
             value = checked_int("budget", value, 1)
         else:
-            value = checked_float("budget", value, 0.0, open_low=True)
+            value = checked_float(
+                "budget",
+                value,
+                0.0,
+                open_low=True,
+            )
         object.__setattr__(self, unit, value)
 
     def __repr__(self) -> str:
@@ -108,7 +122,7 @@ class Budget:
         return self.unit in WALL_CLOCK
 
     @classmethod
-    def of(cls, value: Any) -> Budget:
+    def of(cls, value: object) -> Budget:
         """Return the budget that a number of epochs, a text or a Budget stands for.
 
         Minutes become hours.
@@ -130,16 +144,16 @@ class Budget:
             raise InvalidParameterError(msg)
         if not isinstance(value, str):
             return cls(epochs=checked_int("budget", value, 1))
-        found = _TEXT.fullmatch(value.strip())
-        if found is None:
+        match = _TEXT.fullmatch(value.strip())
+        if match is None:
             raise InvalidParameterError(
                 f"budget must be a whole number of epochs, a Budget, or a time such as "
                 f"{FORMS}; got {shown(value)}"
             )
-        amount, in_seconds, in_hours = float(found["amount"]), *_UNITS[found["kind"]]
-        if found["size"] == "s" and in_seconds != in_hours:
+        amount, in_seconds, in_hours = float(match["amount"]), *_UNITS[match["kind"]]
+        if match["size"] == "s" and in_seconds != in_hours:
             return cls.from_json({in_seconds: amount})
-        return cls.from_json({in_hours: amount / _PER_HOUR[found["size"]]})
+        return cls.from_json({in_hours: amount / _PER_HOUR[match["size"]]})
 
     def in_unit(self, unit: str) -> Budget | None:
         """Return the same budget in another unit; None if it cannot be converted.
@@ -149,12 +163,12 @@ class Budget:
         >>> Budget(seconds=5400).in_unit("hours")
         Budget(hours=1.5)
         """
-        own = self.unit
-        if own == unit:
+        unit_now = self.unit
+        if unit_now == unit:
             return self
         for kind in (TRAINING, WALL_CLOCK):
-            if own in kind and unit in kind:
-                amount = self.amount * SECONDS[own] / SECONDS[unit]
+            if unit_now in kind and unit in kind:
+                amount = self.amount * SECONDS[unit_now] / SECONDS[unit]
                 return Budget.from_json({unit: amount})
         return None
 
@@ -191,11 +205,15 @@ UNITS = tuple(field.name for field in fields(Budget))
 
 def in_words(unit: str) -> str:
     """Return a unit as people are told it: "wall-clock seconds", "GPU-hours"."""
-    return unit.replace("wall_", "wall-clock ").replace("gpu_", "GPU-")
+    return unit.replace("wall_", "wall-clock ").replace(
+        "gpu_",
+        "GPU-",
+    )
 
 
 def budget_within(
-    budget: int | str | Budget | None, timeout: float | None = None
+    budget: int | str | Budget | None,
+    timeout: float | None = None,
 ) -> Budget:
     """Return the budget of a search: the one given, or the time until the timeout."""
     if timeout is None and budget is None:
@@ -210,10 +228,15 @@ def budget_within(
 
 def checked_timeout(value: object, name: str = "timeout") -> float:
     """Return seconds as a float, or raise an error."""
-    return checked_float(f"{name}, in seconds,", value, 0.0, open_low=True)
+    return checked_float(
+        f"{name}, in seconds,",
+        value,
+        0.0,
+        open_low=True,
+    )
 
 
-def epochs_of(budget: Any, instead: str) -> int:
+def epochs_of(budget: object, instead: str) -> int:
     """Return the epochs of a budget; ``instead`` says in an error how to limit time."""
     budget = Budget.of(budget)
     if budget.epochs is None:

@@ -83,7 +83,7 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
-def unwrapped(value: Any) -> Any:
+def unwrapped(value: object) -> Any:
     """Return the number in a tensor or array without dimensions; all else as it is.
 
     Examples

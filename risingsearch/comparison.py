@@ -18,7 +18,10 @@ from risingsearch.fingerprint import (
 )
 from risingsearch.json_values import SHOWN, as_json, from_json, plain
 
-DIGEST, TEXT, OBJECT, PARTS = "$content", "text", "$object", "parts"
+DIGEST = "$content"
+TEXT = "text"
+OBJECT = "$object"
+PARTS = "parts"
 """Keys of values that JSON cannot hold: compared by the first, named by the others."""
 
 OLD_DIGEST = "$digest"
@@ -31,7 +34,7 @@ _FOLLOWING = ("candidates", "len(candidates)", "scoring")  # from other settings
 _TYPED = ("candidates", "estimator")  # where 1 and 1.0 are different values
 
 
-def described(value: Any, digester: Digester | None = None) -> Any:
+def described(value: object, digester: Digester | None = None) -> Any:
     """Return a value as JSON; long values, and those that it cannot hold, by digest."""
     try:
         saved = as_json(plain(value))
@@ -40,15 +43,21 @@ def described(value: Any, digester: Digester | None = None) -> Any:
     except (TypeError, ValueError, RecursionError):
         pass
     content = (digester or Digester()).whole(value)
-    return {DIGEST: content, TEXT: without_addresses(shown(value))}
+    return {
+        DIGEST: content,
+        TEXT: without_addresses(shown(value)),
+    }
 
 
-def described_parts(owner: Any) -> Any:
+def described_parts(owner: object) -> Any:
     """Return an object as JSON, its parameters one by one, the innermost first."""
     if not hasattr(owner, "get_params"):
         return described(owner)
     params = owner.get_params(deep=True)
-    names = sorted(params, key=lambda name: (-name.count("__"), name))
+    names = sorted(
+        params,
+        key=lambda name: (-name.count("__"), name),
+    )
     digester = Digester()
     parts = {name: _described_function(params[name], digester) for name in names}
     kind = named(type(owner))
@@ -57,17 +66,17 @@ def described_parts(owner: Any) -> Any:
     return {"class": kind, **parts}
 
 
-def _described_function(value: Any, digester: Digester) -> Any:
+def _described_function(value: object, digester: Digester) -> Any:
     """Return a value as JSON; a function's defaults one by one, before its code."""
     if not isinstance(value, FunctionType) or changes_what_it_holds(value):
         return described(value, digester)
     defaults = defaults_of(value)
-    parts = {name: described(one, digester) for name, one in defaults.items()}
+    parts = {name: described(default, digester) for name, default in defaults.items()}
     code = described(value, digester)
     return parts | {"code": code} if parts else code
 
 
-def named(owner: Any) -> dict[str, str]:
+def named(owner: object) -> dict[str, str]:
     """Return a class, a function or an object by its name and digest."""
     kind = owner if hasattr(owner, "__qualname__") else type(owner)
     return {OBJECT: name_of(kind), DIGEST: digest(owner)}
@@ -84,7 +93,7 @@ def adopted(saved: Any, current: Any) -> Any:
         return [adopted(*pair) for pair in zip(saved, current + rest, strict=False)]
     if not isinstance(saved, dict) or not isinstance(current, dict):
         return saved
-    saved, current = (one.get("$dict", one) for one in (saved, current))
+    saved, current = (each.get("$dict", each) for each in (saved, current))
     if DIGEST in current:
         whole = saved.get("code", saved)  # of a function, beside its defaults
         whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
@@ -98,28 +107,34 @@ def adopted(saved: Any, current: Any) -> Any:
 
 
 def first_difference(
-    saved: Mapping[str, Any], current: Mapping[str, Any]
+    saved: Mapping[str, object],
+    current: Mapping[str, object],
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
-    found = [
+    differences = [
         _deepest(name, was, now)
         for name, was, now in _pairs(saved, current)
         if (was != now or name in _TYPED) and _content(was) != _content(now)
     ]
-    if not found:
+    if not differences:
         return None
-    (where, was, now), *others = found
+    (where, was, now), *others = differences
     names = [name for name, *_ in others if name.partition("[")[0] not in _FOLLOWING]
     also = f"; others differ too: {', '.join(names)}" if names else ""
     return where, *_distinguished(_text(was), _text(now)), also
 
 
 def _pairs(
-    saved: Mapping[str, Any], current: Mapping[str, Any]
+    saved: Mapping[str, Any],
+    current: Mapping[str, Any],
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield all settings with both values, those of the fingerprint one by one."""
-    for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
-        was, now = saved.get(name), current.get(name)
+    for name in sorted(
+        dict.fromkeys([*current, *saved]),
+        key=_causes_first,
+    ):
+        was = saved.get(name)
+        now = current.get(name)
         if name == "fingerprint" and isinstance(now, dict):
             yield from _pairs(was or {}, now)
         else:
@@ -135,7 +150,7 @@ def _causes_first(name: str) -> tuple[bool, bool, bool]:
 def _content(value: Any) -> Any:
     """Return the compared part of a described value; numpy's numbers as Python's."""
     if isinstance(value, list):
-        return [_content(one) for one in value]
+        return [_content(item) for item in value]
     if not isinstance(value, dict):
         return repr(value)  # 1, 1.0 and True may mean different things
     value = value.get("$dict", value)
@@ -145,32 +160,40 @@ def _content(value: Any) -> Any:
         return value[DIGEST]
     if SHOWN in value:
         return _content(value.get(PARTS, value[SHOWN]))
-    one = plain(from_json(value))
-    if not isinstance(one, dict):
-        return repr(one)
-    return {name: _content(one) for name, one in value.items()}
+    read = plain(from_json(value))
+    if not isinstance(read, dict):
+        return repr(read)
+    return {name: _content(item) for name, item in read.items()}
 
 
 def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     """Return the first difference between two values, deep inside them."""
     was, now = (
-        one.get(PARTS, one) if isinstance(one, dict) and SHOWN in one else one
-        for one in (was, now)
+        value.get(PARTS, value) if isinstance(value, dict) and SHOWN in value else value
+        for value in (was, now)
     )
     dicts = isinstance(was, dict) and isinstance(now, dict)
     if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):
             if _content(was.get(key)) != _content(now.get(key)):
-                return _deepest(f"{name}.{key}", was.get(key), now.get(key))
+                return _deepest(
+                    f"{name}.{key}",
+                    was.get(key),
+                    now.get(key),
+                )
     if isinstance(was, list) and isinstance(now, list):
-        for i, (one, other) in enumerate(zip(was, now, strict=False)):
-            if _content(one) != _content(other):
-                return _deepest(f"{name}[{i}]", one, other)
+        for i, (before, after) in enumerate(zip(was, now, strict=False)):
+            if _content(before) != _content(after):
+                return _deepest(
+                    f"{name}[{i}]",
+                    before,
+                    after,
+                )
         return f"len({name})", len(was), len(now)
     return name, was, now
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     content = value.get("$dict", value) if isinstance(value, dict) else {}
     for name in (TEXT, OBJECT, SHOWN):
         if name in content and (name != TEXT or _DIGESTS & content.keys()):

@@ -181,7 +181,7 @@ class SearchFailedError(RisingSearchError, ValueError, TypeError):
     risingsearch.errors.SearchFailedError: OSError: no data: none of the 1 arms ...
     """
 
-    def __init__(self, message: str, result: Any = None) -> None:
+    def __init__(self, message: str, result: object = None) -> None:
         super().__init__(message)
         self.result = result
 

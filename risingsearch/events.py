@@ -36,7 +36,7 @@ class Event:
         return values
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Mapping[str, object]) -> Self:
         """Read the values of ``to_json``; an unknown value is an error."""
         taken = {name: value for name, value in values.items() if name != "event"}
         if unknown := sorted(taken.keys() - {field.name for field in fields(cls)}):
@@ -335,7 +335,7 @@ def event_of(values: Mapping[str, Any]) -> Event:
     return kind.from_json(values)
 
 
-def saved_params(params: Mapping[str, Any]) -> Json:
+def saved_params(params: Mapping[str, object]) -> Json:
     """Return a configuration as JSON; values that it cannot hold by their digest."""
     values: Json = {}
     for name, value in params.items():

@@ -64,7 +64,7 @@ _FIRST_SEEN: WeakKeyDictionary[FunctionType, dict[bool, bytes]] = WeakKeyDiction
 """Digests of the values that functions hold and change, as they were at first."""
 
 
-def digest(value: Any, *, in_process: bool = False) -> str:
+def digest(value: object, *, in_process: bool = False) -> str:
     """Return a digest of the content of a value.
 
     Parameters
@@ -111,22 +111,25 @@ class Digester:
         # With the object, because ids are used again.
         self._done: dict[tuple[int, bool], tuple[Any, bytes, bool]] = {}
 
-    def whole(self, value: Any) -> str:
+    def whole(self, value: object) -> str:
         """Return the digest of a value as text."""
         self._is_new = False
         try:
-            found = self._of(value).hex()[:32]
+            digest = self._of(value).hex()[:32]
         except RecursionError:
             msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
             raise InvalidParameterError(msg) from None
-        return found + NEW if self._is_new else found
+        return digest + NEW if self._is_new else digest
 
-    def _of(self, value: Any) -> bytes:
+    def _of(self, value: object) -> bytes:
         value = plain(value)
         if type(value) in _LEAVES:
             return _hashed(*self._parts(value))
         if id(value) in self._depths:
-            return _hashed("itself", str(self._depths[id(value)]).encode())
+            return _hashed(
+                "itself",
+                str(self._depths[id(value)]).encode(),
+            )
         key = id(value), self._keeps_fitted
         if key not in self._done:
             others_are_new, self._is_new = self._is_new, False
@@ -141,7 +144,7 @@ class Digester:
         self._is_new |= is_new
         return content
 
-    def _content(self, value: Any) -> bytes:
+    def _content(self, value: object) -> bytes:
         """Return the digest of an object, by its text if it cannot be read."""
         try:
             return _hashed(*self._parts(value))
@@ -183,7 +186,7 @@ class Digester:
         else:
             yield from self._state_parts(value)
 
-    def _state_parts(self, value: Any) -> Iterator[bytes]:
+    def _state_parts(self, value: object) -> Iterator[bytes]:
         """Yield the digests of the parts of an object."""
         kind = type(value)
         if isinstance(value, Enum):
@@ -197,7 +200,9 @@ class Digester:
                 yield from map(self._of, _copied_parts(value))
 
     def _estimator_parts(
-        self, estimator: Any, params: dict[str, Any]
+        self,
+        estimator: object,
+        params: dict[str, Any],
     ) -> Iterator[bytes]:
         """Yield the digests of all that a clone keeps of an estimator."""
         yield self._of(type(estimator))
@@ -245,12 +250,12 @@ class Digester:
             yield self._of((hash(code), used))
         first_seen = _FIRST_SEEN.setdefault(function, {})
         if self._in_process not in first_seen:
-            held = cells(function), defaults_of(function), vars(function)
-            found = self._of(held)
+            contents = cells(function), defaults_of(function), vars(function)
+            digest = self._of(contents)
             if not changes_what_it_holds(function):
-                yield found
+                yield digest
                 return
-            first_seen[self._in_process] = found
+            first_seen[self._in_process] = digest
         yield first_seen[self._in_process]
 
 
@@ -263,10 +268,10 @@ def is_installed(module: str | None) -> bool:
     """Return whether a module is one of Python, or of an installed package."""
     if module is None or module == "__main__":
         return False
-    found = sys.modules.get(module)
-    file = getattr(found, "__file__", None)
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
     if file is None:
-        return found is not None
+        return loaded is not None
     return module.partition(".")[0] == "risingsearch" or is_in_packages(file)
 
 
@@ -297,10 +302,10 @@ def _holds_packages(folder: str) -> bool:
 
 def _is_under_its_name(owner: Any) -> bool:
     """Return whether its module has a function or class under its name."""
-    found: Any = sys.modules.get(owner.__module__)
+    named: Any = sys.modules.get(owner.__module__)
     for name in owner.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is owner
+        named = getattr(named, name, None)
+    return named is owner
 
 
 def _class_attributes(owner: type) -> dict[str, Any]:
@@ -315,23 +320,31 @@ def _class_attributes(owner: type) -> dict[str, Any]:
 
 def cells(function: FunctionType) -> list[Any]:
     """Return the values in a function's closure."""
-    found = []
+    contents = []
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # it is not filled yet
-            found.append(cell.cell_contents)
-    return found
+            contents.append(cell.cell_contents)
+    return contents
 
 
 def defaults_of(function: FunctionType) -> dict[str, Any]:
     """Return the defaults of a function's arguments, by their names."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    return {one.name: one.default for one in parameters if one.default is not one.empty}
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not parameter.empty
+    }
 
 
 def changes_what_it_holds(function: FunctionType) -> bool:
     """Return whether a function may change its defaults or its closure, as a memo."""
     tree = syntax_tree(function.__code__)
-    names = {function.__name__, *function.__code__.co_freevars, *defaults_of(function)}
+    names = {
+        function.__name__,
+        *function.__code__.co_freevars,
+        *defaults_of(function),
+    }
     return tree is not None and any(_changes(node, names) for node in ast.walk(tree))
 
 
@@ -347,14 +360,18 @@ def _changes(node: ast.AST, names: set[str]) -> bool:
             owners = [*node.args, owner] if method not in _READS else [*node.args]
         case ast.Call():
             owners = [*node.args]
-    return any(isinstance(one, ast.Name) and one.id in names for one in owners)
+    return any(isinstance(owner, ast.Name) and owner.id in names for owner in owners)
 
 
 def syntax_tree(code: CodeType) -> ast.AST | None:
     """Return the source of a function, None where it is not found."""
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
-    with suppress(SyntaxError, ValueError, IndexError):
+    with suppress(
+        SyntaxError,
+        ValueError,
+        IndexError,
+    ):
         if code.co_name == "<lambda>":
             return ast.parse(_body_of_lambda(code, lines), mode="eval")
         block = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
@@ -366,7 +383,8 @@ def syntax_tree(code: CodeType) -> ast.AST | None:
 
 def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
     """Return the text of a lambda's body: others may stand in the same line."""
-    begins, ends = [], []
+    begins = []
+    ends = []
     for first, last, begin, end in code.co_positions():
         if first and last and begin is not None and end:  # a place in the body
             begins.append((first, begin))
@@ -391,12 +409,12 @@ def names_in(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(names_in, inner))
 
 
-def _params_of(value: Any) -> Any:
+def _params_of(value: object) -> Any:
     """Return the parameters of an estimator; of anything else, no dict."""
     return value.get_params(deep=False) if hasattr(value, "get_params") else None
 
 
-def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
+def kept_by_clones(estimator: object, *, fitted: bool = False) -> dict[str, Any]:
     """Return the attributes that clones have beside the parameters."""
     attributes = getattr(estimator, "__dict__", {})
     names = _KEPT
@@ -408,7 +426,7 @@ def kept_by_clones(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
     return kept
 
 
-def _copied_parts(value: Any) -> tuple[Any, ...]:
+def _copied_parts(value: object) -> tuple[Any, ...]:
     """Return the parts of an object that a copy of it has."""
     if isinstance(value, WRAPPERS):
         return tuple(getattr(value, name, None) for name in WRAPPED)
@@ -423,7 +441,7 @@ def _copied_parts(value: Any) -> tuple[Any, ...]:
     return make, arguments, state, list(items or ()), dict(pairs or ())
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     """Return the text of an object, alike in every process."""
     try:
         return without_addresses(repr(value))
@@ -434,7 +452,7 @@ def _text_of(value: Any) -> str:
 def _hashed(*parts: Any) -> bytes:
     content = hashlib.sha256()
     for part in parts:
-        one = part.encode() if isinstance(part, str) else part
-        content.update(len(one).to_bytes(8, "big"))
-        content.update(one)
+        data = part.encode() if isinstance(part, str) else part
+        content.update(len(data).to_bytes(8, "big"))
+        content.update(data)
     return content.digest()

@@ -13,7 +13,8 @@ _MARKS = {
     if issubclass(kind, _NUMBERS) and not issubclass(kind, np.timedelta64)  # has a unit
 }
 
-SHOWN, AS_TEXT = "$shown", "as_text"
+SHOWN = "$shown"
+AS_TEXT = "as_text"
 """Key of a candidate that JSON cannot hold, saved as text, and of the one read back."""
 
 
@@ -27,14 +28,7 @@ def as_json(value: Any) -> Any:
     if kind in _MARKS:
         return {_MARKS[kind]: as_json(value.item())}
     if isinstance(value, dict):
-        # Plain items, nearly all there are, are not worth a call.
-        plain = {
-            key if type(key) is str else _checked_key(key): item
-            if (own := type(item)) in _PLAIN or (own is float and math.isfinite(item))
-            else as_json(item)
-            for key, item in value.items()
-        }
-        return {"$dict": plain} if any(key[:1] == "$" for key in plain) else plain
+        return _dict_as_json(value)
     if isinstance(value, list):
         return [as_json(item) for item in value]
     if isinstance(value, tuple):
@@ -43,8 +37,19 @@ def as_json(value: Any) -> Any:
         return {f"${value.dtype.name}": as_json(value.item())}
     if isinstance(value, np.str_):
         return {"$str": str(value)}
-    msg = f"{value!r}, a {kind.__name__}, is none of the values that JSON can hold"
+    msg = f"{value!r}, a {kind.__name__}, is not JSON-serializable"
     raise TypeError(msg)
+
+
+def _dict_as_json(values: dict[Any, Any]) -> dict[str, Any]:
+    # Plain items, nearly all there are, are not worth a call.
+    marked = {
+        key if type(key) is str else _checked_key(key): item
+        if type(item) in _PLAIN or (type(item) is float and math.isfinite(item))
+        else as_json(item)
+        for key, item in values.items()
+    }
+    return {"$dict": marked} if any(key[:1] == "$" for key in marked) else marked
 
 
 def from_json(value: Any) -> Any:
@@ -66,13 +71,17 @@ def from_json(value: Any) -> Any:
     }
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a number or a text of numpy as Python's own, and all else as it is."""
     return value.item() if isinstance(value, (*_NUMBERS, np.str_)) else value
 
 
 _NESTED = (list, dict)
-_READERS: dict[str, Any] = {"$float": float, "$tuple": tuple, "$str": np.str_}
+_READERS: dict[str, Any] = {
+    "$float": float,
+    "$tuple": tuple,
+    "$str": np.str_,
+}
 _READERS |= {
     f"${np.dtype(kind).name}": kind
     for kind in np.sctypeDict.values()
@@ -80,7 +89,7 @@ _READERS |= {
 }
 
 
-def _checked_key(key: Any) -> str:
+def _checked_key(key: object) -> str:
     if not isinstance(key, str):
         raise TypeError(f"the keys of JSON objects are text; got {key!r}")
     return key

@@ -3,13 +3,12 @@
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
 
 
-def checked_path(name: str, value: Any) -> Path:
+def checked_path(name: str, value: object) -> Path:
     """Return a path, or raise an error."""
     if isinstance(value, str | os.PathLike):
         with suppress(TypeError):  # a path of bytes
@@ -20,6 +19,6 @@ def checked_path(name: str, value: Any) -> Path:
     raise InvalidParameterError(msg)
 
 
-def kept_path(name: str, value: Any) -> Path:
+def kept_path(name: str, value: object) -> Path:
     """Return a checked path that stays the same if the current folder changes."""
     return checked_path(name, value).absolute()

@@ -33,7 +33,7 @@ _HASH_BYTES = 3  # of a line, which four characters write
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
 
-def code_of(*objects: Any) -> dict[str, str]:
+def code_of(*objects: object) -> dict[str, str]:
     """Return the user's source text that objects reach, by the names of its files.
 
     The imports of the modules in which their functions and classes stand are followed,
@@ -54,7 +54,7 @@ def code_of(*objects: Any) -> dict[str, str]:
     >>> code_of(len, {"rate": 0.1})
     {}
     """
-    found = _UserCode()
+    code = _UserCode()
     queue = deque(objects)
     met: dict[int, Any] = {}  # with the values, because ids are used again
     while queue and len(met) < _MOST_VALUES:
@@ -62,13 +62,16 @@ def code_of(*objects: Any) -> dict[str, str]:
         if not isinstance(value, _PLAIN) and id(value) not in met:
             met[id(value)] = value
             try:
-                queue += found.add(value)
+                queue += code.add(value)
             except Exception:  # it may be any, of attributes that are made when asked
                 continue
-    return found.lines
+    return code.lines
 
 
-def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
+def changed_files(
+    saved: dict[str, str],
+    current: dict[str, str],
+) -> list[str]:
     """Return the names of files that have changed, with the number of their lines.
 
     Parameters
@@ -122,7 +125,7 @@ class _UserCode:
         self.lines: dict[str, str] = {}
         self._has_file: dict[str, bool] = {}  # by the name of a module
 
-    def add(self, value: Any) -> list[Any]:
+    def add(self, value: object) -> list[Any]:
         """Add the code of a value; return the values that it leads to."""
         if isinstance(value, ModuleType):
             self._add_module(value.__name__)
@@ -130,17 +133,20 @@ class _UserCode:
         if not isinstance(value, FunctionType | type):
             return [type(value), *_inside(value)]
         is_own = not is_installed(value.__module__)
-        held = _held(value, is_own=is_own)
+        brought = _held(value, is_own=is_own)
         if not is_own or self._add_module(value.__module__) or isinstance(value, type):
-            return held
+            return brought
         if (tree := syntax_tree(value.__code__)) is None:
-            return held
+            return brought
         text = self.lines.get(value.__qualname__, "")
         lines = _hashes(ast.unparse(tree).splitlines())
         self.lines[value.__qualname__] = text + lines
         used = (value.__globals__.get(name) for name in names_in(value.__code__))
         kinds = (FunctionType, type, ModuleType)
-        return [*held, *(one for one in used if isinstance(one, kinds))]
+        return [
+            *brought,
+            *(each for each in used if isinstance(each, kinds)),
+        ]
 
     def _add_module(self, name: str) -> bool:
         """Add the file of a user's module with all that it imports, if there is one."""
@@ -155,26 +161,41 @@ class _UserCode:
                 self.lines[file.name] = _hashes(file.lines)
                 queue += file.imports()
                 known = getattr(sys.modules.get(each), "__dict__", {}).values()
-                queue += [one.__name__ for one in known if isinstance(one, ModuleType)]
+                queue += [
+                    module.__name__
+                    for module in known
+                    if isinstance(module, ModuleType)
+                ]
         return self._has_file[name]
 
 
 def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
     """Return the values that a function or class brings with it."""
     if isinstance(owner, type):
-        return [*owner.__mro__, *(vars(owner).values() if is_own else ())]
+        return [
+            *owner.__mro__,
+            *(vars(owner).values() if is_own else ()),
+        ]
     defaults = defaults_of(owner).values()
-    return [*cells(owner), *defaults, *vars(owner).values()]
+    return [
+        *cells(owner),
+        *defaults,
+        *vars(owner).values(),
+    ]
 
 
-def _inside(value: Any) -> list[Any]:
+def _inside(value: object) -> list[Any]:
     """Return the values in another one."""
     if isinstance(value, dict):
         return [*value.values()]
     if isinstance(value, tuple | list | set | frozenset):
         return [*value]
     if isinstance(value, partial):
-        return [value.func, value.args, value.keywords]
+        return [
+            value.func,
+            value.args,
+            value.keywords,
+        ]
     if isinstance(value, WRAPPERS):
         return [getattr(value, name, None) for name in WRAPPED]
     names: list[str] = []
@@ -188,7 +209,13 @@ def _inside(value: Any) -> list[Any]:
 class _File:
     """The file of a module of the user."""
 
-    def __init__(self, module: str, path: str, package: str, lines: list[str]) -> None:
+    def __init__(
+        self,
+        module: str,
+        path: str,
+        package: str,
+        lines: list[str],
+    ) -> None:
         is_package = os.path.basename(path).startswith("__init__.")
         self.name = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
         self.module = module
@@ -208,7 +235,10 @@ class _File:
             script = os.path.splitext(os.path.basename(path))[0]
             name = spec.name if spec else script
         linecache.checkcache(path)
-        lines = linecache.getlines(path, vars(module) if module else None)
+        lines = linecache.getlines(
+            path,
+            vars(module) if module else None,
+        )
         return cls(name, path, package, lines) if lines else None
 
     def imports(self) -> Iterator[str]:

@@ -100,7 +100,7 @@ class DaskWorkers(Workers):
         loop = self._client.loop.asyncio_loop
         return asyncio.run_coroutine_threadsafe(self._train(self._data, task), loop)
 
-    def rest(self) -> None:
+    def release_idle(self) -> None:
         """Release the data and the states on the workers."""
         self._data = None
 

@@ -36,6 +36,23 @@ class TrialArm:
         The folder saved after ``from_epoch`` epochs, to be read only; None without one.
     trial : optuna.Trial
         The trial, for callbacks that count from 0 where a model resumes, as XGBoost's.
+
+    Parameters
+    ----------
+    trial : optuna.Trial
+        The trial that was asked for.
+    slice_ : TrialSlice
+        Which arm it trains, from which epoch on, and for how many.
+    checkpoints : Checkpoints or None
+        Where the arm's checkpoints are.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from risingsearch.integrations.optuna import arm
+    >>> this = arm(optuna.create_study().ask())
+    >>> type(this).__name__, this.id, this.from_epoch, this.n_epochs
+    ('TrialArm', 0, 0, None)
     """
 
     def __init__(

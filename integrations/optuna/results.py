@@ -56,6 +56,23 @@ class ArmResult:
     feasible : bool
         Whether it violates no constraint. Not known, so False, while it is paused or
         trains without any where other arms have some.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     rising.arm(trial)
+    ...     return trial.suggest_float("x", 0.0, 1.0)  # a single epoch
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(4, max_epochs=1, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> first = rising.arm_results(study)[0]
+    >>> first.id, first.epochs, first.state, first.best_score == first.last_score
+    (0, 1, 'complete', True)
     """
 
     id: int

@@ -158,6 +158,6 @@ class ProcessApart(Pool):
         """Submit a job of the trainable that it was made with."""
         return super().train(self._sent, task)
 
-    def rest(self) -> None:
+    def release_idle(self) -> None:
         """Leave the process to the next search."""
         self._processes.release()

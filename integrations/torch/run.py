@@ -32,12 +32,34 @@ class TorchRun:
 
     Attributes
     ----------
-    params : dict
-        The parameters of the arm.
     device : torch.device
         Where to train.
     epoch : int
         Epochs that the run has trained: 0 while the first one trains.
+
+    Parameters
+    ----------
+    owner : TorchTrainable
+        The trainable that makes the run.
+    params : dict
+        The parameters of the arm.
+    seed : int
+        The seed of the arm.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from risingsearch.integrations.torch import TorchTrainable
+    >>> def build(params, device):
+    ...     return {"weight": torch.tensor(params["first"], device=device)}
+    >>> def train_epoch(run):
+    ...     run.weight += 1.0
+    >>> def validate(run):
+    ...     return float(run.weight)
+    >>> trainable = TorchTrainable(build, train_epoch, validate, device="cpu")
+    >>> run = trainable.start({"first": 0.5}, seed=0)
+    >>> trainable.train(run), run.epoch, run.params
+    (1.5, 1, {'first': 0.5})
     """
 
     def __init__(self, owner: Any, params: dict[str, Any], seed: int):

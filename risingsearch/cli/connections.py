@@ -26,9 +26,9 @@ class BoundedConnection(H11Protocol):
         """Take the connection, in place of an idle one if there are too many."""
         super().connection_made(cast("Transport", transport))
         self.open[self] = None
-        idle = [one for one in self.open if one._is_idle]
-        for one in idle[: max(0, len(self.open) - MOST)]:
-            one.transport.abort()
+        idle = [each for each in self.open if each._is_idle]
+        for idle_connection in idle[: max(0, len(self.open) - MOST)]:
+            idle_connection.transport.abort()
         self._due = self.loop.call_later(SECONDS, self._close_if_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:

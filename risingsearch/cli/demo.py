@@ -61,9 +61,9 @@ Median of {SEEDS} seeds, and their range. Score: the best accuracy on the points
 search chooses by; test: that of the same model on others. Epochs: counted inside the
 models. Tried: how many of them were opened. CPU s: processor time, in seconds.
 """
+LINE = "{:24}{:24}{:24}{:<8}{:<8}{:<8}"
 OWN = "RisingSearchCV"
 OPTUNA = "Optuna, TPE and median"
-STYLES = (("#D55E00", "-"), ("#0072B2", "--"), ("#7F7F7F", ":"), ("#009E73", "-."))
 
 
 class Problem(NamedTuple):
@@ -75,7 +75,7 @@ class Problem(NamedTuple):
     valid: Any
     test: Any
 
-    def epochs(self, params: Mapping[str, Any], seed: int) -> Iterator[float]:
+    def epochs(self, params: Mapping[str, object], seed: int) -> Iterator[float]:
         """Train a model epoch by epoch, and yield its scores."""
         model = Classifier(**params, random_state=seed)
         for _ in range(MAX_EPOCHS):
@@ -116,6 +116,10 @@ class DemoRun:
         """The best score on the rows that a model is chosen by."""
         return self.best[-1][1]
 
+    def best_by(self, epoch: int) -> float:
+        """Return the best score after so many epochs."""
+        return max((score for at, score in self.best if at <= epoch), default=0.0)
+
 
 class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A network that counts its epochs and keeps its best scores in ``log``."""
@@ -125,8 +129,12 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tried: ClassVar[set[tuple[Any, ...]]]
 
     def __init__(self, **params: Any) -> None:
-        usual = {**dict.fromkeys(SPACE), "random_state": None, "epochs": 1}
-        self.params: dict[str, Any] = {**usual, **params}
+        self.params: dict[str, Any] = {
+            **dict.fromkeys(SPACE),
+            "random_state": None,
+            "epochs": 1,
+            **params,
+        }
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters."""
@@ -137,44 +145,49 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.params |= params
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Classifier:
+    def _begin(self, y: Any) -> None:
+        """Make the network, and count it."""
+        params = self.get_params()
+        del params["epochs"]
+        self.tried.add(tuple(params.values()))
+        self.log.tried = len(self.tried)
+        layers = (params.pop("width"),) * params.pop("depth")
+        rate = params.pop("rate")
+        self.model_ = MLPClassifier(layers, learning_rate_init=rate, **params)
+        self.classes_ = np.unique(y)
+        self.diverged_ = False
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def partial_fit(self, X: object, y: object, classes: object = None) -> Classifier:
         """Train one epoch more."""
         if not hasattr(self, "model_"):
-            params = self.get_params()
-            del params["epochs"]
-            self.tried.add(tuple(params.values()))
-            self.log.tried = len(self.tried)
-            layers = (params.pop("width"),) * params.pop("depth")
-            rate = params.pop("rate")
-            self.model_ = MLPClassifier(layers, learning_rate_init=rate, **params)
-            self.diverged_ = False
-            self.classes_ = np.unique(y) if classes is None else np.asarray(classes)
+            self._begin(y if classes is None else classes)
         self.log.epochs += 1
+        if self.diverged_:
+            return self
         try:
-            if not self.diverged_:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    self.model_.partial_fit(X, y, classes=self.classes_)
+            self.model_.partial_fit(X, y, classes=self.classes_)
         except ValueError as error:
             if "non-finite" not in str(error):
                 raise
             self.diverged_ = True
         return self
 
-    def fit(self, X: Any, y: Any) -> Classifier:
+    def fit(self, X: object, y: object) -> Classifier:
         """Start afresh and train ``epochs`` epochs."""
-        self.__dict__.pop("model_", None)
+        self._begin(y)
         for _ in range(self.params["epochs"]):
             self.partial_fit(X, y)
         return self
 
+    @np.errstate(over="ignore", invalid="ignore")
     def predict(self, X: Any) -> Any:
         """Predict with the model; always the same class once it has diverged."""
         if self.diverged_:
             return np.full(len(X), self.classes_[0])
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.model_.predict(X)
+        return self.model_.predict(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: object = None) -> float:
         """Return the accuracy; test the model if that is the best so far."""
         score = float(super().score(X, y, sample_weight))
         log = self.log
@@ -303,41 +316,43 @@ def run_demo(out: Path, seed: int) -> None:
     print(PLAN)
     if OPTUNA not in SEARCHES:
         print("Without Optuna its search is left out: pip install optuna\n")
-    found = run_all(range(seed, seed + SEEDS))
-    table = rows(found)
-    lines = [list(table[0]), *(list(map(str, row.values())) for row in table)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        print(*map(str.ljust, line, widths), sep="  ")
+    runs = run_all(range(seed, seed + SEEDS))
+    table = rows(runs)
+    print(LINE.format(*table[0]))
+    for row in table:
+        print(LINE.format(*row.values()))
     print(LEGEND)
     with writing(picture):
-        best_by_epochs(found).savefig(picture, dpi=150)
-        own = next(run.result for run in found if run.result is not None)
-        settings = {"max_epochs": MAX_EPOCHS}
-        write_report(own, report, title="The search of the demo", settings=settings)
+        best_by_epochs(runs).savefig(picture, dpi=150)
+        write_report(
+            next(run.result for run in runs if run.result is not None),
+            report,
+            title="The search of the demo",
+            settings={"max_epochs": MAX_EPOCHS},
+        )
     print(f"Written: {picture}, {report}")
 
 
-def by_search(found: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:
+def by_search(runs: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:
     """Return the runs of every search, in the order of the seeds."""
     groups: dict[str, list[DemoRun]] = {}
-    for run in sorted(found, key=lambda run: run.seed):
+    for run in sorted(runs, key=lambda run: run.seed):
         groups.setdefault(run.search, []).append(run)
     return groups
 
 
-def rows(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
+def rows(runs: Sequence[DemoRun]) -> list[dict[str, Any]]:
     """Return a row per search: medians and ranges over the seeds."""
     return [
         {
             "search": search,
-            "score": _spread([run.score for run in runs]),
-            "test": _spread([run.test_score for run in runs]),
-            "epochs": round(median(run.epochs for run in runs)),
-            "tried": round(median(run.tried for run in runs)),
-            "CPU s": f"{median(run.seconds for run in runs):.1f}",
+            "score": _spread([run.score for run in group]),
+            "test": _spread([run.test_score for run in group]),
+            "epochs": round(median(run.epochs for run in group)),
+            "tried": round(median(run.tried for run in group)),
+            "CPU s": f"{median(run.seconds for run in group):.1f}",
         }
-        for search, runs in by_search(found).items()
+        for search, group in by_search(runs).items()
     ]
 
 
@@ -345,33 +360,16 @@ def _spread(values: Sequence[float]) -> str:
     return f"{median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
 
 
-def best_by_epochs(found: Sequence[DemoRun]) -> Figure:
-    """Draw the median of the best scores so far, within their range over the seeds."""
+def best_by_epochs(runs: Sequence[DemoRun]) -> Figure:
+    """Draw the best scores so far, as the median over the seeds."""
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
-    ax = figure.subplots()
-    grid = np.arange(1, max(run.epochs for run in found) + 1)
-    early = []
-    groups = by_search(found)
-    for (search, runs), (color, line) in zip(groups.items(), STYLES, strict=False):
-        best = np.array([_best_at(run, grid) for run in runs])
-        middle = np.median(best, axis=0)
-        ax.plot(grid, middle, line, color=color, lw=2, label=search)
-        low = best.min(axis=0)
-        high = best.max(axis=0)
-        ax.fill_between(grid, low, high, color=color, alpha=0.15, linewidth=0)
-        early.append(middle[BUDGET // 20])
-    ax.set_ylim(bottom=np.nanmin(early))  # before that, scores are too low to compare
-    ax.set_xlabel("epochs spent, counted inside the models")
-    ax.set_ylabel("best accuracy so far")
-    title = f"Median and range of {len(runs)} seeds"
-    ax.set_title(title, loc="left", fontsize="medium")
-    ax.legend(loc="lower right", frameon=False)
+    axes = figure.subplots()
+    for search, group in by_search(runs).items():
+        # Before a twentieth of the budget scores are too low to compare.
+        epochs = range(BUDGET // 20, max(run.epochs for run in group) + 1)
+        best = [median(run.best_by(epoch) for run in group) for epoch in epochs]
+        axes.plot(epochs, best, linewidth=2, label=search)
+    axes.set_xlabel("epochs spent, counted inside the models")
+    axes.set_ylabel("best accuracy so far, median of the seeds")
+    axes.legend(loc="lower right")
     return figure
-
-
-def _best_at(run: DemoRun, grid: Any) -> Any:
-    """Return the best score after so many epochs; NaN outside of the search."""
-    epochs, scores = np.array(run.best).T
-    places = np.searchsorted(epochs, grid, side="right")
-    best = np.concatenate([[np.nan], scores])[places]
-    return np.where(grid <= run.epochs, best, np.nan)

@@ -15,10 +15,16 @@ from risingsearch.errors import InvalidParameterError, needed
 FORMATS = ("csv", "json", "parquet")
 
 
-def add_report_and_export(commands: Any) -> None:
+def add_report_and_export(commands: object) -> None:
     """Add the commands to a parser's."""
     does = "write a run as one HTML page, or several runs side by side"
-    report = add_run_command(commands, "report", _report, does, nargs="+")
+    report = add_run_command(
+        commands,
+        "report",
+        _report,
+        does,
+        nargs="+",
+    )
     report.add_argument(
         "--out",
         type=Path,
@@ -26,10 +32,15 @@ def add_report_and_export(commands: Any) -> None:
         help="(default: report.html in RUN; of several, comparison.html here)",
     )
     export = add_run_command(
-        commands, "export", _export, "write all epochs of a run to a file"
+        commands,
+        "export",
+        _export,
+        "write all epochs of a run to a file",
     )
     export.add_argument(
-        "--format", choices=FORMATS, help="(default: as FILE ends, else csv)"
+        "--format",
+        choices=FORMATS,
+        help="(default: as FILE ends, else csv)",
     )
     export.add_argument(
         "--out",
@@ -49,7 +60,11 @@ def _report(arguments: argparse.Namespace) -> None:
     run = RunView(run_dir)
     settings, space = run.settings_and_space()
     out = arguments.out or run_dir / "report.html"
-    about = {"title": run_dir.resolve().name, "settings": settings, "space": space}
+    about = {
+        "title": run_dir.resolve().name,
+        "settings": settings,
+        "space": space,
+    }
     with writing(out):
         print(write_report(run.result, out, **about))
 
@@ -67,11 +82,15 @@ def _compare(run_dirs: Sequence[Path], out: Path) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     result = RunView(arguments.run_dir).result
     params = [
-        {f"param_{name}": value for name, value in one.items()}
-        for one in result.candidates
+        {f"param_{name}": value for name, value in params.items()}
+        for params in result.candidates
     ]
     rows = [
-        {**row, "direction": result.direction, **params[row["arm"]]}
+        {
+            **row,
+            "direction": result.direction,
+            **params[row["arm"]],
+        }
         for row in result.history
     ]
     if result.left_out is not None:

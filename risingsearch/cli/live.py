@@ -118,7 +118,11 @@ class LiveRun:
                     importances=self._important(result),
                 )
             self._rest(begun)
-        return self._page or note_page(self.name, html.escape(self.words()), version)
+        return self._page or note_page(
+            self.name,
+            html.escape(self.words()),
+            version,
+        )
 
     def _important(self, result: SearchResult) -> Importances:
         """Return the importances, computed anew only when results have come."""
@@ -136,7 +140,11 @@ class LiveRun:
 class LiveRuns:
     """The list of several runs, or their comparison."""
 
-    def __init__(self, runs: Sequence[LiveRun], page: Callable[..., str]) -> None:
+    def __init__(
+        self,
+        runs: Sequence[LiveRun],
+        page: Callable[..., str],
+    ) -> None:
         self._runs = runs
         self._page = page
 
@@ -165,22 +173,37 @@ def list_page(runs: Sequence[LiveRun], version: str) -> str:
         link = f'<a href="{number}/">{html.escape(run.name)}</a>'
         items.append(f"<li>{link}{html.escape(f'{best}; {run.words()}')}</li>")
     link = f'<p><a href="{COMPARISON}/">Compare the runs</a></p>'
-    return note_page("All runs", f"<ul>{''.join(items)}</ul>{link}", version)
+    return note_page(
+        "All runs",
+        f"<ul>{''.join(items)}</ul>{link}",
+        version,
+    )
 
 
 def compared_page(runs: Sequence[LiveRun], version: str) -> str:
     """Return the comparison of the runs that have an epoch."""
-    found = {run.name: result for run in runs if (result := run.result()) is not None}
+    results = {run.name: result for run in runs if (result := run.result()) is not None}
     title = "Comparison of the runs"
-    if len(found) < 2:
+    if len(results) < 2:
         note = "There is nothing to compare before two runs have an epoch each."
         return note_page(title, note, version)
-    return comparison_page(found, title=title, settings=None, version=version)
+    return comparison_page(
+        results,
+        title=title,
+        settings=None,
+        version=version,
+    )
 
 
 def note_page(title: str, content: str, version: str) -> str:
     """Return a page with this content, which is HTML."""
-    return own_page("note.html", title, "", version=version, content=content)
+    return own_page(
+        "note.html",
+        title,
+        "",
+        version=version,
+        content=content,
+    )
 
 
 async def _with_headers(
@@ -216,8 +239,8 @@ def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
         return HTMLResponse(found(request).page())
 
     async def version(request: Request) -> Response:
-        one = found(request)
-        return JSONResponse({"version": one.version(), "words": one.words()})
+        live = found(request)
+        return JSONResponse({"version": live.version(), "words": live.words()})
 
     async def no_token(request: Request) -> Response:
         raise HTTPException(403, NO_TOKEN)
@@ -231,6 +254,10 @@ def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
         routes=[*routes, Route("/{path:path}", no_token)],
         middleware=[
             Middleware(BaseHTTPMiddleware, dispatch=_with_headers),
-            Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False),
+            Middleware(
+                TrustedHostMiddleware,
+                allowed_hosts=HOSTS,
+                www_redirect=False,
+            ),
         ],
     )

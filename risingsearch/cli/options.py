@@ -17,20 +17,33 @@ if TYPE_CHECKING:
 from risingsearch.errors import InvalidParameterError
 
 
-def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
+def add_command(commands: Any, name: str, run: object, does: str) -> Any:
     """Add a command to a parser's, and return its own parser."""
     description = f"{does[0].upper()}{does[1:]}."
-    parser = commands.add_parser(name, help=does, description=description)
+    parser = commands.add_parser(
+        name,
+        help=does,
+        description=description,
+    )
     parser.set_defaults(run=run)
     return parser
 
 
 def add_run_command(
-    commands: Any, name: str, run: Any, does: str, nargs: str | None = None
+    commands: object,
+    name: str,
+    run: object,
+    does: str,
+    nargs: str | None = None,
 ) -> Any:
     """Add a command about the run in a directory, and return its own parser."""
     parser = add_command(commands, name, run, does)
-    parser.add_argument("run_dir", type=run_path, metavar="RUN", nargs=nargs)
+    parser.add_argument(
+        "run_dir",
+        type=run_path,
+        metavar="RUN",
+        nargs=nargs,
+    )
     return parser
 
 
@@ -53,7 +66,11 @@ def sweep_path(text: str) -> Path:
 
 def add_json(parser: argparse.ArgumentParser, help: str = "print JSON") -> None:
     """Add ``--json`` to a command."""
-    parser.add_argument("--json", action="store_true", help=help)
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help=help,
+    )
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +150,10 @@ def plain_warnings() -> Iterator[None]:
 
 def one_line(text: str) -> str:
     """Return a text on one line, without control characters."""
-    return "".join(one if one.isprintable() else "?" for one in " ".join(text.split()))
+    return "".join(
+        character if character.isprintable() else "?"
+        for character in " ".join(text.split())
+    )
 
 
 def check_file(path: Path) -> None:

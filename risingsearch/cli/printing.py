@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from risingsearch.search.results import SearchResult
 
 IN_JSON = (
-    *("state", "spent", "training", "seconds_left"),
-    *("failures_tried_again", "trust_in_prior", "opened_by_prior"),
+    "state",
+    "spent",
+    "training",
+    "seconds_left",
+    "failures_tried_again",
+    "trust_in_prior",
+    "opened_by_prior",
 )
 """Facts that are not among the lines, or not as they are."""
 OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
@@ -24,7 +29,11 @@ OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 
 def print_json(value: object, file: TextIO | None = None) -> None:
     """Print a value as JSON, and as text if JSON cannot hold it."""
-    text = json.dumps(_strict(value), indent=2, allow_nan=False)
+    text = json.dumps(
+        _strict(value),
+        indent=2,
+        allow_nan=False,
+    )
     print(text, file=file or sys.stdout)
 
 
@@ -43,7 +52,10 @@ def _strict(value: object) -> object:
 
 
 def print_facts(
-    facts: Mapping[str, Any], *, as_json: bool, result: SearchResult | None = None
+    facts: Mapping[str, object],
+    *,
+    as_json: bool,
+    result: SearchResult | None = None,
 ) -> None:
     """Print facts as JSON; or as lines, with those of a result on earlier searches."""
     if as_json:

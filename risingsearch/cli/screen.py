@@ -24,7 +24,12 @@ MOST_TRAINING = 4  # jobs in training that get a line each
 FEWEST_ROWS = 5  # of arms, however low the terminal
 FIXED = 38  # columns of the table besides the two drawings
 NARROWEST = 8  # a drawing that is narrower is left out
-STYLES = {"running": "bold cyan", "failed": "red", "paused": "dim", "finished": ""}
+STYLES = {
+    "running": "bold cyan",
+    "failed": "red",
+    "paused": "dim",
+    "finished": "",
+}
 
 
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -38,7 +43,9 @@ class Screen:
         self.run = run
 
     def __rich_console__(
-        self, console: Console, options: ConsoleOptions
+        self,
+        console: Console,
+        options: ConsoleOptions,
     ) -> RenderResult:
         """Yield the lines of the frame."""
         lines = list(self._head())
@@ -47,18 +54,30 @@ class Screen:
         if status is not None and status.result.history:
             room = max(FEWEST_ROWS, options.size.height - len(lines) - 4)
             yield Text()
-            yield _arms(status.result, options.max_width, room)
+            yield _arms(
+                status.result,
+                options.max_width,
+                room,
+            )
 
     def _head(self) -> Iterator[RenderableType]:
         run = self.run
         status = self.run.status
         name = Text(one_line(str(run.path)), style="bold")
-        yield _line(name, (f"  {run.state}", STYLES.get(run.state, "")))
+        yield _line(
+            name,
+            (f"  {run.state}", STYLES.get(run.state, "")),
+        )
         if status is None:
             yield Text(run.progress_text())
             return
         bar = Table.grid(expand=True)
-        bar.add_row(ProgressBar(total=status.budget, completed=status.spent))
+        bar.add_row(
+            ProgressBar(
+                total=status.budget,
+                completed=status.spent,
+            )
+        )
         yield bar
         yield _line(run.progress_text())
         yield _line(*_best(status.result))
@@ -73,14 +92,21 @@ class Screen:
         if (more := len(status.training) - MOST_TRAINING) > 0:
             yield _line(f"     and {more:,} more")
         if failure := first_failure(status.result):
-            yield _line(("failed  ", STYLES["failed"]), one_line(failure))
+            yield _line(
+                ("failed  ", STYLES["failed"]),
+                one_line(failure),
+            )
         if why := run.why_ended():
             yield Text(one_line(why))  # whole: it may hold a command
 
 
 def _line(*parts: Any) -> Text:
     """Return a text of one line, cut where the terminal ends."""
-    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+    return Text.assemble(
+        *parts,
+        no_wrap=True,
+        overflow="ellipsis",
+    )
 
 
 def _best(result: SearchResult) -> Iterable[Any]:
@@ -94,7 +120,12 @@ def _best(result: SearchResult) -> Iterable[Any]:
     ]
     at = f": arm {result.best_arm}, epoch {result.best_epoch} ({metric})"
     best = f"{result.best_score:.6g}"
-    return ["best  ", (best, "bold green"), at, (f"  {', '.join(params)}", "dim")]
+    return [
+        "best  ",
+        (best, "bold green"),
+        at,
+        (f"  {', '.join(params)}", "dim"),
+    ]
 
 
 def _counts(result: SearchResult) -> str:
@@ -105,7 +136,11 @@ def _counts(result: SearchResult) -> str:
     return f"arms  {opened:,} opened of {len(result.arms):,}: {each}"
 
 
-def _arms(result: SearchResult, width: int, room: int) -> Table:
+def _arms(
+    result: SearchResult,
+    width: int,
+    room: int,
+) -> Table:
     """Return a table of the opened arms: when each trained, and its scores."""
     opened = sorted(  # the best, those in training, then the most trained
         (arm for arm in result.arms if arm.charged),
@@ -119,27 +154,59 @@ def _arms(result: SearchResult, width: int, room: int) -> Table:
     shown = opened if len(opened) <= room else opened[: room - 1]
     n_epochs = len(result.history)
     strip, wide = _widths(width - FIXED, n_epochs)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+        header_style="dim",
+    )
     for name in ("arm", "epochs", "best"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(
+            name,
+            justify="right",
+            no_wrap=True,
+        )
     table.add_column("status", no_wrap=True)
     has_room = min(strip, wide) >= NARROWEST
     if has_room:
-        table.add_column(f"when, of {n_epochs:,} epochs", no_wrap=True, width=strip)
-        table.add_column("curve", no_wrap=True, width=wide)
+        table.add_column(
+            f"when, of {n_epochs:,} epochs",
+            no_wrap=True,
+            width=strip,
+        )
+        table.add_column(
+            "curve",
+            no_wrap=True,
+            width=wide,
+        )
     arms = result.history["arm"]
     curves = result.curves
-    drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide)
+    drawn = _curves(
+        [curves[arm.arm] for arm in shown],
+        result.direction,
+        wide,
+    )
     for arm, curve in zip(shown, drawn, strict=True):
         is_best = arm.arm == result.best_arm
         best = "" if math.isnan(arm.best_score) else f"{arm.best_score:.5g}"
-        cells = [f"{arm.arm}", f"{arm.epochs}", best, arm.status]
+        cells = [
+            f"{arm.arm}",
+            f"{arm.epochs}",
+            best,
+            arm.status,
+        ]
         if has_room:
-            told = [place for place, one in enumerate(arms) if one == arm.arm]
+            told = [place for place, trained in enumerate(arms) if trained == arm.arm]
             cells += [_strip(told, n_epochs, strip), curve]
         table.add_row(*cells, style="bold green" if is_best else STYLES[arm.status])
     if len(opened) > len(shown):
-        table.add_row("", "", "", f"{len(opened) - len(shown):,} more", style="dim")
+        table.add_row(
+            "",
+            "",
+            "",
+            f"{len(opened) - len(shown):,} more",
+            style="dim",
+        )
     return table
 
 
@@ -153,7 +220,11 @@ def _widths(room: int, n_epochs: int) -> tuple[int, int]:
     return strip, min(room - strip, room // 2)
 
 
-def _strip(places: Sequence[int], n_epochs: int, width: int) -> str:
+def _strip(
+    places: Sequence[int],
+    n_epochs: int,
+    width: int,
+) -> str:
     """Return how much of each stretch of the search an arm has got.
 
     >>> _strip([0, 1, 2, 6], 8, 4)
@@ -168,11 +239,16 @@ def _strip(places: Sequence[int], n_epochs: int, width: int) -> str:
 
 
 def _curves(
-    curves: Sequence[Sequence[float]], direction: str, width: int
+    curves: Sequence[Sequence[float]],
+    direction: str,
+    width: int,
 ) -> Iterator[str]:
     """Yield the curves on one scale: of each stretch the last epoch."""
     scores = [score for curve in curves for score in curve]
-    low, high = score_limits(scores, maximize=direction == "maximize")
+    low, high = score_limits(
+        scores,
+        maximize=direction == "maximize",
+    )
     wide = max(1.0, max((len(curve) for curve in curves), default=1) / max(1, width))
     for curve in curves:
         ends = {int(k / wide): score for k, score in enumerate(curve)}

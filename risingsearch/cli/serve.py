@@ -5,7 +5,6 @@ import secrets
 import socket
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from risingsearch.cli.options import add_run_command, whole
 from risingsearch.errors import InvalidParameterError, missing
@@ -14,7 +13,7 @@ HOST = "127.0.0.1"
 LAST_PORT = 65_535
 
 
-def add_serve(commands: Any) -> None:
+def add_serve(commands: object) -> None:
     """Add the command to a parser's."""
     does = "show runs in a browser, also while they run"
     serve = add_run_command(commands, "serve", _serve, does, nargs="+")

@@ -28,9 +28,14 @@ FINISHED = "finished"
 SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
 
 
-def add_status(commands: Any) -> None:
+def add_status(commands: object) -> None:
     """Add the command to a parser's."""
-    status = add_run_command(commands, "status", _status, "show how far a run has come")
+    status = add_run_command(
+        commands,
+        "status",
+        _status,
+        "show how far a run has come",
+    )
     add_json(status)
 
 
@@ -41,7 +46,12 @@ def _status(arguments: argparse.Namespace) -> None:
 class RunView:
     """A run, read without unpickling; its directory may be empty, or come later."""
 
-    def __init__(self, run_dir: Path, *, may_come: bool = False) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        may_come: bool = False,
+    ) -> None:
         from risingsearch.search.following import RunReader
 
         self.path = run_dir
@@ -105,7 +115,10 @@ class RunView:
             msg = f"{self.path} holds no search yet: look again when it has begun"
             raise InvalidParameterError(msg)
         if self.status.is_running and not self.is_over:
-            return replace(self.status.result, stop_reason="none: it is running")
+            return replace(
+                self.status.result,
+                stop_reason="none: it is running",
+            )
         return self.status.result
 
     def why_ended(self) -> str | None:
@@ -174,9 +187,13 @@ class RunView:
             if status.is_running and (note := note_of(self.path / FOLDER)):
                 facts["slurm"] = one_line(note)
         if status.is_running:
-            facts["training"] = [one._asdict() for one in status.training]
+            facts["training"] = [job._asdict() for job in status.training]
             facts["seconds_left"] = status.seconds_left
-        print_facts(facts, as_json=as_json, result=self.result)
+        print_facts(
+            facts,
+            as_json=as_json,
+            result=self.result,
+        )
 
 
 def _searched(parameter: Any) -> str:
@@ -202,7 +219,9 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
 def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
     """Return how far a run has come."""
     last_jobs = {row["arm"]: row["job"] for row in result.history}
-    tried = [last_jobs.get(one.job.arm, 0) > one.job.id for one in result.failures]
+    tried = [
+        last_jobs.get(report.job.arm, 0) > report.job.id for report in result.failures
+    ]
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BUDGET = "instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h"
 
 
-def add_sweeps(commands: Any) -> None:
+def add_sweeps(commands: object) -> None:
     """Add the commands to a parser's."""
     plan = _add_sweep(
         commands, "plan", _plan, "show what a sweep would do, without running it"
@@ -70,7 +70,7 @@ def add_sweeps(commands: Any) -> None:
     add_json(resume)
 
 
-def _add_sweep(commands: Any, name: str, run: Any, does: str) -> Any:
+def _add_sweep(commands: object, name: str, run: object, does: str) -> Any:
     parser = add_command(commands, name, run, does)
     parser.add_argument("sweep", type=sweep_path, metavar="SWEEP.yaml")
     add_json(parser)

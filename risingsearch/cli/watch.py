@@ -7,7 +7,7 @@ import io
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from risingsearch.cli.options import add_run_command
 from risingsearch.cli.status import FINISHED, STOPPED, RunView
@@ -22,7 +22,7 @@ REST = 9.0
 """Times as long as looking at the run has taken, until the next look."""
 
 
-def add_watch(commands: Any) -> None:
+def add_watch(commands: object) -> None:
     """Add the command to a parser's."""
     watch = add_run_command(
         commands, "watch", _watch, "show a run in the terminal, also while it runs"

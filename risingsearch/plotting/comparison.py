@@ -105,7 +105,10 @@ def comparison_page(
         as_text(title),
         "\n".join([part("dom.js"), part("progress.js")]),
         version=version,
-        facts=_side_by_side(results, _facts(results, settings or {})),
+        facts=_side_by_side(
+            results,
+            _facts(results, settings or {}),
+        ),
         winners=_winners(results),
         data=embedded({"progress": _progress(results)}),
         runs="\n".join(

@@ -79,10 +79,18 @@ def plot_allocation(
     Where 3 epochs went, over 2 arms
     best score (star) is of arm 1: 0.7 at epoch 2
     """
-    epochs = Epochs(history, direction, labels, metric)
+    epochs = Epochs(
+        history,
+        direction,
+        labels,
+        metric,
+    )
     arms, row = _rows(epochs)
     if ax is None:
-        ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
+        ax = new_axes(
+            8.0,
+            min(9.0, max(2.8, 1.3 + 0.125 * len(arms))),
+        )
     _draw_blocks(ax, epochs, row)
     title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
     failed = np.flatnonzero(np.isnan(epochs.score))
@@ -104,7 +112,12 @@ def plot_allocation(
         title += f"\nbest {epochs.metric} (star) is of {epochs.describe(best)}"
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
-    frame(ax, title, "epochs spent", "arms, the most trained on top")
+    frame(
+        ax,
+        title,
+        "epochs spent",
+        "arms, the most trained on top",
+    )
     _name_rows(ax, epochs, arms)
     return ax
 
@@ -146,7 +159,12 @@ def plot_curves(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
-    epochs = Epochs(history, direction, labels, metric)
+    epochs = Epochs(
+        history,
+        direction,
+        labels,
+        metric,
+    )
     ax = ax or new_axes(8.0, 4.8)
     for place, best in enumerate(epochs.leaders):
         _draw_curve(ax, epochs, best, place)
@@ -161,7 +179,12 @@ def plot_curves(
     outside = int(((epochs.score < low) | (epochs.score > high)).sum())
     if outside:
         title += f", {outside:,} outside the axes"
-    frame(ax, title, "epochs of the arm", epochs.metric)
+    frame(
+        ax,
+        title,
+        "epochs of the arm",
+        epochs.metric,
+    )
     # In the corner that good curves leave free, clear of the marks of failures.
     ax.legend(
         loc="lower right" if epochs.maximize else "upper right",
@@ -234,13 +257,23 @@ class Epochs:
         labels: Mapping[int, str] | None,
         metric: str,
     ) -> None:
-        checked_choice("direction", direction, ("maximize", "minimize"))
+        checked_choice(
+            "direction",
+            direction,
+            ("maximize", "minimize"),
+        )
         if len(history) == 0:
             msg = "history is empty; plot it after the first epoch"
             raise InvalidParameterError(msg)
         self.arm = np.array([row["arm"] for row in history], dtype=int)
-        self.epoch = np.array([row["epoch"] for row in history], dtype=int)
-        self.score = np.array([row["score"] for row in history], dtype=float)
+        self.epoch = np.array(
+            [row["epoch"] for row in history],
+            dtype=int,
+        )
+        self.score = np.array(
+            [row["score"] for row in history],
+            dtype=float,
+        )
         self.score[~np.isfinite(self.score)] = np.nan  # failed
         self.maximize = sign_of(direction) > 0.0
         self.metric = _as_text(metric)
@@ -302,7 +335,10 @@ def frame(
 def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the arms, the most trained on top, and the row of every epoch."""
     arms, first, index, count = np.unique(
-        epochs.arm, return_index=True, return_inverse=True, return_counts=True
+        epochs.arm,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
     )
     if epochs.leaders:
         first[index[epochs.leaders[0]]] = -1
@@ -375,10 +411,17 @@ def _name_rows(
         named = [row for row in named if abs(row - winner) >= step]
         named = sorted([*named, winner])
     texts = [epochs.name(int(arms[row])) for row in named]
-    ax.set_yticks(named, texts, fontsize=LABEL_SIZE)
+    ax.set_yticks(
+        named,
+        texts,
+        fontsize=LABEL_SIZE,
+    )
     ax.tick_params(axis="y", length=0)
     if winner is not None:
-        ax.get_yticklabels()[named.index(winner)].set(color=WINNER, fontweight="bold")
+        ax.get_yticklabels()[named.index(winner)].set(
+            color=WINNER,
+            fontweight="bold",
+        )
 
 
 def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
@@ -390,8 +433,16 @@ def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     if len(rows) == 0:
         return
     ax.plot(
-        np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
-        np.insert(epochs.score[rows], starts, np.nan),
+        np.insert(
+            epochs.epoch[rows].astype(np.float64),
+            starts,
+            np.nan,
+        ),
+        np.insert(
+            epochs.score[rows],
+            starts,
+            np.nan,
+        ),
         ".-",
         color=Ink.on(ax).also_ran,
         linewidth=0.7,

@@ -166,7 +166,10 @@ def report_page(
         facts=described([*facts_of(result), *settings.items()]),
         params=described(result.best_params.items()),
         space=described(space.items()),
-        cost=sections.cost_section(sections.costs(result, most), most),
+        cost=sections.cost_section(
+            sections.costs(result, most),
+            most,
+        ),
         importance=sections.importance_section(importances),
         failures=_failures(lost),
         data=embedded(

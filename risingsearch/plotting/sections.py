@@ -89,11 +89,25 @@ def costs(result: ShownResult, most: int) -> list[Cost]:
     groups = {"every arm that was opened, in full": list(seconds_of)}
     if len(seconds_of) < len(result.candidates):
         groups["every candidate, in full"] = list(range(len(result.candidates)))
-    rows = [Cost("this search", result.n_epochs, training, result.wall_seconds)]
+    rows = [
+        Cost(
+            "this search",
+            result.n_epochs,
+            training,
+            result.wall_seconds,
+        )
+    ]
     for name, numbers in groups.items():
         epochs = {number: _in_full(result.arms[number], most) for number in numbers}
         seconds = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
-        rows.append(Cost(name, sum(epochs.values()), seconds, seconds * clock))
+        rows.append(
+            Cost(
+                name,
+                sum(epochs.values()),
+                seconds,
+                seconds * clock,
+            )
+        )
     return rows
 
 
@@ -197,7 +211,10 @@ def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
     if not progress:
         return []
     epochs, clock, training = zip(*progress.values(), strict=True)
-    y = _score_axis([runs[name] for name in progress], epochs)
+    y = _score_axis(
+        [runs[name] for name in progress],
+        epochs,
+    )
     charts = [
         {
             "x": "epochs spent",
@@ -206,9 +223,21 @@ def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
         }
     ]
     if any(clock):
-        charts.append(_over_time(clock, "of wall-clock time", y))
+        charts.append(
+            _over_time(
+                clock,
+                "of wall-clock time",
+                y,
+            )
+        )
     if any(training):
-        charts.append(_over_time(training, "in training, all workers", y))
+        charts.append(
+            _over_time(
+                training,
+                "in training, all workers",
+                y,
+            )
+        )
     return [
         {
             "names": list(progress),
@@ -224,7 +253,10 @@ def _score_axis(
     """Return label and limits in which no bad first score flattens the later ones."""
     first = results[0]
     scores = [row["score"] for result in results for row in result.history]
-    low, high = score_limits(scores, maximize=sign_of(first.direction) > 0.0)
+    low, high = score_limits(
+        scores,
+        maximize=sign_of(first.direction) > 0.0,
+    )
     values = [value for points in lines for _, value in points]
     return {
         "y": f"best {shown_metric(first.metric)} so far",
@@ -305,4 +337,7 @@ def _row(
 
 def _percent(share: float) -> str:
     """Return a share in percent, with a proper minus sign."""
-    return f"{round(100.0 * share)}".replace("-", "\N{MINUS SIGN}")
+    return f"{round(100.0 * share)}".replace(
+        "-",
+        "\N{MINUS SIGN}",
+    )

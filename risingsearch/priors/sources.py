@@ -32,7 +32,7 @@ _NAMED = 5  # skipped searches in a message
 
 
 def earlier_searches(
-    source: Any,
+    source: object,
     *,
     score: str | None = None,
     direction: str | None = None,
@@ -93,7 +93,7 @@ def earlier_searches(
 
 
 def read_prior(
-    prior: Any,
+    prior: object,
     candidates: Params | None = None,
 ) -> list[EarlierSearch]:
     """Return the earlier searches of a ``prior`` that the candidates can learn from.

@@ -18,20 +18,47 @@ Rng = np.random.Generator
 
 
 class Opened(NamedTuple):
-    """The arms opened so far, with their scores; higher ends are better."""
+    """The arms opened so far, with their scores; higher ends are better.
 
-    arms: Ints  # (n_opened,)
-    epochs: Ints  # (n_opened,)
-    ends: Floats  # (n_opened,), where each is expected to end
-    finished: NDArray[np.bool_]  # (n_opened,)
+    Parameters
+    ----------
+    arms, epochs, ends, finished : arrays of shape (n_opened,)
+        The arms, the epochs that each has trained, where each is expected to end, and
+        whether it is finished.
+    max_epochs : int
+        Epochs that an arm can train at most.
+    without_score : array of shape (n_waiting,)
+        Other arms, in training for the first time.
+    curves : tuple of arrays
+        By opened arm, its rewards epoch by epoch; a lost epoch has the worst of all.
+    wanted : bool, default True
+        Whether the policy wants the next arm to be proposed.
+    failed : array of shape (n_failed,)
+        Positions of arms without a score, where others have one.
+
+    Examples
+    --------
+    >>> opened = Opened(
+    ...     arms=np.array([0, 1]),
+    ...     epochs=np.array([3, 1]),
+    ...     ends=np.array([0.9, 0.5]),
+    ...     finished=np.array([False, False]),
+    ...     max_epochs=10,
+    ...     without_score=np.array([2]),
+    ... )
+    >>> opened.n_begun
+    3
+    """
+
+    arms: Ints
+    epochs: Ints
+    ends: Floats
+    finished: NDArray[np.bool_]
     max_epochs: int
     without_score: Ints = np.empty(0, dtype=np.int64)
-    # (n,), other arms, in training for the first time
     curves: tuple[Floats, ...] = ()
-    # by opened arm, its rewards epoch by epoch; a lost epoch has the worst of all
-    wanted: bool = True  # whether the policy wants the next arm to be proposed
+    wanted: bool = True
     failed: Ints = np.empty(0, dtype=np.int64)
-    # (n,), positions of arms without a score, where others have one
 
     @property
     def n_begun(self) -> int:
@@ -40,12 +67,29 @@ class Opened(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A configuration for the arm that the policy opens, or another unopened arm."""
+    """A configuration for the arm that the policy opens, or another unopened arm.
 
-    params: Mapping[str, Any] = {}  # in place of the drawn ones
-    like: tuple[int, ...] = ()  # the opened arms that they resemble
-    arm: int | None = None  # another than the policy's
-    by_prior: bool = False  # whether it is chosen for what earlier searches found
+    Parameters
+    ----------
+    params : mapping, default {}
+        The values in place of the drawn ones.
+    like : tuple of int, default ()
+        The opened arms that they resemble.
+    arm : int, optional
+        The arm to open, if it is another than the policy's.
+    by_prior : bool, default False
+        Whether it is chosen for what earlier searches found.
+
+    Examples
+    --------
+    >>> Proposal({"rate": 0.1}, like=(3,)).params
+    {'rate': 0.1}
+    """
+
+    params: Mapping[str, Any] = {}
+    like: tuple[int, ...] = ()
+    arm: int | None = None
+    by_prior: bool = False
 
 
 class Proposer:
@@ -122,7 +166,7 @@ class AsDrawn(Proposer):
         return False
 
 
-def checked_proposer(given: Any) -> Proposer:
+def checked_proposer(given: object) -> Proposer:
     """Return the proposer that is given, ``AsDrawn`` for None; else raise an error."""
     if given is None or isinstance(given, AsDrawn):
         return given or AsDrawn()

@@ -12,7 +12,7 @@ ABSENT = object()
 MOST_CATEGORIES = 100
 
 
-def encode(candidates: Sequence[Mapping[str, Any]]) -> NDArray[np.float64] | None:
+def encode(candidates: Sequence[Mapping[str, object]]) -> NDArray[np.float64] | None:
     """Return a row of features per configuration, 0 to 1 in each column."""
     names = dict.fromkeys(name for params in candidates for name in params)
     columns = [

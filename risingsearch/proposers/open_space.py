@@ -39,7 +39,7 @@ class ArmPoints:
     def __init__(
         self,
         space: Space,
-        candidates: Sequence[Mapping[str, Any]],
+        candidates: Sequence[Mapping[str, object]],
     ) -> None:
         self.space = space
         self.candidates = candidates

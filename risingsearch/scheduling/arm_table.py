@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Started, saved_params
+from risingsearch.events import Json, Started, saved_params
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.ledger import Ledger, resized
@@ -43,22 +43,39 @@ class Result(NamedTuple):
 
     def to_json(self) -> list[Any]:
         """Return the result as JSON values."""
-        return [self.job.to_json(), as_json(self.scores), *self[2:]]
+        return [
+            self.job.to_json(),
+            as_json(self.scores),
+            *self[2:],
+        ]
 
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
         """Read the values of ``to_json``."""
-        job, scores = Job.from_json(values[0]), tuple(from_json(values[1]))
+        job = Job.from_json(values[0])
+        scores = tuple(from_json(values[1]))
         cost, failure, ended, attempts, *charged = values[2:]
         if not charged:  # an earlier release charged a failure the whole job
             charged = [len(scores) if failure is None else job.n_epochs]
-        return cls(job, scores, cost, failure, ended, attempts, *charged)
+        return cls(
+            job,
+            scores,
+            cost,
+            failure,
+            ended,
+            attempts,
+            *charged,
+        )
 
 
 class ArmTable:
     """Arms with their epochs, scores and history, and the jobs that train them."""
 
-    def __init__(self, options: SchedulerOptions, max_epochs: int) -> None:
+    def __init__(
+        self,
+        options: SchedulerOptions,
+        max_epochs: int,
+    ) -> None:
         n_arms = options.n_arms
         self.max_epochs = max_epochs
         self.sign = sign_of(options.direction)
@@ -77,7 +94,7 @@ class ArmTable:
         self.why_ended: dict[int, str] = {}  # by arm, if that is known
         self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
         self._forget_scores()
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Json] = []
         self.counted_from = 0  # length of the history when the count began anew
         self.n_asked = 0
         self.n_applied = 0  # results, in the order of the decisions
@@ -102,7 +119,15 @@ class ArmTable:
         for name in _ARRAYS:
             setattr(self, name, resized(getattr(self, name), n))
         for name in ("last", "best"):
-            setattr(self, name, resized(getattr(self, name), n, math.nan))
+            setattr(
+                self,
+                name,
+                resized(
+                    getattr(self, name),
+                    n,
+                    math.nan,
+                ),
+            )
         self.best_epoch = resized(self.best_epoch, n)
 
     def forgive(self, arm: int) -> None:
@@ -150,7 +175,8 @@ class ArmTable:
         """Return a held result to apply, by default of the earliest decision."""
         job_id = min(self._held) if job_id is None else job_id
         self.n_applied = max(self.n_applied, job_id + 1)
-        result, decision = self._held.pop(job_id), self.decisions.pop(job_id)
+        result = self._held.pop(job_id)
+        decision = self.decisions.pop(job_id)
         self.rounds -= result.job.n_epochs - result.charged
         return result, decision
 
@@ -165,7 +191,13 @@ class ArmTable:
         n_unseen = self.n_asked - self.n_applied
         return self.deterministic and n_unseen >= (self.n_jobs or 1)
 
-    def free(self, arm: int, n_failures: int, *, ended: bool | str) -> None:
+    def free(
+        self,
+        arm: int,
+        n_failures: int,
+        *,
+        ended: bool | str,
+    ) -> None:
         """Count an arm as free, and its failures; it may have ended or be retired."""
         self.busy[arm] = False
         self.ended[arm] |= bool(ended)
@@ -183,7 +215,7 @@ class ArmTable:
         k: int,
         round_: int,
         score: float,
-        facts: dict[str, Any],
+        facts: Json,
         *,
         trained: bool,
     ) -> float:
@@ -192,13 +224,29 @@ class ArmTable:
         self.charged[arm] += 1
         self.epochs[arm] += trained
         epoch = job.from_epoch + k + 1
-        row = {"arm": arm, "epoch": epoch, "score": score, "round": round_}
+        row = {
+            "arm": arm,
+            "epoch": epoch,
+            "score": score,
+            "round": round_,
+        }
         row["job"] = job.id
         self.history.append(row | facts | row)  # no part of an index stands for these
-        self._compare(arm, epoch, score, len(self.history))
+        self._compare(
+            arm,
+            epoch,
+            score,
+            len(self.history),
+        )
         return self._reward(score)
 
-    def _compare(self, arm: int, epoch: int, score: float, n_rows: int) -> None:
+    def _compare(
+        self,
+        arm: int,
+        epoch: int,
+        score: float,
+        n_rows: int,
+    ) -> None:
         self._curves.setdefault(arm, [])[epoch - 1 :] = [score]
         if not math.isfinite(score):
             return
@@ -234,7 +282,14 @@ class ArmTable:
         if not len(scored):
             return np.array([self._reward(math.nan)])
         epochs = np.arange(scored[-1] + 1)
-        before = np.searchsorted(scored, epochs, side="right") - 1
+        before = (
+            np.searchsorted(
+                scored,
+                epochs,
+                side="right",
+            )
+            - 1
+        )
         return np.asarray(rewards[scored[np.maximum(before, 0)]])
 
     def has_failed(self, opened: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -330,7 +385,7 @@ class ArmTable:
         late: NDArray[np.bool_] = (self.charged == 0) & (affordable < self.min_epochs)
         return late
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values."""
         decisions = self.decisions.values()
         return {
@@ -343,12 +398,16 @@ class ArmTable:
             "why_ended": [*self.why_ended.items()],
             "held": [result.to_json() for result in self._held.values()],
             "proposals": [
-                [arm, saved_params(one.params), list(one.like)]
-                for arm, one in self.proposals.items()
+                [
+                    arm,
+                    saved_params(proposal.params),
+                    list(proposal.like),
+                ]
+                for arm, proposal in self.proposals.items()
             ],
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the values of ``state_dict`` but the proposals."""
         for name in _ARRAYS:
             now = getattr(self, name)
@@ -359,14 +418,19 @@ class ArmTable:
         self._forget_scores()
         self.history = [from_json(row) for row in state["history"]]
         for n_rows, row in enumerate(self.history, start=1):
-            self._compare(row["arm"], row["epoch"], row["score"], n_rows)
+            self._compare(
+                row["arm"],
+                row["epoch"],
+                row["score"],
+                n_rows,
+            )
         decisions = [Started.from_json(values) for values in state["decisions"]]
         self.decisions = {decision.job.id: decision for decision in decisions}
         self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
-        held = [Result.from_json(values) for values in state["held"]]
-        self._held = {result.job.id: result for result in held}
+        results = [Result.from_json(values) for values in state["held"]]
+        self._held = {result.job.id: result for result in results}
 
-    def load_proposals(self, state: dict[str, Any]) -> None:
+    def load_proposals(self, state: Json) -> None:
         """Restore the proposals of ``state_dict``, which may have made arms."""
         self.proposals = {
             arm: Proposal(from_json(params), tuple(like))
@@ -374,7 +438,10 @@ class ArmTable:
         }
 
 
-def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
+def checked_scores(
+    job: Job,
+    scores: float | Iterable[float],
+) -> tuple[float, ...]:
     """Return the scores of a job, one per epoch; raise an error if they are invalid."""
     try:
         told: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
 from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
-from risingsearch.events import Started
+from risingsearch.events import Json, Started
 from risingsearch.policies import WAIT, policy_info
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
 from risingsearch.scheduling.arm_table import ArmTable, Result
@@ -56,7 +56,7 @@ _JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
-def no_problem(params: Any) -> str | None:
+def no_problem(params: object) -> str | None:
     """Return None: any configuration may be proposed."""
     return None
 
@@ -68,23 +68,43 @@ class Decider:
     """
 
     def __init__(
-        self, options: SchedulerOptions, policy: Any, proposer: Proposer | None
+        self,
+        options: SchedulerOptions,
+        policy: Any,
+        proposer: Proposer | None,
     ) -> None:
         self.proposer = checked_proposer(proposer)
         params: dict[str, Any] = dict(options.policy_params or {})
         if isinstance(policy, str):
-            policy, params = _chosen(policy, options, self.proposer)
+            policy, params = _chosen(
+                policy,
+                options,
+                self.proposer,
+            )
         if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):
             raise InvalidParameterError(
                 f"the proposer was made for {n_candidates} candidates, and there are "
                 f"{options.n_arms} arms: make it for the candidates of this search"
             )
-        _, limit = horizon_and_limit(options.budget, options.max_epochs, options.n_arms)
+        _, limit = horizon_and_limit(
+            options.budget,
+            options.max_epochs,
+            options.n_arms,
+        )
         self.arms = ArmTable(options, limit)
         self.ledger = Ledger(
-            options.budget, options.n_arms, options.n_jobs, options.epoch_costs
+            options.budget,
+            options.n_arms,
+            options.n_jobs,
+            options.epoch_costs,
         )
-        self.policy = PolicyAdapter(policy, params, options, self.arms, self.ledger)
+        self.policy = PolicyAdapter(
+            policy,
+            params,
+            options,
+            self.arms,
+            self.ledger,
+        )
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
@@ -109,13 +129,23 @@ class Decider:
         if self._decision is None and selected is not None:
             params, like, proposed, by_prior = self._proposed(selected)
             arm = selected if proposed is None else int(proposed)
-            decision = self._decided(arm, max(1, self._wanted(arm, selected)))
+            decision = self._decided(
+                arm,
+                max(1, self._wanted(arm, selected)),
+            )
             if by_prior or params or proposed is not None:
-                decision = replace(decision, reason=PRIOR if by_prior else PROPOSED)
+                decision = replace(
+                    decision,
+                    reason=PRIOR if by_prior else PROPOSED,
+                )
             if arm != selected:
                 decision = replace(decision, instead_of=selected)
             if params:
-                decision = replace(decision, params=dict(params), like=like)
+                decision = replace(
+                    decision,
+                    params=dict(params),
+                    like=like,
+                )
             self._decision = decision
         return self._decision
 
@@ -140,7 +170,8 @@ class Decider:
     @property
     def stop_rule(self) -> str | None:
         """Which rule of ``stop_when`` ends the search, as a clause; None if none."""
-        target, patience = self.rules.target_score, self.rules.patience
+        target = self.rules.target_score
+        patience = self.rules.patience
         if target is not None and self.arms.best_reward >= self.arms.sign * target:
             return f"the target_score of {target:g} is reached"
         if patience is None or self.arms.epochs_since_improvement < patience:
@@ -152,9 +183,12 @@ class Decider:
 
     def stop_reason(self) -> str:
         """Return why nothing will start any more, as a sentence."""
-        rule, total = self.stop_rule, self.ledger.total
-        left, unit = total - self.ledger.spent, in_words(self.ledger.unit)
-        can_train, affordable = self.arms.can_train(), self.ledger.affordable()
+        rule = self.stop_rule
+        total = self.ledger.total
+        left = total - self.ledger.spent
+        unit = in_words(self.ledger.unit)
+        can_train = self.arms.can_train()
+        affordable = self.ledger.affordable()
         too_late = can_train & self.arms.too_late(affordable) & (affordable > 0)
         if rule is not None:
             why = rule
@@ -164,13 +198,18 @@ class Decider:
             least = self.arms.min_epochs
             why = f"what is left trains no new arm for min_epochs={least}"
         elif can_train.any() or left <= 0:
-            kept, why = self.ledger.kept, f"the budget of {total:g} {unit} is spent"
+            kept = self.ledger.kept
+            why = f"the budget of {total:g} {unit} is spent"
             return f"{why} but for {kept:.3g}, kept for the refit" if kept else why
         else:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"
 
-    def requested(self, arm: int, n_epochs: int | None) -> Started:
+    def requested(
+        self,
+        arm: int,
+        n_epochs: int | None,
+    ) -> Started:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
         most = self._most(arm)
@@ -181,8 +220,14 @@ class Decider:
         return self._decided(arm, n_epochs)
 
     def _decided(self, arm: int, n_epochs: int) -> Started:
-        arms, is_opened = self.arms, bool(self.arms.charged[arm])
-        job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
+        arms = self.arms
+        is_opened = bool(self.arms.charged[arm])
+        job = Job(
+            arm,
+            int(arms.epochs[arm]),
+            n_epochs,
+            arms.n_asked,
+        )
         reason = ENQUEUED if arm in arms.enqueued else OPENED
         if is_opened:
             reason = CONTINUED if arms.history[-1]["arm"] == arm else REVIVED
@@ -191,7 +236,13 @@ class Decider:
         drawn: Any = None  # what was drawn later than the header was written
         if arm >= self._options.n_arms and not is_opened:
             drawn = dict(self.proposer.candidates[arm])
-        return Started(job=job, reason=reason, parts=parts, seen=seen, params=drawn)
+        return Started(
+            job=job,
+            reason=reason,
+            parts=parts,
+            seen=seen,
+            params=drawn,
+        )
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
@@ -207,17 +258,24 @@ class Decider:
 
     def _proposed(self, arm: int) -> Proposal:
         """Return the proposal for an arm, an empty one if none is due."""
-        arms, proposer = self.arms, self.proposer
+        arms = self.arms
+        proposer = self.proposer
         n_begun = int(np.count_nonzero(arms.has_told | arms.busy))
         is_new = not arms.charged[arm] and arm not in arms.enqueued
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
             return Proposal()
-        unopened, rng = arms.unopened(), self._draws.of(PROPOSE, arms.n_asked)
+        unopened = arms.unopened()
+        rng = self._draws.of(PROPOSE, arms.n_asked)
         opened = self.opened()
-        proposal = proposer.propose(opened, unopened, rng)
+        proposal = proposer.propose(
+            opened,
+            unopened,
+            rng,
+        )
         if not isinstance(proposal, Proposal):
             proposal = Proposal(arm=proposal)
-        msg, params = f"{type(proposer).__name__} proposed ", proposal.params
+        msg = f"{type(proposer).__name__} proposed "
+        params = proposal.params
         if not isinstance(params, Mapping):
             msg += f"{shown(params)}, which is no dict of parameters"
             raise PolicyError(msg)
@@ -231,7 +289,10 @@ class Decider:
             )
             raise PolicyError(msg)
         like = np.ravel(proposal.like).tolist()
-        if not {*like} <= {*opened.arms.tolist(), *opened.without_score.tolist()}:
+        if not {*like} <= {
+            *opened.arms.tolist(),
+            *opened.without_score.tolist(),
+        }:
             msg += f"like={shown(proposal.like)}, which are not all begun arms"
             raise PolicyError(msg)
         return proposal._replace(like=tuple(map(int, like)))
@@ -259,15 +320,23 @@ class Decider:
         best = arms.sign * arms.best[opened]
         best[arms.has_failed(opened)] = arms.worst_reward
         projected = np.array([self.policy.projection(int(arm)) for arm in opened])
-        return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
+        return np.where(
+            ~arms.can_train()[opened],
+            best,
+            np.fmax(best, projected),
+        )
 
     # ------------------------------------------------------------- starts and results
 
     def start(self, decision: Started) -> None:
         """Start a job: reserve its epochs."""
-        job, arms = decision.job, self.arms
+        job = decision.job
+        arms = self.arms
         if decision.instead_of is not None:
-            self.policy.open_instead(decision.instead_of, job.arm)
+            self.policy.open_instead(
+                decision.instead_of,
+                job.arm,
+            )
         if arms.failed[job.arm]:
             arms.forgive(job.arm)
             self.policy.refresh()
@@ -276,7 +345,10 @@ class Decider:
             self.policy.started(round_, job.arm)
         except PolicyError:
             if decision.instead_of is not None:
-                self.policy.open_instead(job.arm, decision.instead_of)
+                self.policy.open_instead(
+                    job.arm,
+                    decision.instead_of,
+                )
             raise
         arms.start(replace(decision, round=round_))
         self.ledger.reserve(job)
@@ -304,7 +376,9 @@ class Decider:
 
     def repeat(self, decision: Started) -> None:
         """Start a job that was decided before, without deciding it again."""
-        job, arms, seen = decision.job, self.arms, decision.seen
+        job = decision.job
+        arms = self.arms
+        seen = decision.seen
         while seen is not None and arms.n_applied < seen and arms.holds_next:
             self.apply(arms.n_applied)
         is_next = job.id == arms.n_asked and job.arm < len(arms.busy)
@@ -345,15 +419,29 @@ class Decider:
 
         All of it is applied, even if the policy raises an error.
         """
-        arms, (result, decision) = self.arms, self.arms.release(job_id)
-        job, scores, failed = result.job, result.scores, result.failure is not None
-        charged, n_scores = result.charged, len(scores)
+        arms = self.arms
+        (result, decision) = self.arms.release(job_id)
+        job = result.job
+        scores = result.scores
+        failed = result.failure is not None
+        charged = result.charged
+        n_scores = len(scores)
         self._forget()
-        self.ledger.charge(job, charged, n_scores, result.cost, failed=failed)
+        self.ledger.charge(
+            job,
+            charged,
+            n_scores,
+            result.cost,
+            failed=failed,
+        )
         n_lost = sum(not math.isfinite(score) for score in scores)
         ended = result.has_ended and result.ended
-        arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
-        facts: dict[str, Any] = {
+        arms.free(
+            job.arm,
+            n_lost + failed * result.attempts,
+            ended=ended,
+        )
+        facts: Json = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),
             "reason": decision.reason,
             **decision.parts,
@@ -363,16 +451,29 @@ class Decider:
             if failed and k >= min(n_scores, charged - 1):
                 facts["failure"] = result.failure
             provisional = arms.has_provisional_rewards
-            n_before, round_ = len(arms.history), decision.round + k
+            n_before = len(arms.history)
+            round_ = decision.round + k
             score = scores[k] if k < n_scores else math.nan
-            reward = arms.add_epoch(job, k, round_, score, facts, trained=k < n_scores)
+            reward = arms.add_epoch(
+                job,
+                k,
+                round_,
+                score,
+                facts,
+                trained=k < n_scores,
+            )
             try:
                 if provisional and not arms.has_provisional_rewards:
                     self._replan()
                 elif error is None:
                     self.policy.refresh(job.arm if k else None)
                     rng = self._draws.of(UPDATE, n_before)
-                    self.policy.update(round_, job.arm, reward, rng)
+                    self.policy.update(
+                        round_,
+                        job.arm,
+                        reward,
+                        rng,
+                    )
             except PolicyError as raised:
                 error = raised
         if error is not None:
@@ -386,8 +487,14 @@ class Decider:
         for n_before, (job, round_, arm, reward) in enumerate(self.arms.rewards()):
             if job != before:
                 self.policy.started(round_, arm)
-            before, rng = job, self._draws.of(UPDATE, n_before)
-            self.policy.update(round_, arm, reward, rng)
+            before = job
+            rng = self._draws.of(UPDATE, n_before)
+            self.policy.update(
+                round_,
+                arm,
+                reward,
+                rng,
+            )
         for decision in self.arms.decisions.values():
             self.policy.started(decision.round, decision.job.arm)
 
@@ -407,7 +514,7 @@ class Decider:
 
     # ------------------------------------------------------------------ saved states
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values."""
         self.policy.refresh()
         policy = self.policy.state_dict()  # or an error, before the work
@@ -420,9 +527,10 @@ class Decider:
             "rng": self._draws.start,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the values of ``state_dict``, or raise and change nothing."""
-        parts, start = (self.arms, self.ledger, self.policy), self._draws.start
+        parts = (self.arms, self.ledger, self.policy)
+        start = self._draws.start
         before = [dict(vars(part)) for part in parts]
         try:
             self._check(state)
@@ -437,7 +545,7 @@ class Decider:
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise RunDirError(msg) from error
 
-    def _load(self, state: dict[str, Any]) -> None:
+    def _load(self, state: Json) -> None:
         n = len(state["arms"]["charged"])
         self.arms.load_proposals(state["arms"])
         while len(self.arms.busy) < n and self._has_more_slots():
@@ -451,7 +559,7 @@ class Decider:
         self._draws.load(state["rng"])
         self._forget()
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> Json:
         """Return the settings that must be the same to load a saved state, as JSON."""
         return self._options.identity() | {
             "policy": self.policy.name,
@@ -459,7 +567,7 @@ class Decider:
             "proposer": self.proposer.identity,
         }
 
-    def _check(self, state: dict[str, Any]) -> None:
+    def _check(self, state: Json) -> None:
         if state.get("version") != STATE_VERSION:
             raise RunDirError(
                 f"this state has version {state.get('version')!r}, this release reads "
@@ -474,7 +582,9 @@ class Decider:
 
 
 def _chosen(
-    name: str, options: SchedulerOptions, proposer: Proposer
+    name: str,
+    options: SchedulerOptions,
+    proposer: Proposer,
 ) -> tuple[str, dict[str, Any]]:
     """Return the policy that a name stands for, and its parameters."""
     chosen = choose_policy(
@@ -486,6 +596,7 @@ def _chosen(
         min_epochs=options.min_epochs,
         epochs_per_job=options.epochs_per_job,
     )
-    allowed, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
+    allowed = policy_info(chosen.name).parameters
+    learnt = proposer.policy_params()
     taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in allowed}
     return chosen.name, taken | chosen.parameters

@@ -39,20 +39,35 @@ def explain(
             best_score=float(arms.best[arm]),
             best_epoch=int(arms.best_epoch[arm]),
             failures=int(arms.failures[arm]),
-            reason=_reason(arms, arm, failures.get(arm), policy, why, over, reached)
-            + _origin(opened_as.get(arm, OPENED), likes.get(arm, ())),
+            reason=_reason(
+                arms,
+                arm,
+                failures.get(arm),
+                policy,
+                why,
+                over,
+                reached,
+            )
+            + _origin(
+                opened_as.get(arm, OPENED),
+                likes.get(arm, ()),
+            ),
             index=indices.get(arm, {}),
             trust_in_prior=dict(trust) if opened_as.get(arm) == PRIOR else {},
             like=likes.get(arm, ()),
         )
         for arm in range(len(arms.charged))
     ]
-    return ArmList(all_arms, "maximize" if arms.sign > 0 else "minimize")
+    return ArmList(
+        all_arms,
+        "maximize" if arms.sign > 0 else "minimize",
+    )
 
 
 def _origin(opened_as: str, like: Sequence[int]) -> str:
     """Return how an arm was opened, if not in order, and which others it is like."""
-    how, numbers = f"; {opened_as}", ", ".join(map(str, like))
+    how = f"; {opened_as}"
+    numbers = ", ".join(map(str, like))
     said = f"; resembles arm{'s' * (len(like) > 1)} {numbers}" if like else ""
     return said if opened_as == OPENED else how + said
 
@@ -76,7 +91,8 @@ def _reason(
         case "finished":
             early = f"ended before its last epoch{arms.why_ended.get(arm, '')}"
             return early if arms.ended[arm] else "has used all its epochs"
-    last, best = arms.history[-1]["arm"], arms.best_arm
+    last = arms.history[-1]["arm"]
+    best = arms.best_arm
     if last == arm and not (why and arms.in_flight):
         return "trained last"
     if reached is not None and best != arm and arms.best_epoch[arm]:
@@ -86,14 +102,19 @@ def _reason(
 
 
 def _beside(
-    reached: NDArray[np.float64], arms: ArmTable, arm: int, expected: float
+    reached: NDArray[np.float64],
+    arms: ArmTable,
+    arm: int,
+    expected: float,
 ) -> str:
     """Return how an arm compares with the best one, by its last epoch and later."""
-    n, own, best = int(arms.epochs[arm]), arms.best[arm], arms.best_arm
+    n = int(arms.epochs[arm])
+    score = arms.best[arm]
+    best = arms.best_arm
     then = arms.sign * reached[min(n, len(reached)) - 1]
-    words = f"{own:.4g} by epoch {n}, where arm {best} had {then:.4g}"
+    words = f"{score:.4g} by epoch {n}, where arm {best} had {then:.4g}"
     if arms.best_epoch[best] > n:
         words += f" and later {arms.best[best]:.4g}"
-    if expected > arms.sign * own + 1e-9:
+    if expected > arms.sign * score + 1e-9:
         words += f"; {arms.sign * expected:.4g} was expected at its end"
     return words

@@ -11,6 +11,7 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
+from risingsearch.events import Json
 
 ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9
@@ -38,7 +39,8 @@ class Ledger:
         n_jobs: int | None = None,
         epoch_costs: Sequence[float] | None = None,
     ) -> None:
-        self.unit, self.total = budget.unit, budget.amount
+        self.unit = budget.unit
+        self.total = budget.amount
         self.is_wall_clock = budget.is_wall_clock
         self.n_workers = n_jobs or 1
         self._until: NDArray[np.float64] | None = None  # cost of the epochs before
@@ -86,14 +88,26 @@ class Ledger:
         if self.unit == "epochs":
             return np.ones(self.n_arms)
         weight = self.weight.sum()
-        rate = np.full(self.n_arms, self.paid.sum() / weight if weight else 0.0)
-        np.divide(self.paid, self.weight, out=rate, where=self.weight > 0.0)
+        rate = np.full(
+            self.n_arms,
+            self.paid.sum() / weight if weight else 0.0,
+        )
+        np.divide(
+            self.paid,
+            self.weight,
+            out=rate,
+            where=self.weight > 0.0,
+        )
         return rate
 
     def _account(self, job: Job) -> int:
         return 0 if self.is_plain else job.arm
 
-    def _weight(self, from_epoch: int, n_epochs: int) -> float:
+    def _weight(
+        self,
+        from_epoch: int,
+        n_epochs: int,
+    ) -> float:
         if self._until is None:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
@@ -117,13 +131,32 @@ class Ledger:
                 others[finalist] = weight[finalist]
                 weight = others
         if self._until is None:
-            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
+            return np.where(
+                weight < 1.0,
+                0,
+                np.minimum(weight, ENDLESS),
+            ).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
         up_to = self._until[self.trained] + weight + rounding
-        reached = np.searchsorted(self._until, up_to, side="right") - 1
-        return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
+        reached = (
+            np.searchsorted(
+                self._until,
+                up_to,
+                side="right",
+            )
+            - 1
+        )
+        return np.asarray(
+            np.maximum(reached - self.trained, 0),
+            dtype=np.int64,
+        )
 
-    def pulls_left(self, left: Any, busy: Any, affordable: Any) -> Any:
+    def pulls_left(
+        self,
+        left: Any,
+        busy: Any,
+        affordable: Any,
+    ) -> Any:
         """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left
@@ -151,10 +184,17 @@ class Ledger:
         self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
 
     def charge(
-        self, job: Job, charged: int, trained: int, cost: float | None, *, failed: bool
+        self,
+        job: Job,
+        charged: int,
+        trained: int,
+        cost: float | None,
+        *,
+        failed: bool,
     ) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
-        at, weight = self._account(job), self._weight(job.from_epoch, charged)
+        at = self._account(job)
+        weight = self._weight(job.from_epoch, charged)
         if self.unit == "epochs":
             cost = weight
         elif cost is None:
@@ -167,7 +207,12 @@ class Ledger:
             self.paid[at] += cost
             self.weight[at] += weight
 
-    def pass_until(self, now: float, *, keeps_rest: bool = False) -> None:
+    def pass_until(
+        self,
+        now: float,
+        *,
+        keeps_rest: bool = False,
+    ) -> None:
         """Put the clock forward, if it is not as far; the rest may be kept."""
         self.now = max(self.now, now)
         self.kept = max(0.0, self.total - self.now) if keeps_rest else 0.0
@@ -195,12 +240,12 @@ class Ledger:
         for name in () if self.is_plain else _ARRAYS:
             setattr(self, name, resized(getattr(self, name), n))
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return the ledger as JSON values."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return {name: getattr(self, name) for name in _FACTS} | arrays
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the result of ``state_dict``."""
         for name in _FACTS:
             setattr(self, name, state[name])
@@ -211,10 +256,10 @@ class Ledger:
 
 def resized(array: Any, n: int, new: float = 0) -> Any:
     """Return the array with ``n`` elements, those that are added being ``new``."""
-    found = np.full(n, new, dtype=array.dtype)
+    longer = np.full(n, new, dtype=array.dtype)
     n_kept = min(n, len(array))
-    found[:n_kept] = array[:n_kept]
-    return found
+    longer[:n_kept] = array[:n_kept]
+    return longer
 
 
 def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -223,17 +268,26 @@ def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros(len(cost))
     epochs = np.full(len(cost), math.inf)
     with np.errstate(over="ignore"):
-        np.divide(left, cost, out=epochs, where=cost > 0.0)
+        np.divide(
+            left,
+            cost,
+            out=epochs,
+            where=cost > 0.0,
+        )
     return epochs
 
 
-def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...] | None:
+def checked_epoch_costs(
+    costs: object, max_epochs: int | None
+) -> tuple[float, ...] | None:
     """Return the costs, one for each epoch of an arm, or raise an error."""
     if costs is None:
         return None
     listed = costs if isinstance(costs, Iterable) else [costs]
     numbers = [as_float(cost) or 0.0 for cost in listed]
-    if len(numbers) != max_epochs or not all(0.0 < one < math.inf for one in numbers):
+    if len(numbers) != max_epochs or not all(
+        0.0 < number < math.inf for number in numbers
+    ):
         raise InvalidParameterError(
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
             f"max_epochs={max_epochs}; got {shown(costs)}"

@@ -13,6 +13,7 @@ from risingsearch.arms import COLUMNS
 from risingsearch.budget import in_words
 from risingsearch.checks import call_problem, shown
 from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.events import Json
 from risingsearch.policies import (
     WAIT,
     Policy,
@@ -44,7 +45,8 @@ class PolicyAdapter:
         self._max_pulls = options.max_epochs
         self._arm_at = options.opening_order.copy()  # by the policy's numbers
         self._place_of = np.argsort(self._arm_at)
-        self._arms, self._ledger = arms, ledger
+        self._arms = arms
+        self._ledger = ledger
         if not isinstance(policy, str | type) and hasattr(policy, "select"):
             raise InvalidParameterError(
                 "policy must be a registered name or a factory, which can plan anew "
@@ -67,21 +69,32 @@ class PolicyAdapter:
 
     def build(self) -> None:
         """Make the policy anew, before its first round."""
-        ledger, arms, n_arms = self._ledger, self._arms, len(self._arm_at)
+        ledger = self._ledger
+        arms = self._arms
+        n_arms = len(self._arm_at)
         in_epochs = ledger.unit == "epochs"
         horizon = int(ledger.total) if in_epochs else n_arms * arms.max_epochs
         sizes = n_arms, horizon, self._max_pulls
         if self._registered is None:
             policy = self._create(*sizes, **self._params)
         else:
-            policy = make_policy(self._registered, *sizes, **self._params)
-        base.check_contract(policy, n_arms, "_asdict")
+            policy = make_policy(
+                self._registered,
+                *sizes,
+                **self._params,
+            )
+        base.check_contract(
+            policy,
+            n_arms,
+            "_asdict",
+        )
         self.policy = policy
         self._error = None
 
     def resize(self, n: int) -> None:
         """Have so many arms, those that are added last in the opening order."""
-        before, n_before = base.arrays(self.policy), len(self._arm_at)
+        before = base.arrays(self.policy)
+        n_before = len(self._arm_at)
         self._arm_at = np.append(self._arm_at[:n], np.arange(n_before, n))
         self._place_of = np.argsort(self._arm_at)
         self.build()
@@ -101,19 +114,27 @@ class PolicyAdapter:
 
     def refresh(self, arm: int | None = None) -> None:
         """Bring the scheduler's arrays up to date; after an epoch, one arm's values."""
-        arms, policy, ledger = self._arms, self.policy, self._ledger
+        arms = self._arms
+        policy = self.policy
+        ledger = self._ledger
         at: Any = EVERY_ARM if arm is None else arm
         places, order = (at, self._arm_at) if arm is None else (self._place_of[arm], ())
         if arm is None:
             self.affordable = ledger.affordable(arms.finalist)
             if hasattr(policy, "horizon"):
                 policy.horizon[:] = ledger.horizon(arms.rounds)[order]
-        can_train, busy = arms.can_train(at), arms.busy[at]
+        can_train = arms.can_train(at)
+        busy = arms.busy[at]
         if arms.min_epochs > 1:
             can_train &= busy | ~arms.too_late(self.affordable)[at]
-        left, affordable = arms.max_epochs - arms.charged[at], self.affordable[at]
+        left = arms.max_epochs - arms.charged[at]
+        affordable = self.affordable[at]
         policy.available[places] = (can_train & ~busy & (affordable > 0))[order]
-        left = ledger.pulls_left(left * can_train, busy, affordable)
+        left = ledger.pulls_left(
+            left * can_train,
+            busy,
+            affordable,
+        )
         policy.pulls_left[places] = left[order]
 
     def select(self, t: int, rng: np.random.Generator) -> int:
@@ -134,10 +155,17 @@ class PolicyAdapter:
 
     def started(self, t: int, arm: int) -> None:
         """Tell that an arm is pulled next, as was decided at round ``t``."""
-        place, available = int(self._place_of[arm]), self.policy.available
-        is_available, available[place] = available[place], True  # as it was then
+        place = int(self._place_of[arm])
+        available = self.policy.available
+        is_available = available[place]
+        available[place] = True
         try:
-            self._record(base.started, self.policy, t, place)
+            self._record(
+                base.started,
+                self.policy,
+                t,
+                place,
+            )
         finally:
             available[place] = is_available
 
@@ -153,20 +181,51 @@ class PolicyAdapter:
 
     def slice_length(self, arm: int) -> int:
         """Return the epochs the policy wants for an arm before it decides again."""
-        return int(self._call(base.slice_length, self.policy, int(self._place_of[arm])))
+        return int(
+            self._call(
+                base.slice_length,
+                self.policy,
+                int(self._place_of[arm]),
+            )
+        )
 
     def projection(self, arm: int) -> float:
         """Return where the policy expects an arm to end; NaN if it does not say."""
-        return float(self._call(base.projection, self.policy, int(self._place_of[arm])))
+        return float(
+            self._call(
+                base.projection,
+                self.policy,
+                int(self._place_of[arm]),
+            )
+        )
 
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: np.random.Generator,
+    ) -> None:
         """Tell the reward of a pull decided at round ``t``."""
-        self._record(self.policy.update, t, int(self._place_of[arm]), reward, rng)
+        self._record(
+            self.policy.update,
+            t,
+            int(self._place_of[arm]),
+            reward,
+            rng,
+        )
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""
         places = self._place_of[list(arms)].tolist()
-        indices = [self._call(base.explain, self.policy, place) for place in places]
+        indices = [
+            self._call(
+                base.explain,
+                self.policy,
+                place,
+            )
+            for place in places
+        ]
         for parts in indices:
             for name in parts.keys() & COLUMNS:
                 raise PolicyError(
@@ -175,17 +234,24 @@ class PolicyAdapter:
                 )
         return indices
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return the policy's arrays and the order of its arms as JSON values."""
-        return {"arrays": base.state_dict(self.policy), "arm_at": self._arm_at.tolist()}
+        return {
+            "arrays": base.state_dict(self.policy),
+            "arm_at": self._arm_at.tolist(),
+        }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Put saved arrays and the order of the arms back in place."""
         base.load_state_dict(self.policy, state["arrays"])
         self._arm_at = np.array(state["arm_at"], int).reshape(self._arm_at.shape)
         self._place_of = np.argsort(self._arm_at)
 
-    def _record(self, method: Callable[..., Any], *arguments: Any) -> None:
+    def _record(
+        self,
+        method: Callable[..., object],
+        *arguments: object,
+    ) -> None:
         """Call a method that changes the policy; after an error, ask it nothing."""
         try:
             self._call(method, *arguments)
@@ -193,7 +259,11 @@ class PolicyAdapter:
             self._error = error
             raise
 
-    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(
+        self,
+        method: Callable[..., object],
+        *arguments: object,
+    ) -> Any:
         """Call a method of the policy; raise its exceptions as ``PolicyError``."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):

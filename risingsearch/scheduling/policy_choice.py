@@ -35,7 +35,7 @@ def choose_policy(
     max_epochs: int | None,
     n_arms: int | None = None,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
 ) -> PolicyChoice:
@@ -62,9 +62,9 @@ def horizon_and_limit(
     epochs = Budget.of(budget).epochs
     if max_epochs is None:
         if epochs is None:
-            own = Budget.of(budget)
-            kind = in_words(own.unit)
-            kind = "time (or a timeout alone)" if own.is_wall_clock else kind
+            given = Budget.of(budget)
+            kind = in_words(given.unit)
+            kind = "time (or a timeout alone)" if given.is_wall_clock else kind
             raise InvalidParameterError(
                 f"a budget in {kind} needs max_epochs: "
                 "how many epochs one arm can use at most"
@@ -74,7 +74,7 @@ def horizon_and_limit(
     return epochs or n_arms * limit, limit
 
 
-def checked_params(params: Any) -> dict[str, Any]:
+def checked_params(params: object) -> dict[str, Any]:
     """Return a copy of a policy's parameters; raise an error if they are invalid."""
     if not isinstance(params, Mapping | None):
         msg = f"policy_params must be a dict of parameters; got {shown(params)}"
@@ -83,10 +83,10 @@ def checked_params(params: Any) -> dict[str, Any]:
 
 
 def recommended_candidates(
-    policy: Any,
+    policy: object,
     budget: int | Budget,
     max_epochs: int | None,
-    policy_params: Mapping[str, Any] | None,
+    policy_params: Mapping[str, object] | None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
     **_: Any,

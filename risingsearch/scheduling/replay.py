@@ -65,7 +65,10 @@ def apply(scheduler: Scheduler, event: Event) -> None:
 
 
 def _apply_result(scheduler: Scheduler, event: Returned) -> None:
-    job, scores, cost, now = event.job, event.scores, event.cost, event.now
+    job = event.job
+    scores = event.scores
+    cost = event.cost
+    now = event.now
     if job not in scheduler.in_flight:
         raise RunDirError(f"{job} has a result in the journal, and no start before it")
     if isinstance(event, Failed):

@@ -11,14 +11,21 @@ HAS_ENDED = "its process has ended"
 
 def with_ended_arms(result: SearchResult) -> SearchResult:
     """Return the result of a search whose processes are gone: no arm is paused."""
-    return replace(result, arms=[_as_it_is(arm) for arm in result.arms])
+    return replace(
+        result,
+        arms=[_as_it_is(arm) for arm in result.arms],
+    )
 
 
 def _as_it_is(arm: Arm) -> Arm:
     if arm.status not in ("paused", "running"):
         return arm
     reason = f"ended before its last epoch: {HAS_ENDED}"
-    return replace(arm, status="finished", reason=reason)
+    return replace(
+        arm,
+        status="finished",
+        reason=reason,
+    )
 
 
 def was_cut_short(arm: Arm) -> bool:

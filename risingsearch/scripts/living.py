@@ -66,7 +66,7 @@ class LivingTrainable(CommandTrainable):
                 or run.epoch == self._max_epochs
                 or has_lost(results)
             )
-            scores = [self._sign * one["score"] for one in results]
+            scores = [self._sign * result["score"] for result in results]
             living.best = max(living.best, *(s for s in scores if s == s), -math.inf)
             return results
         finally:
@@ -92,21 +92,27 @@ class LivingTrainable(CommandTrainable):
             living = living or _Living()
             living.in_use.acquire()
             self._alive[run.arm] = living
-        for one in over:
-            with one.in_use:
-                one.close()
+        for evicted in over:
+            with evicted.in_use:
+                evicted.close()
         return living
 
     def _least(self) -> list[_Living]:
         """Evict the worst paused processes until there is room for one more."""
-        paused = [arm for arm, one in self._alive.items() if not one.in_use.locked()]
+        paused = [
+            arm for arm, process in self._alive.items() if not process.in_use.locked()
+        ]
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
         self._evicted.update(least)
         return [self._alive.pop(arm) for arm in least]
 
     def _continued(
-        self, living: _Living, run: ScriptRun, n_epochs: int, home: Path
+        self,
+        living: _Living,
+        run: ScriptRun,
+        n_epochs: int,
+        home: Path,
     ) -> Reports:
         """Return the reports of the next epochs, and pause the process."""
         results: Reports = []
@@ -119,7 +125,14 @@ class LivingTrainable(CommandTrainable):
                 work.mkdir(mode=0o700)
                 living.reader = reader_of(self._metric, self._suffixes)
                 living.script, living.records = living.open.enter_context(
-                    self._launched(run, 0, self._max_epochs, work, slot, living.reader)
+                    self._launched(
+                        run,
+                        0,
+                        self._max_epochs,
+                        work,
+                        slot,
+                        living.reader,
+                    )
                 )
                 living.slot = slot
             else:

@@ -45,7 +45,11 @@ class Marker:
         self.token = secrets.token_hex(16)
         with (
             blaming_the_disk(self.path, MAKE_ROOM),
-            open(self.path, "x", opener=partial(os.open, mode=0o600)) as file,
+            open(
+                self.path,
+                "x",
+                opener=partial(os.open, mode=0o600),
+            ) as file,
         ):
             inode = os.fstat(file.fileno()).st_ino
             json.dump({"token": self.token, "inode": inode}, file)
@@ -84,8 +88,8 @@ def end_left_over(home: Path) -> None:
 def end_all(token: str) -> None:
     """Terminate all processes that carry a token, also new ones."""
     deadline = time.monotonic() + PATIENCE
-    while found := list(_carriers(token)):
-        end(found, deadline)
+    while carriers := list(_carriers(token)):
+        end(carriers, deadline)
 
 
 def end(processes: Iterable[psutil.Process], deadline: float | None = None) -> None:
@@ -144,21 +148,23 @@ def _tokens(pid: int) -> list[str]:
     name = f"{TOKENS}=".encode()
     with suppress(OSError, psutil.NoSuchProcess):  # psutil takes five times as long
         variables = _environment(pid).split(b"\0")
-        found = [each.removeprefix(name) for each in variables if each.startswith(name)]
-        return b" ".join(found).decode(errors="replace").split()
+        values = [
+            each.removeprefix(name) for each in variables if each.startswith(name)
+        ]
+        return b" ".join(values).decode(errors="replace").split()
     return []
 
 
 def _environment(pid: int) -> bytes:
     """Return the environment of a process, which exec leaves empty for a moment."""
     deadline = time.monotonic() + EXEC
-    while not (found := Path(f"/proc/{pid}/environ").read_bytes()):
+    while not (environment := Path(f"/proc/{pid}/environ").read_bytes()):
         os.readlink(f"/proc/{pid}/exe")  # raises for what has ended or is the kernel's
         age = time.time() - psutil.Process(pid).create_time()
         if age > PATIENCE or time.monotonic() > deadline:
             break
         time.sleep(POLL_EVERY)
-    return found
+    return environment
 
 
 class Script:

@@ -3,12 +3,16 @@
 import json
 import math
 from numbers import Integral, Real
-from typing import Any
 
 from risingsearch.errors import InvalidParameterError
 
 
-def report(score: float, *, epoch: int, **metrics: float) -> None:
+def report(
+    score: float,
+    *,
+    epoch: int,
+    **metrics: float,
+) -> None:
     """Print one line of JSON about an epoch, for ``risingsearch run`` to read.
 
     Parameters
@@ -36,11 +40,15 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
         msg = f"epoch must be a whole number of at least 1; got {epoch!r}"
         raise InvalidParameterError(msg)
     others = {name: _plain(name, value) for name, value in metrics.items()}
-    line = {"epoch": int(epoch), "score": float(score), **others}
+    line = {
+        "epoch": int(epoch),
+        "score": float(score),
+        **others,
+    }
     print(json.dumps(line), flush=True)
 
 
-def _plain(name: str, value: Any) -> int | float | None:
+def _plain(name: str, value: object) -> int | float | None:
     """Return a number as JSON knows it; NaN and infinities are null."""
     if not isinstance(value, Real):
         raise InvalidParameterError(f"{name} must be a number; got {value!r}")

@@ -121,7 +121,9 @@ def _once_ended(
 
 
 def _check_can_run(
-    sweep: Sweep, run_dir: Path, begun: identity.Identity | None
+    sweep: Sweep,
+    run_dir: Path,
+    begun: identity.Identity | None,
 ) -> None:
     """Raise an error if a search cannot begin in a directory, or continue there."""
     if begun is None:
@@ -158,7 +160,7 @@ def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
         )
 
 
-def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
+def _seeded(sweep: Sweep, begun: Mapping[str, object]) -> Sweep:
     """Return the sweep with a seed: its own, that of the run, or a new one."""
     if sweep.seed is not None:
         return sweep
@@ -174,24 +176,37 @@ def check_sweep(sweep: Sweep) -> None:
     if sweep.checkpoints is not None:
         ObjectStore(sweep.checkpoints)
     with ThreadPoolExecutor(len(slots)) as executor:
-        _search(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
+        _search(
+            sweep,
+            trainable,
+            executor=executor,
+            n_jobs=len(slots),
+            prior=None,
+        )
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
     first = range(len(sweep.enqueue))  # they come first
-    same = SearchOptions.among(dict(sweep), enqueue=first, prior=sweep.earlier())
+    same = SearchOptions.among(
+        dict(sweep),
+        enqueue=first,
+        prior=sweep.earlier(),
+    )
     return RisingSearch(
         trainable,
         sweep.draw(),
         direction=sweep.direction,
         metric=sweep.metric_name,
         progress=True,
-        **same.non_defaults() | {"epoch_timeout": None} | options,  # scripts have it
+        **same.non_defaults() | {"epoch_timeout": None} | options,  # scripts have it,
     )
 
 
 def _trainable(
-    sweep: Sweep, placement: GpuPlacement, run_dir: Path, cwd: Path
+    sweep: Sweep,
+    placement: GpuPlacement,
+    run_dir: Path,
+    cwd: Path,
 ) -> CommandTrainable:
     folder, slices = (run_dir.absolute() / name for name in (ARMS, SLURM))
     same: dict[str, Any] = {  # also in the jobs of Slurm, as JSON
@@ -228,7 +243,11 @@ def _trainable(
     return CommandTrainable(sweep.command, folder, **options)
 
 
-def _copy_best(search: RisingSearch, trainable: CommandTrainable, folder: Path) -> None:
+def _copy_best(
+    search: RisingSearch,
+    trainable: CommandTrainable,
+    folder: Path,
+) -> None:
     best = _best_folder(search.result(), trainable)
     shutil.copytree(best, folder, dirs_exist_ok=True)
 
@@ -279,7 +298,11 @@ class _CheckpointCleaner:
     """Drops checkpoint directories that are neither continued from nor the best."""
 
     def __init__(
-        self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
+        self,
+        trainable: CommandTrainable,
+        search: RisingSearch,
+        *,
+        resumes: bool,
     ) -> None:
         self._trainable = trainable
         self._search = search

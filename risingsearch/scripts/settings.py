@@ -22,7 +22,11 @@ Name = Annotated[str, Field(min_length=1)]
 class Strict(BaseModel):
     """A part of a sweep: no keys but its fields, and finite numbers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+    )
 
 
 class PlainMetric(Strict):
@@ -68,15 +72,20 @@ class EarlierSetting(Strict):
     def source(self, folder: Path) -> Source:
         """As a search takes it; a path is from this folder."""
         where = self.path if "://" in self.path else folder / self.path
-        return Source(where, self.score, self.direction, self.name)
+        return Source(
+            where,
+            self.score,
+            self.direction,
+            self.name,
+        )
 
 
-def prior_as_mappings(value: Any) -> Any:
+def prior_as_mappings(value: object) -> Any:
     """Return a path, a mapping of one search or a list of them as mappings."""
     if value is None:
         return None
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
-    return [{"path": one} if isinstance(one, str) else one for one in listed]
+    return [{"path": item} if isinstance(item, str) else item for item in listed]
 
 
 class MLflowSetting(Strict):
@@ -128,16 +137,18 @@ class TrackerSetting(Strict):
         return named
 
 
-def trackers_as_mapping(value: Any) -> Any:
+def trackers_as_mapping(value: object) -> Any:
     """Return a name, or a list of names and mappings, as one mapping to options."""
     if value is None or isinstance(value, TrackerSetting):
         return value
     merged: dict[Any, Any] = {}
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, (str, dict)):
-            msg = f"a tracker is a name, or a mapping of it to its options; got {one!r}"
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, (str, dict)):
+            msg = (
+                f"a tracker is a name, or a mapping of it to its options; got {item!r}"
+            )
             raise ValueError(msg)
-        named = {one: {}} if isinstance(one, str) else one
+        named = {item: {}} if isinstance(item, str) else item
         merged |= {
             name: {} if options is None else options for name, options in named.items()
         }
@@ -156,7 +167,7 @@ OWN = re.compile(
 _GPUS = re.compile(r"(?:[^\s:,=]+:)?([1-9]\d*)", re.ASCII)
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> Any:
     if type(value) in (int, str):
         return str(value)
     raise ValueError("it is text, or a whole number")
@@ -197,12 +208,15 @@ class SlurmSetting(Strict):
     @property
     def n_gpus(self) -> int | None:
         """How many GPUs a job has; None where none are asked for."""
-        found = None if self.gpus is None else _GPUS.fullmatch(self.gpus)
-        return None if found is None else int(found[1])
+        match = None if self.gpus is None else _GPUS.fullmatch(self.gpus)
+        return None if match is None else int(match[1])
 
     def arguments(self, gpus: int | None = None) -> list[str]:
         """Return the arguments of sbatch; ``gpus`` where the setting has none."""
-        named = self.model_dump(exclude={"requeue", "options"}, exclude_none=True)
+        named = self.model_dump(
+            exclude={"requeue", "options"},
+            exclude_none=True,
+        )
         if gpus is not None:
             named.setdefault("gpus", gpus)
         words = [f"--{name.replace('_', '-')}={v}" for name, v in named.items()]
@@ -217,7 +231,7 @@ class LauncherSetting(Strict):
     slurm: SlurmSetting | None = None
 
 
-def launcher_as_mapping(value: Any) -> Any:
+def launcher_as_mapping(value: object) -> Any:
     """Return the name of a launcher, or a mapping of it to its keys, as a mapping."""
     if isinstance(value, LauncherSetting):
         return value

@@ -32,9 +32,9 @@ MOST_CANDIDATES = 1_000_000
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a number must be finite")
     if value is not None and not isinstance(value, bool | int | float | str):
@@ -43,13 +43,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> Any:
     if not isinstance(value, bool | int | float | str):
         raise ValueError("it is a number, text, true or false")
     return _plain(value)
 
 
-def _one_or_more(value: Any) -> Any:
+def _one_or_more(value: object) -> Any:
     try:
         return [*map(_value, value)] if isinstance(value, list) else _value(value)
     except ValueError as error:
@@ -67,7 +67,7 @@ class BaseParameter(Strict, ABC):
 
     when: dict[str, Wanted] = Field(default_factory=dict)
 
-    def applies(self, drawn: Mapping[str, Any]) -> bool:
+    def applies(self, drawn: Mapping[str, object]) -> bool:
         """Whether the parameter is used with the values drawn before."""
         for name, wanted in self.when.items():
             values = wanted if isinstance(wanted, list) else [wanted]
@@ -133,7 +133,13 @@ class Integer(_Range):
     @property
     def kind(self) -> Kind:
         """Its values as those of a space."""
-        return Interval(self.low, self.high, self.log, self.step, whole=True)
+        return Interval(
+            self.low,
+            self.high,
+            self.log,
+            self.step,
+            whole=True,
+        )
 
     @model_validator(mode="after")
     def _on_its_scale(self) -> Integer:
@@ -204,10 +210,16 @@ def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
                         f"values, {possible}"
                     )
     return Space(
-        Coordinate(name, one.kind, tuple(one.when), one.applies, one.when)
-        if one.when
-        else Coordinate(name, one.kind)
-        for name, one in parameters.items()
+        Coordinate(
+            name,
+            parameter.kind,
+            tuple(parameter.when),
+            parameter.applies,
+            parameter.when,
+        )
+        if parameter.when
+        else Coordinate(name, parameter.kind)
+        for name, parameter in parameters.items()
     )
 
 
@@ -229,16 +241,16 @@ def space_in(content: dict[str, Any]) -> Space:
 
 def all_of(space: Space) -> list[dict[str, Any]]:
     """Return all configurations, or raise an error if there are too many."""
-    for one in space.coordinates:
-        if one.kind.listed is None:
+    for coordinate in space.coordinates:
+        if coordinate.kind.listed is None:
             raise InvalidParameterError(
-                f"candidates: all, and {one.name} has no end of them: say how many "
-                "are drawn, or give it a step or values"
+                f"candidates: all, and {coordinate.name} has no end of them: say how "
+                "many are drawn, or give it a step or values"
             )
-    found = list(islice(space.every(), MOST_CANDIDATES + 1))
-    if len(found) > MOST_CANDIDATES:
+    configurations = list(islice(space.every(), MOST_CANDIDATES + 1))
+    if len(configurations) > MOST_CANDIDATES:
         raise InvalidParameterError(
             f"candidates: all are more than {MOST_CANDIDATES:,} configurations; say "
             "how many are drawn, such as candidates: 100"
         )
-    return found
+    return configurations

@@ -89,7 +89,7 @@ def _read_budget(value: Any) -> Budget:
 def _counted(most: int, *words: str) -> PlainValidator:
     """Return the check of a whole number up to ``most``, or one of these words."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> Any:
         if value in words or (type(value) is int and 1 <= value <= most):
             return value
         others = " or ".join(words)
@@ -98,7 +98,7 @@ def _counted(most: int, *words: str) -> PlainValidator:
     return PlainValidator(checked)
 
 
-def _learning_rate(value: Any) -> Any:
+def _learning_rate(value: object) -> Any:
     """Check a declared learning rate; the space says whether it is one."""
     named = value if isinstance(value, dict) else {}
     are_numbers = all(isinstance(k, str) and is_number(v) for k, v in named.items())
@@ -135,7 +135,12 @@ class Sweep(Strict):
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
     workers: Annotated[int | Literal["auto"], _counted(MOST_WORKERS, "auto")] = 1
-    gpus: float | None = Field(default=None, gt=0.0, le=MOST_WORKERS, strict=True)
+    gpus: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=MOST_WORKERS,
+        strict=True,
+    )
     launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
         default_factory=LauncherSetting
     )
@@ -143,8 +148,18 @@ class Sweep(Strict):
     environment: list[dict[str, Word]] = Field(default_factory=list)
     resume: bool = True
     max_alive: Count | None = None
-    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
-    epoch_timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
+    timeout: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=LONGEST,
+        strict=True,
+    )
+    epoch_timeout: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=LONGEST,
+        strict=True,
+    )
     epochs_per_job: Count | None = None
     max_failures: int = Field(default=0, ge=0, strict=True)
     min_epochs: Count = 1
@@ -167,13 +182,16 @@ class Sweep(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _all_the_time(cls, value: Any) -> Any:
+    def _all_the_time(cls, value: object) -> Any:
         """Let a timeout alone be the budget."""
         if not isinstance(value, dict) or "budget" in value:
             return value
         if value.get("timeout") is None:
             return value
-        return value | {"budget": {"wall_seconds": value["timeout"]}, "timeout": None}
+        return value | {
+            "budget": {"wall_seconds": value["timeout"]},
+            "timeout": None,
+        }
 
     @field_validator("gpus")
     @classmethod
@@ -237,7 +255,11 @@ class Sweep(Strict):
 
     def _conflicts_of_enqueued(self) -> Iterator[str]:
         space = self.candidate_space
-        ranges = {one.name for one in space.coordinates if not one.kind.is_finite}
+        ranges = {
+            coordinate.name
+            for coordinate in space.coordinates
+            if not coordinate.kind.is_finite
+        }
         for i, params in enumerate(self.enqueue):
             texts = [k for k in params if k in ranges and not is_number(params[k])]
             problem = space.problem_of(params, beyond=True)
@@ -303,8 +325,18 @@ class Sweep(Strict):
         """Return how many workers there are on this machine, and the GPUs of each."""
         most = self.max_alive or MOST_WORKERS
         if self.launcher.slurm is not None:  # which gives jobs their GPUs
-            return placed(self.workers, None, self.environment, most)
-        return placed(self.workers, self.gpus, self.environment, most)
+            return placed(
+                self.workers,
+                None,
+                self.environment,
+                most,
+            )
+        return placed(
+            self.workers,
+            self.gpus,
+            self.environment,
+            most,
+        )
 
     @property
     def n_gpus(self) -> float | None:
@@ -323,7 +355,10 @@ class Sweep(Strict):
         """Return the sweep with another budget; a number has the unit of this one."""
         settings = self.model_dump(mode="json", exclude_defaults=True)
         budget = self.budget.like(amount).to_json()
-        sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
+        sweep = checked_sweep(
+            settings | {"budget": budget},
+            "with --budget",
+        )
         sweep._folder = self._folder
         return sweep
 
@@ -331,14 +366,18 @@ class Sweep(Strict):
         """Return those that scripts find in ``RISINGSEARCH_PARAMS`` at most."""
         used = {name for part in self.command for name in fields_of(part)}
         names = self.candidate_space.names
-        return [] if "params" in used else [one for one in names if one not in used]
+        return [] if "params" in used else [name for name in names if name not in used]
 
     def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""
         drawn = self._different()
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
         most = None if self.candidates == "auto" else len(everybody)
-        return Configurations(everybody.values(), drawn.space, most)
+        return Configurations(
+            everybody.values(),
+            drawn.space,
+            most,
+        )
 
     @property
     def candidate_space(self) -> Space:
@@ -398,7 +437,7 @@ FORMS: dict[str, type[Strict]] = {
 KEYS = {place: list(form.model_fields) for place, form in FORMS.items()}
 
 
-def checked_sweep(content: Any, source: str) -> Sweep:
+def checked_sweep(content: object, source: str) -> Sweep:
     """Return the sweep of plain values, or raise an InvalidParameterError."""
     if (place := unusable_text(content)) is not None:
         raise InvalidParameterError(

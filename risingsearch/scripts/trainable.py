@@ -117,9 +117,17 @@ class CommandTrainable:
         self._has_ended = False
         self.has_reported = False  # a score, of any arm
 
-    def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:
+    def start(
+        self,
+        params: Mapping[str, object],
+        seed: int,
+    ) -> ScriptRun:
         """Return an arm that has not trained yet."""
-        return ScriptRun(self.arms[seed], dict(params), seed)
+        return ScriptRun(
+            self.arms[seed],
+            dict(params),
+            seed,
+        )
 
     def train(self, run: ScriptRun) -> dict[str, Any]:
         """Run the script for one epoch."""
@@ -128,14 +136,27 @@ class CommandTrainable:
             raise StopIteration
         return results[0]
 
-    def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
+    def train_epochs(
+        self,
+        run: ScriptRun,
+        n_epochs: int,
+    ) -> Reports:
         """Run the script for some epochs; return its report of each."""
         # It works on a copy of the arm's last checkpoint directory, which is kept if it
         # succeeds. A ScriptError is its fault, other errors are that of the machine.
         with self._blaming_the_disk(run.arm):
-            return self._trained(run, n_epochs, self.home(run.arm))
+            return self._trained(
+                run,
+                n_epochs,
+                self.home(run.arm),
+            )
 
-    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
+    def _trained(
+        self,
+        run: ScriptRun,
+        n_epochs: int,
+        home: Path,
+    ) -> Reports:
         self._make_home(home)
         end_left_over(home)
         begin = self._last_checkpoint(run)
@@ -146,7 +167,11 @@ class CommandTrainable:
         return self._kept(run, begin, to_epoch, attempt)
 
     def attempt(
-        self, run: ScriptRun, begin: int, to_epoch: int, slot: int = 0
+        self,
+        run: ScriptRun,
+        begin: int,
+        to_epoch: int,
+        slot: int = 0,
     ) -> Attempt:
         """Run the script once, from the checkpoint of an epoch to another epoch."""
         # In a folder of a new name, where children of an earlier attempt cannot write.
@@ -155,18 +180,36 @@ class CommandTrainable:
             work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
             if begin > 0:
                 before = home / checkpoint_name(begin)
-                shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(
+                    before,
+                    work,
+                    symlinks=True,
+                    dirs_exist_ok=True,
+                )
             results: Reports = []
             n_before = run.epoch - begin  # epochs that are trained again
             reader = reader_of(self._metric, self._suffixes)
             pace = Pace()
-            launched = self._launched(run, begin, to_epoch, work, slot, reader)
+            launched = self._launched(
+                run,
+                begin,
+                to_epoch,
+                work,
+                slot,
+                reader,
+            )
             with counted(results, n_before), launched as (_, records):
                 for record in records:
                     pace.reported()
                     epoch = begin + len(results) + 1
                     results.append(
-                        self._checked(record, reader, begin, epoch, to_epoch)
+                        self._checked(
+                            record,
+                            reader,
+                            begin,
+                            epoch,
+                            to_epoch,
+                        )
                     )
                     if len(results) > n_before and has_lost(results):
                         break  # which ends the script
@@ -187,7 +230,11 @@ class CommandTrainable:
             return Attempt(results, work, startup)
 
     def _kept(
-        self, run: ScriptRun, begin: int, to_epoch: int, attempt: Attempt
+        self,
+        run: ScriptRun,
+        begin: int,
+        to_epoch: int,
+        attempt: Attempt,
     ) -> StartedEpochs:
         """Keep the folder of an attempt as the arm's checkpoint; return its epochs."""
         results = attempt.results[run.epoch - begin :]  # else they are known already
@@ -212,19 +259,30 @@ class CommandTrainable:
     def _blaming_the_disk(self, arm: int) -> AbstractContextManager[None]:
         """Raise a ``RunDirError`` for problems of the disk, not of the script."""
         home = self.home(arm)
-        return files.blaming_the_disk(home, files.MAKE_ROOM, home)
+        return files.blaming_the_disk(
+            home,
+            files.MAKE_ROOM,
+            home,
+        )
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
-        found = [0, *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch)]
-        if found[-1] < run.epoch:
+        resumable = [
+            0,
+            *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch),
+        ]
+        if resumable[-1] < run.epoch:
             missing = self.home(run.arm) / checkpoint_name(run.epoch)
             msg = (
                 f"{missing} is missing: arm {run.arm} trains again from epoch "
-                f"{found[-1]} to {run.epoch}, which is not charged"
+                f"{resumable[-1]} to {run.epoch}, which is not charged"
             )
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
-        return found[-1]
+            warnings.warn(
+                msg,
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return resumable[-1]
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
         """Return the epochs of which an arm has a checkpoint directory."""
@@ -239,7 +297,11 @@ class CommandTrainable:
             next((e for e in epochs if e >= epoch), epoch)
         )
 
-    def drop_checkpoints(self, arm: int, epochs: Iterable[int]) -> None:
+    def drop_checkpoints(
+        self,
+        arm: int,
+        epochs: Iterable[int],
+    ) -> None:
         """Remove an arm's checkpoint directories of some epochs."""
         for epoch in epochs:
             shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
@@ -294,8 +356,10 @@ class CommandTrainable:
             for part in self.command
             if all(name in values for name in fields_of(part))
         ]
-        own = {f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()}
-        variables = self._slots.variables[slot] | own
+        reserved = {
+            f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()
+        }
+        variables = self._slots.variables[slot] | reserved
         home = self.home(run.arm)
         file = None if self.report_file is None else ReportFile(work, self.report_file)
         printed = files.open_regular_file(home / LOG, "ab")
@@ -305,7 +369,13 @@ class CommandTrainable:
             with (
                 self._script(command, home, variables) as script,
                 closing(
-                    reports(script, reader, timeout=self.timeout, log=log, file=file)
+                    reports(
+                        script,
+                        reader,
+                        timeout=self.timeout,
+                        log=log,
+                        file=file,
+                    )
                 ) as records,
             ):
                 yield script, records
@@ -319,14 +389,22 @@ class CommandTrainable:
 
     @contextmanager
     def _script(
-        self, command: list[str], home: Path, variables: Mapping[str, str]
+        self,
+        command: list[str],
+        home: Path,
+        variables: Mapping[str, str],
     ) -> Iterator[Script]:
         """Yield the running command; nothing of it runs after the block."""
         with self._lock:
             if self._has_ended:
                 raise SetupError("the sweep has ended before the script began")
             try:
-                script = Script(command, self._markers or home, variables, self.cwd)
+                script = Script(
+                    command,
+                    self._markers or home,
+                    variables,
+                    self.cwd,
+                )
             except OSError as error:
                 what = error.filename or command[0]
                 raise self._unstartable(what, error.strerror) from error
@@ -349,15 +427,29 @@ class CommandTrainable:
                 why = errno.EACCES if os.path.exists(at) else errno.ENOENT
                 raise self._unstartable(program, os.strerror(why))
 
-    def _unstartable(self, program: str, why: str | None) -> ScriptError | SetupError:
+    def _unstartable(
+        self,
+        program: str,
+        why: str | None,
+    ) -> ScriptError | SetupError:
         """Return the error for a program: of one arm if a parameter names it."""
         kind = ScriptError if fields_of(self.command[0]) else SetupError
         return kind(f"{program} cannot be started ({why})")
 
     def _checked(
-        self, record: dict[str, Any], reader: Reader, begin: int, epoch: int, last: int
+        self,
+        record: dict[str, Any],
+        reader: Reader,
+        begin: int,
+        epoch: int,
+        last: int,
     ) -> dict[str, Any]:
-        _check_epoch(record.pop(EPOCH, None), begin, epoch, last)
+        _check_epoch(
+            record.pop(EPOCH, None),
+            begin,
+            epoch,
+            last,
+        )
         score = record.pop(reader.metric)
         if not is_number(score):
             raise ScriptError(
@@ -382,7 +474,12 @@ class CommandTrainable:
         return {"score": float(score), **cost, **others}
 
 
-def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
+def _check_epoch(
+    reported: object,
+    begin: int,
+    due: int,
+    last: int,
+) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
     epoch = "no epoch" if reported is None else f"epoch {shown(reported)}"
     if isinstance(reported, int) and begin < reported < due:
@@ -404,11 +501,11 @@ def _check_epoch(reported: Any, begin: int, due: int, last: int) -> None:
 
 def fields_of(part: str) -> list[str]:
     """Return the names in an argument of a command, such as ``--lr={lr}``."""
-    found = (name for _, name, _, _ in string.Formatter().parse(part))
-    return [name for name in found if name is not None]
+    names = (name for _, name, _, _ in string.Formatter().parse(part))
+    return [name for name in names if name is not None]
 
 
-def filled(part: str, values: Mapping[str, Any]) -> str:
+def filled(part: str, values: Mapping[str, object]) -> str:
     """Return an argument of a command with its values."""
     parsed = string.Formatter().parse(part)
     return "".join(
@@ -465,7 +562,11 @@ class ArchivedTrainable(CommandTrainable):
         return run
 
     def at_hand(
-        self, arm: int, params: Mapping[str, Any], seed: int, epoch: int
+        self,
+        arm: int,
+        params: Mapping[str, object],
+        seed: int,
+        epoch: int,
     ) -> bytes | None:
         """Return a state that leaves out the directory, if that is on disk already."""
         run = ScriptRun(arm, dict(params), seed, epoch)
@@ -480,7 +581,11 @@ class ArchivedTrainable(CommandTrainable):
         """Return the checkpoint directory of an arm, by its epoch."""
         return self.home(run.arm) / checkpoint_name(run.epoch)
 
-    def _unpack(self, archive: tarfile.TarFile, run: ScriptRun) -> None:
+    def _unpack(
+        self,
+        archive: tarfile.TarFile,
+        run: ScriptRun,
+    ) -> None:
         home = self.home(run.arm)
         after = self.folder_of(run)
         self._make_home(home)

@@ -1,7 +1,6 @@
 """YAML 1.2 (and so JSON) files of plain values, and the mistakes in them."""
 
 import difflib
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -124,18 +123,6 @@ def unusable_text(values: Any, place: str = "") -> str | None:
         if unusable_text(key, at) or unusable_text(value, at):
             return unusable_text(value, at) or at
     return None
-
-
-def dump_yaml(values: Any) -> str:
-    """Return values as a YAML document."""
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False
-    yaml.representer.ignore_aliases = lambda data: True
-    yaml.width = 88
-    written = io.StringIO()
-    yaml.dump(values, written)
-    return written.getvalue()
 
 
 def _problem_of(error: Exception) -> str:

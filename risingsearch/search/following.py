@@ -82,7 +82,8 @@ class RunReader:
         if self._replayed is None and _has_just_begun(self.path):
             return None
         self._replayed = replayed = self._read()
-        search, result = replayed.search, replayed.result(is_running=is_running)
+        search = replayed.search
+        result = replayed.result(is_running=is_running)
         scheduler = search.scheduler
         ended = scheduler if is_running else search._log  # it may have other rules
         jobs = scheduler.in_flight if is_running else ()
@@ -108,7 +109,7 @@ class RunReader:
             # The journal may be another one by now. Then it is read from its beginning
             # below, and what is damaged is raised there.
             with suppress(RisingSearchError):
-                return replayed.grown()
+                return replayed.refreshed()
         return Replayed.of(Run.open(self.path))
 
     def _seconds_left(self, scheduler: Scheduler, wall_seconds: float) -> float:

@@ -61,7 +61,10 @@ def placed(
     """Return the variables and the GPUs of each worker, spread over all GPUs."""
     if gpus is None:
         assert workers != "auto"
-        return GpuPlacement([dict(each) for each in environment or [{}] * workers], [])
+        return GpuPlacement(
+            [dict(each) for each in environment or [{}] * workers],
+            [],
+        )
     devices = visible_devices()
     whole = max(1, int(gpus))
     n_groups = len(devices.names) // whole
@@ -83,19 +86,31 @@ def placed(
         )
     groups = [devices.names[k * whole : (k + 1) * whole] for k in range(n_groups)]
     assigned = [groups[worker % n_groups] for worker in range(n_workers)]
-    own = environment or [{}] * n_workers
+    given = environment or [{}] * n_workers
     variables = [
-        {**each, **devices.variables, **dict.fromkeys(devices.masks, ",".join(names))}
-        for each, names in zip(own, assigned, strict=True)
+        {
+            **each,
+            **devices.variables,
+            **dict.fromkeys(devices.masks, ",".join(names)),
+        }
+        for each, names in zip(given, assigned, strict=True)
     ]
     return GpuPlacement(variables, assigned)
 
 
 def variables_of_workers(
-    gpus: float, name: str, n_workers: int | None
+    gpus: float,
+    name: str,
+    n_workers: int | None,
 ) -> list[dict[str, str]]:
     """Return the variables of each worker; None stands for as many as have room."""
-    gpus = checked_float("gpus", gpus, 0.0, MOST_WORKERS, open_low=True)
+    gpus = checked_float(
+        "gpus",
+        gpus,
+        0.0,
+        MOST_WORKERS,
+        open_low=True,
+    )
     if not is_divisible(gpus):
         raise InvalidParameterError(
             "gpus must be a whole number, or less than 1 where workers share one; got "
@@ -122,7 +137,12 @@ def visible_devices() -> Devices:
         msg = f"{settings} name different GPUs: set one of them alone, or both alike"
         raise InvalidParameterError(msg)
     names = (name.strip() for name in next(iter(masks.values())).split(","))
-    return Devices(list(takewhile(_DEVICE.fullmatch, names)), list(masks), settings, {})
+    return Devices(
+        list(takewhile(_DEVICE.fullmatch, names)),
+        list(masks),
+        settings,
+        {},
+    )
 
 
 def _listed() -> Devices:
@@ -146,14 +166,24 @@ def _listed() -> Devices:
         return Devices([], masks, missing, {})
     except (OSError, subprocess.SubprocessError) as error:
         text = shown(str(getattr(error, "stdout", None) or error).strip())
-        return Devices([], masks, f"{' '.join(LISTING)} fails: {text}", {})
+        return Devices(
+            [],
+            masks,
+            f"{' '.join(LISTING)} fails: {text}",
+            {},
+        )
     gpus = _GPU.split(listed)[1:]  # number, name and lines of each
     parts = [_PARTITION.findall(lines) for lines in gpus[2::3]]
     if not any(parts):
         order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-        return Devices(gpus[::3], masks, " ".join(LISTING), order)
+        return Devices(
+            gpus[::3],
+            masks,
+            " ".join(LISTING),
+            order,
+        )
     each = zip(gpus[1::3], parts, strict=True)
-    names = [name for gpu, own in each for name in own or [gpu]]
+    names = [name for gpu, partitions in each for name in partitions or [gpu]]
     return Devices(names, masks, " ".join(LISTING), {})
 
 
@@ -202,7 +232,13 @@ class GpuPool(SingleProcesses):
     """
 
     def __init__(self, gpus: float = 1.0, max_workers: int | None = None) -> None:
-        super().__init__(variables_of_workers(gpus, "max_workers", max_workers))
+        super().__init__(
+            variables_of_workers(
+                gpus,
+                "max_workers",
+                max_workers,
+            )
+        )
         self.gpus = gpus
         self.start()
 

@@ -53,12 +53,12 @@ def noted_termination(note: Callable[[], None]) -> Iterator[None]:
         yield
         return
 
-    own = os.getpid()
+    this_process = os.getpid()
 
     def end(number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
         try:
-            if os.getpid() == own:  # forked workers inherit the handler
+            if os.getpid() == this_process:  # forked workers inherit the handler
                 note()
         finally:
             os.kill(os.getpid(), number)

@@ -233,7 +233,7 @@ class Loop:
                 raise
             finally:
                 for workers in filter(None, (self._workers, self.apart)):
-                    workers.rest()
+                    workers.release_idle()
                 self._count_failures()
         if self._log.why_late and self.clock.ends_search and not self._scheduler.done:
             self._log.use_up(min(self.clock.now or 0.0, self._scheduler.budget))

@@ -40,7 +40,9 @@ class Slots:
             range(len(variables))
             if wanted is None
             else [
-                slot for slot, own in enumerate(variables) if own == variables[wanted]
+                slot
+                for slot, environment in enumerate(variables)
+                if environment == variables[wanted]
             ]
         )
         with self._changed:
@@ -87,22 +89,42 @@ class SingleProcesses(Executor):
                 self._workers[slot] = self._started(slot)
 
     def submit(
-        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+        self,
+        fn: Callable[..., object],
+        /,
+        *args: object,
+        **kwargs: Any,
     ) -> Future[Any]:
         """Run ``fn`` in a worker, once one is free."""
         self.start()
         assert self._threads is not None
-        return self._threads.submit(self._run, fn, args, kwargs)
+        return self._threads.submit(
+            self._run,
+            fn,
+            args,
+            kwargs,
+        )
 
     def _run(
-        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        fn: Callable[..., object],
+        args: tuple[object, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         with self._slots.taken() as slot:
             try:
-                future = self._workers[slot].submit(fn, *args, **kwargs)
+                future = self._workers[slot].submit(
+                    fn,
+                    *args,
+                    **kwargs,
+                )
             except (BrokenExecutor, AttributeError):  # it has died between two jobs
                 self._workers[slot] = self._started(slot)
-                future = self._workers[slot].submit(fn, *args, **kwargs)
+                future = self._workers[slot].submit(
+                    fn,
+                    *args,
+                    **kwargs,
+                )
             processes = list(self._workers[slot]._processes.values())
             try:
                 result = future.result()
@@ -130,7 +152,12 @@ class SingleProcesses(Executor):
                     with suppress(ProcessLookupError):
                         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    def shutdown(
+        self,
+        wait: bool = True,
+        *,
+        cancel_futures: bool = False,
+    ) -> None:
         """End the processes after their jobs; without ``wait``, by themselves."""
         threads, self._threads = self._threads, None
         if threads is not None:
@@ -152,7 +179,11 @@ class OwnProcesses(SingleProcesses):
 
     def _started(self, slot: int) -> ProcessPoolExecutor:
         parent = None if get_start_method() == "forkserver" else os.getpid()
-        worker = ProcessPoolExecutor(1, initializer=end_with_parent, initargs=(parent,))
+        worker = ProcessPoolExecutor(
+            1,
+            initializer=end_with_parent,
+            initargs=(parent,),
+        )
         self._first[slot] = worker.submit(int)  # with which the process is started
         return worker
 

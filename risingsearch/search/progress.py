@@ -21,22 +21,31 @@ if TYPE_CHECKING:
     from risingsearch.search.training import Outcome
 
 FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
-WIDTH, HEIGHT = 80, 24  # of a terminal that does not report its size
+# Of a terminal that does not report its size.
+WIDTH = 80
+HEIGHT = 24
 MINUTE = 60.0  # between two lines in a log, unless a tenth of the budget is spent
 N_JOBS = 5  # whose start was measured before there is any advice
-WORTH_SAYING, FEWEST_SECONDS = 1 / 3, 5.0  # of starts: the share, and the least sum
+WORTH_SAYING = 1 / 3  # of the time that starts take
+FEWEST_SECONDS = 5.0  # of all starts together
 
 
 class ProgressLine:
     """Budget used, time left, best score and its arm, arms by status."""
 
-    def __init__(self, scheduler: Scheduler, note: Callable[[], str] = str) -> None:
-        self._scheduler, self._note = scheduler, note
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        note: Callable[[], str] = str,
+    ) -> None:
+        self._scheduler = scheduler
+        self._note = note
         self._starts: Starts | None = Starts(scheduler.max_epochs or 1)
 
     def __enter__(self) -> ProgressLine:
         scheduler = self._scheduler
-        self._begun, self._due = time.monotonic(), 0.0
+        self._begun = time.monotonic()
+        self._due = 0.0
         with needed("tqdm", "cli"):
             from tqdm.auto import tqdm
             from tqdm.notebook import tqdm_notebook
@@ -73,7 +82,11 @@ class ProgressLine:
         """Say once if jobs start so slowly that they should be longer."""
         if self._starts is None:
             return
-        self._starts.add(len(outcome.report.scores), outcome.elapsed, outcome.startup)
+        self._starts.add(
+            len(outcome.report.scores),
+            outcome.elapsed,
+            outcome.startup,
+        )
         advice = self._starts.advice(self._scheduler.epochs_per_job)
         if advice is not None:
             write_advice(advice)
@@ -82,7 +95,8 @@ class ProgressLine:
     def show(self) -> None:
         """Bring the line up to date, or print another one, if it is time to."""
         now = time.monotonic()
-        tenfold, total = 10 * self._scheduler.spent, self._scheduler.budget
+        tenfold = 10 * self._scheduler.spent
+        total = self._scheduler.budget
         is_next_tenth = tenfold // total > 10 * self._spent_then // total
         if now < self._due and not (self._line is None and is_next_tenth):
             return
@@ -96,7 +110,8 @@ class ProgressLine:
 
     def _print(self, now: float) -> None:
         """Print a line that stays."""
-        self._due, self._spent_then = now + MINUTE, self._scheduler.spent
+        self._due = now + MINUTE
+        self._spent_then = self._scheduler.spent
         from tqdm import tqdm
 
         scheduler = self._scheduler
@@ -113,7 +128,8 @@ class ProgressLine:
 
     def _spent_shown(self) -> float:
         """Return the spent budget, at most all, to about a thousandth of it."""
-        spent, budget = self._scheduler.spent, self._scheduler.budget
+        spent = self._scheduler.spent
+        budget = self._scheduler.budget
         digits = 3 - math.floor(math.log10(budget))
         return min(budget, round(spent, max(1, digits)))
 
@@ -162,19 +178,33 @@ class Starts:
     def __init__(self, max_epochs: int) -> None:
         self._max_epochs = max_epochs
         self._startups: list[float] = []
-        self._seconds, self._n_epochs = 0.0, 0
+        self._seconds = 0.0
+        self._n_epochs = 0
 
     @classmethod
-    def of_events(cls, events: Iterable[Event], max_epochs: int) -> Starts:
+    def of_events(
+        cls,
+        events: Iterable[Event],
+        max_epochs: int,
+    ) -> Starts:
         """Return the starts in the events of a journal."""
         starts = cls(max_epochs)
         for event in events:
             if isinstance(event, Returned) and not isinstance(event, Failed):
                 seconds = event.elapsed or 0.0
-                starts.add(len(event.scores), seconds, event.startup)
+                starts.add(
+                    len(event.scores),
+                    seconds,
+                    event.startup,
+                )
         return starts
 
-    def add(self, n_epochs: int, seconds: float, startup: float | None) -> None:
+    def add(
+        self,
+        n_epochs: int,
+        seconds: float,
+        startup: float | None,
+    ) -> None:
         """Add a job and the part of its seconds before its first epoch, if known."""
         if startup is None or math.isnan(startup) or not n_epochs:
             return
@@ -214,4 +244,7 @@ class Starts:
             f"jobs take {self.share:.0%} of their time to start "
             f"({median(self._startups):.3g} s a start, {self._epoch:.3g} s an epoch): "
             f"to train more in the same time, set epochs_per_job to {wanted}"
-        ).replace("%", " %")
+        ).replace(
+            "%",
+            " %",
+        )

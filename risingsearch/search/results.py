@@ -32,11 +32,13 @@ class History(list[dict[str, Any]]):
 
 
 def history_of(
-    recorded: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
+    recorded: Sequence[Mapping[str, Any]],
+    reports: Mapping[int, Report],
 ) -> History:
     """Return the scheduler's history with the seconds and metrics of the reports."""
     rows = History()
-    job, k = -1, 0
+    job = -1
+    k = 0
     for row in recorded:
         k = k + 1 if row["job"] == job else 0  # rows of a job stand together
         job = row["job"]
@@ -96,6 +98,8 @@ class SearchResult:
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float
         By job, after how many wall-clock seconds it came back.
+    _trainable, _best_checkpoint
+        What ``best_state`` makes the trained state from.
 
     Examples
     --------
@@ -168,17 +172,31 @@ class SearchResult:
         """Return the history as a pandas DataFrame, one row per epoch."""
         return self.history.to_frame()
 
-    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
+    def plot_allocation(
+        self,
+        ax: Any = None,
+        **options: Any,
+    ) -> Any:
         """Draw which arm trained when; see ``risingsearch.plotting``."""
         from risingsearch.plotting import plot_allocation
 
-        return plot_allocation(self.history, ax=ax, **self._drawn_as(), **options)
+        return plot_allocation(
+            self.history,
+            ax=ax,
+            **self._drawn_as(),
+            **options,
+        )
 
     def plot_curves(self, ax: Any = None, **options: Any) -> Any:
         """Draw the learning curves of all arms; see ``risingsearch.plotting``."""
         from risingsearch.plotting import plot_curves
 
-        return plot_curves(self.history, ax=ax, **self._drawn_as(), **options)
+        return plot_curves(
+            self.history,
+            ax=ax,
+            **self._drawn_as(),
+            **options,
+        )
 
     def _repr_html_(self) -> str:
         from risingsearch.plotting.fragment import result_html

@@ -24,18 +24,24 @@ class RetainedCheckpoints:
         sign: float,
         at_hand: Callable[..., bytes | None] | None = None,
     ) -> None:
-        self.store, self._sign = store, sign
+        self.store = store
+        self._sign = sign
         self._at_hand = at_hand or (lambda *which: None)
         self._live: dict[int, Any] = {}
         self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
         self._bests: dict[Key, float] = {}  # with their reward
         self._perhaps_unneeded: set[Key] = set()  # all that may be, of those stored
 
-    def keep_live(self, arm: int, state: Any) -> None:
+    def keep_live(self, arm: int, state: object) -> None:
         """Keep a state in memory for the arm's next job."""
         self._live[arm] = state
 
-    def release_live(self, arm: int, *, may_be_bytes: bool = False) -> None:
+    def release_live(
+        self,
+        arm: int,
+        *,
+        may_be_bytes: bool = False,
+    ) -> None:
         """Release an arm's state in memory: the arm resumes from its checkpoint."""
         if not (may_be_bytes and isinstance(self._live.get(arm), bytes)):
             self._live.pop(arm, None)
@@ -97,47 +103,55 @@ class RetainedCheckpoints:
 
     def resumed(self, task: Task) -> Task:
         """Return the task with the state that its arm resumes from."""
-        arm, epoch = task.job.arm, task.job.from_epoch
+        arm = task.job.arm
+        epoch = task.job.from_epoch
         if arm in self._live or epoch == 0:
             return task._replace(state=self._live.get(arm))
         if not task.wants_checkpoint:  # nothing was saved
             return task._replace(epochs_missing=epoch)
-        state = self._at_hand(arm, task.params, task.seed, epoch)
+        state = self._at_hand(
+            arm,
+            task.params,
+            task.seed,
+            epoch,
+        )
         key = Key(arm, epoch)
         if state is None:
             key, state = self._last_whole(key)
         if state is None:
             return task._replace(epochs_missing=epoch)
         return task._replace(
-            state=state, is_checkpoint=True, epochs_missing=epoch - key.epoch
+            state=state,
+            is_checkpoint=True,
+            epochs_missing=epoch - key.epoch,
         )
 
     def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:
         """Return an arm's last checkpoint that can be read, and warn of the others."""
         arm, epoch = wanted
         problems = []
-        found: tuple[Key, bytes | None] = Key(arm, 0), None
+        whole: tuple[Key, bytes | None] = Key(arm, 0), None
         for key in self._from_last(wanted):
             try:
-                found = key, self.store.load(key)
+                whole = key, self.store.load(key)
                 break
             except RunDirError as error:
                 problems.append(str(error))
         if problems:
             warnings.warn(
                 f"{'; '.join(problems)}: arm {arm} trains again from epoch "
-                f"{found[0].epoch} to {epoch}, which is not charged",
+                f"{whole[0].epoch} to {epoch}, which is not charged",
                 RuntimeWarning,
                 stacklevel=7,
             )
-        return found
+        return whole
 
     def _from_last(self, wanted: Key) -> Iterator[Key]:
         """Yield a checkpoint, and those of its arm before it, which are looked for."""
         yield wanted
         stored = self.store.keys()
-        own = [key for key in stored if key.arm == wanted.arm and key < wanted]
-        yield from sorted(own, reverse=True)
+        earlier = [key for key in stored if key.arm == wanted.arm and key < wanted]
+        yield from sorted(earlier, reverse=True)
 
     def _note_last(self, key: Key) -> None:
         keys = self._latest.setdefault(key.arm, deque())
@@ -158,4 +172,7 @@ class RetainedCheckpoints:
 
 
 def _last(job: Job, outcome: Outcome) -> Key:
-    return Key(job.arm, job.from_epoch + len(outcome.report.scores))
+    return Key(
+        job.arm,
+        job.from_epoch + len(outcome.report.scores),
+    )

@@ -36,7 +36,7 @@ from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Space, is_space
 from risingsearch.space.pickled import unpickled
-from risingsearch.storage.journal import Event, read_on
+from risingsearch.storage.journal import Event, read_appended
 from risingsearch.storage.run_directory import (
     JOURNAL,
     Saved,
@@ -153,10 +153,10 @@ class Run(NamedTuple):
                     raise TypeError(f"{name} is no text")
             return run
 
-    def grown(self) -> Run:
+    def refreshed(self) -> Run:
         """Read the events that were added since; a RunDirError if others came."""
         with gc_paused(), damage_as_error(self.path):
-            recorded = read_on(self.path / JOURNAL, self.saved.recorded)
+            recorded = read_appended(self.path / JOURNAL, self.saved.recorded)
         return self._replace(saved=self.saved._replace(recorded=recorded))
 
     @property
@@ -209,7 +209,9 @@ class Run(NamedTuple):
                     )
                 arguments[name] = objects.get(name)
                 if unpickle:
-                    settings[name] = _mended(name, value, named(objects[name]))
+                    settings[name] = _accept_replacement(
+                        name, value, named(objects[name])
+                    )
             elif name == "budget":
                 arguments[name] = Budget.from_json(value)
             elif name == "space":
@@ -243,8 +245,10 @@ class Run(NamedTuple):
         )
 
 
-def _mended(name: str, saved: dict[str, str], now: dict[str, str]) -> dict[str, str]:
-    """Return the entry that an object is compared with: its own if it was mended."""
+def _accept_replacement(
+    name: str, saved: dict[str, str], now: dict[str, str]
+) -> dict[str, str]:
+    """Return the saved entry of an object, today's if its code was replaced."""
     saved = adopted(saved, now)
     if saved == now or saved[OBJECT] != now[OBJECT]:
         return saved

@@ -521,10 +521,10 @@ class Replayed(NamedTuple):
             _best_checkpoint=RunDirError(msg),
         )
 
-    def grown(self) -> Replayed:
+    def refreshed(self) -> Replayed:
         """Return the search with its new events; this one must not be used any more."""
         n_before = len(self.run.saved.events)
-        run = self.run.grown()
+        run = self.run.refreshed()
         with gc_paused(), damage_as_error(run.path):
             self.search._log.replay(run.saved.events[n_before:], 0, None)
         return self._replace(run=run)

@@ -113,7 +113,7 @@ class Workers(ABC):
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
 
-    def rest(self) -> None:  # noqa: B027, most keep nothing
+    def release_idle(self) -> None:  # noqa: B027, most keep nothing
         """Release resources kept between jobs, when no job follows soon."""
 
 

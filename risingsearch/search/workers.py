@@ -26,7 +26,7 @@ class Pool(Workers):
         """How many workers the executor says it has."""
         return getattr(self._executor, "_max_workers", None)
 
-    def rest(self) -> None:
+    def release_idle(self) -> None:
         """End processes that belong to the search."""
         if self.is_own:
             self._executor.shutdown(wait=False)

@@ -10,7 +10,7 @@ from risingsearch.space.kinds import Choices, Drawn, Interval, Kind, Uneven
 from risingsearch.space.values import Configuration
 
 
-def of_configspace(name: str, value: Any) -> Kind | None:
+def of_configspace(name: str, value: object) -> Kind | None:
     """Return the kind of a hyperparameter of ConfigSpace."""
     is_own = hasattr(value, "default_value") and hasattr(value, "legal_value")
     return kind_of_hyperparameter(value) if is_own else None
@@ -82,7 +82,7 @@ def _is_satisfied(
     return bool(condition.satisfied_by_value(known))
 
 
-def _parents(condition: Any) -> Iterable[str]:
+def _parents(condition: object) -> Iterable[str]:
     """Return the names of the parameters that a condition asks about."""
     clauses = getattr(condition, "dlcs", [condition])  # of "and" and "or"
     return [clause.parent.name for clause in clauses]

@@ -1,7 +1,6 @@
 """Parameters as plain Python describes them: a list of values."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from risingsearch.space.kinds import Choices, Kind
 from risingsearch.space.values import is_number
 
 
-def of_list(name: str, value: Any) -> Kind | None:
+def of_list(name: str, value: object) -> Kind | None:
     """Return the kind of some values; a tuple of two numbers may be a range."""
     if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
         return None

@@ -1,12 +1,10 @@
 """Parameters as Optuna describes them."""
 
-from typing import Any
-
 from risingsearch.space.kinds import Choices, Interval, Kind
 from risingsearch.space.values import is_number
 
 
-def of_optuna(name: str, value: Any) -> Kind | None:
+def of_optuna(name: str, value: object) -> Kind | None:
     """Return the kind of a distribution of Optuna."""
     if hasattr(value, "choices"):
         return Choices(value.choices)

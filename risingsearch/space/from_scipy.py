@@ -24,6 +24,6 @@ def of_quantiles(name: str, value: Any) -> Kind | None:
     return Quantiles(value) if has_width else Choices([value.rvs()])
 
 
-def of_draws(name: str, value: Any) -> Kind | None:
+def of_draws(name: str, value: object) -> Kind | None:
     """Return the kind of a distribution that can only be drawn from."""
     return Drawn(value) if hasattr(value, "rvs") else None

@@ -314,7 +314,7 @@ class Quantiles(Kind):
     def place(self, value: float) -> float:
         return float(self._places(value))
 
-    def _places(self, values: Any) -> Any:
+    def _places(self, values: object) -> Any:
         below = self.distribution.cdf(values)
         if self._is_discrete:
             return below - 0.5 * self.distribution.pmf(values)
@@ -371,7 +371,7 @@ class Choices(Kind):
 
     def __init__(
         self,
-        values: Iterable[Any],
+        values: Iterable[object],
         weights: Iterable[float] | None = None,
         *,
         ordered: bool = False,
@@ -424,7 +424,7 @@ class Choices(Kind):
     def values_at(self, places: Places) -> list[Any]:
         return [self.values[code] for code in self.codes(places).tolist()]
 
-    def place(self, value: Any) -> float:
+    def place(self, value: object) -> float:
         code = self._code_of(value)
         if code is None and self._is_numeric and is_number(value):
             distances = np.array(self.values, dtype=float) - float(value)

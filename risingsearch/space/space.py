@@ -51,7 +51,7 @@ class Space:
     def __init__(
         self,
         coordinates: Iterable[Coordinate],
-        forbidden: Iterable[Any] = (),
+        forbidden: Iterable[object] = (),
     ) -> None:
         self.coordinates = list(coordinates)
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}

@@ -37,7 +37,9 @@ def usable(path: Path, done: str, advice: str = "") -> Iterator[None]:
 
 @contextmanager
 def blaming_the_disk(
-    what: Path | str, advice: str, folder: Path | None = None
+    what: Path | str,
+    advice: str,
+    folder: Path | None = None,
 ) -> Iterator[None]:
     """Raise a RunDirError if a block, which may be the user's, fails to write.
 
@@ -114,7 +116,12 @@ DIGEST_BYTES = len(digest_line(b""))
 
 def write_digested(path: Path, content: bytes) -> None:
     """Write a private file atomically, with a digest that reveals damage."""
-    atomic_write(path, digest_line(content), content, mode=PRIVATE)
+    atomic_write(
+        path,
+        digest_line(content),
+        content,
+        mode=PRIVATE,
+    )
 
 
 def read_digested(path: Path) -> bytes:
@@ -175,8 +182,8 @@ def open_regular_file(path: Path, mode: str = "rb") -> IO[bytes]:
             raise
     else:
         if kind != stat.S_IFREG:
-            found = _KINDS.get(kind, "a device")
-            raise OSError(errno.EINVAL, f"it is {found} and must be a file")
+            what = _KINDS.get(kind, "a device")
+            raise OSError(errno.EINVAL, f"it is {what} and must be a file")
     return open(
         path,
         mode,

@@ -34,7 +34,7 @@ class Journal:
         with _writable(path):
             os.truncate(path, recorded.n_bytes)
 
-    def append(self, event: Mapping[str, Any]) -> None:
+    def append(self, event: Mapping[str, object]) -> None:
         """Write one event and wait until it is on disk; else the file is as before."""
         number = self.n_events + 1
         line = _encoded(number, event)
@@ -58,7 +58,7 @@ class Journal:
                 raise
 
 
-def create(path: Path, header: Mapping[str, Any]) -> None:
+def create(path: Path, header: Mapping[str, object]) -> None:
     """Write a journal that has no events yet."""
     line = _encoded(0, {"journal": VERSION, **header})
     with _writable(path):
@@ -76,16 +76,28 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
             f"{path} is a journal of version {version!r}, and this release reads "
             f"version {VERSION}: use the release that wrote it"
         )
-    return _with_events(path, content[end:], Recorded(header, [], end))
+    return _with_events(
+        path,
+        content[end:],
+        Recorded(header, [], end),
+    )
 
 
-def read_on(path: Path, recorded: Recorded) -> Recorded:
+def read_appended(path: Path, recorded: Recorded) -> Recorded:
     """Content of a journal by now, given an earlier one, whose list of events grows."""
-    return _with_events(path, _content(path, recorded.n_bytes), recorded)
+    return _with_events(
+        path,
+        _content(path, recorded.n_bytes),
+        recorded,
+    )
 
 
 def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:
-    readable = usable(path, "read", ": is this a run directory?")
+    readable = usable(
+        path,
+        "read",
+        ": is this a run directory?",
+    )
     with readable, open_regular_file(path) as file:
         n_bytes = file.seek(0, os.SEEK_END)
         file.seek(start)
@@ -95,12 +107,23 @@ def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:
     return content
 
 
-def _with_events(path: Path, rest: bytes, recorded: Recorded) -> Recorded:
+def _with_events(
+    path: Path,
+    rest: bytes,
+    recorded: Recorded,
+) -> Recorded:
     """Add all events in the rest of the journal."""
     header, events, n_bytes = recorded
     begin = 0
     while end := rest.find(b"\n", begin) + 1:
-        events.append(_decoded(path, rest[begin:end], len(events) + 1, n_bytes + begin))
+        events.append(
+            _decoded(
+                path,
+                rest[begin:end],
+                len(events) + 1,
+                n_bytes + begin,
+            )
+        )
         begin = end
     return Recorded(header, events, n_bytes + begin)
 
@@ -110,29 +133,44 @@ _END = b'"}\n'
 _json = json.JSONEncoder(allow_nan=False).encode
 
 
-def _encoded(number: int, event: Mapping[str, Any]) -> bytes:
+def _encoded(number: int, event: Mapping[str, object]) -> bytes:
     """Line of an event, with its number and the checksum of all before the checksum."""
     body = _json({"n": number, **event}).encode()[:-1]
     return b"%s%s%08x%s" % (body, _MARK, zlib.crc32(body), _END)
 
 
-def _decoded(path: Path, line: bytes, number: int, begin: int) -> Event:
+def _decoded(
+    path: Path,
+    line: bytes,
+    number: int,
+    begin: int,
+) -> Event:
     """Event of a line; one that is damaged, or has another number, is an error."""
     body, _, end = line.rpartition(_MARK)
     try:
         if end != b"%08x%s" % (zlib.crc32(body), _END):
             raise ValueError
         event: Event = json.loads(f"{body.decode()}}}")
-        found = event.pop("n", None)
+        noted = event.pop("n", None)
     except ValueError:
-        raise _damaged(path, number, begin, "its checksum does not fit") from None
-    if found != number:
+        raise _damaged(
+            path,
+            number,
+            begin,
+            "its checksum does not fit",
+        ) from None
+    if noted != number:
         how = "it is not the next one: lines are missing, doubled or exchanged"
         raise _damaged(path, number, begin, how)
     return event
 
 
-def _damaged(path: Path, number: int, begin: int, how: str) -> RunDirError:
+def _damaged(
+    path: Path,
+    number: int,
+    begin: int,
+    how: str,
+) -> RunDirError:
     advice = "start again in another run_dir"
     if number:
         advice = f"keep its first {begin} bytes and lose the rest"
@@ -144,4 +182,8 @@ def _damaged(path: Path, number: int, begin: int, how: str) -> RunDirError:
 
 def _writable(path: Path) -> AbstractContextManager[None]:
     advice = "make room or change the permissions, and resume"
-    return usable(path, "written", f"; what it holds is safe: {advice}")
+    return usable(
+        path,
+        "written",
+        f"; what it holds is safe: {advice}",
+    )

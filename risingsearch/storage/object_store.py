@@ -59,12 +59,12 @@ class ObjectStore:
         with self._reached("list objects"):
             self._files.invalidate_cache()
             try:
-                found = self._files.find(self._root, detail=True)
+                objects = self._files.find(self._root, detail=True)
             except FileNotFoundError:  # raised by some stores if nothing is there
-                found = {}
+                objects = {}
             return {
                 path.removeprefix(f"{self._root}/"): facts["size"]
-                for path, facts in found.items()
+                for path, facts in objects.items()
             }
 
     def check(self) -> None:
@@ -99,7 +99,7 @@ def checked_url(url: Any) -> str:
     return checked
 
 
-def _problem(url: Any) -> str | None:
+def _problem(url: object) -> str | None:
     if not isinstance(url, str):
         return "give it as text"
     protocol, separator, rest = url.partition("://")

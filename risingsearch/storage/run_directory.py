@@ -39,7 +39,14 @@ from risingsearch.storage.files import (
     usable,
     write_digested,
 )
-from risingsearch.storage.journal import Event, Journal, Recorded, create, read, read_on
+from risingsearch.storage.journal import (
+    Event,
+    Journal,
+    Recorded,
+    create,
+    read,
+    read_appended,
+)
 from risingsearch.storage.object_store import ObjectStore, checked_url
 
 JOURNAL = "journal.jsonl"
@@ -130,7 +137,7 @@ class RunDirectory:
             saved = Saved(read(path), n_in_state, state)
             _check_complete(path, len(saved.events), n_in_state)
         else:
-            saved = saved._replace(recorded=read_on(path, saved.recorded))
+            saved = saved._replace(recorded=read_appended(path, saved.recorded))
         recorded, n_in_state, _ = saved
         self.journal = Journal(path, recorded)
         self.n_events_saved = n_in_state
@@ -166,7 +173,7 @@ class RunDirectory:
             )
         return store
 
-    def save_state(self, state: Mapping[str, Any]) -> None:
+    def save_state(self, state: Mapping[str, object]) -> None:
         """Save the scheduler's state, as of the events so far."""
         n_events = self.journal.n_events
         content = json.dumps({"events": n_events, "scheduler": state})

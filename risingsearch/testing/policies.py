@@ -140,7 +140,12 @@ class _Subject(NamedTuple):
 
     def new_policy(self, horizon: int = _HORIZON) -> Policy:
         """Return the policy before its first round."""
-        return _called(self.build, self.n_arms, horizon, _MAX_PULLS)
+        return _called(
+            self.build,
+            self.n_arms,
+            horizon,
+            _MAX_PULLS,
+        )
 
 
 class _Pulls(NamedTuple):
@@ -207,7 +212,12 @@ class _Run:
 
     def select(self) -> int:
         """Ask for an arm."""
-        arm = self.called("select", self.policy.select, self.t, self.rng)
+        arm = self.called(
+            "select",
+            self.policy.select,
+            self.t,
+            self.rng,
+        )
         available = self.choice()
         require(
             isinstance(arm, Integral) and int(arm) in (WAIT, *available),
@@ -221,9 +231,23 @@ class _Run:
 
     def start(self, arm: int) -> None:
         """Start the pulls that the policy wants, as far as arm and budget allow."""
-        wanted = self.called("slice_length", slice_length, self.policy, arm)
-        require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
-        self.called("started", started, self.policy, self.t, arm)
+        wanted = self.called(
+            "slice_length",
+            slice_length,
+            self.policy,
+            arm,
+        )
+        require(
+            wanted >= 1,
+            f"slice_length({arm}) is {wanted} at round {self.t}",
+        )
+        self.called(
+            "started",
+            started,
+            self.policy,
+            self.t,
+            arm,
+        )
         left = min(int(self.policy.pulls_left[arm]), self.horizon - self.t + 1)
         pulls = _Pulls(self.t, arm, min(wanted, left))
         self.policy.available[arm] = False
@@ -232,7 +256,10 @@ class _Run:
         self.in_flight.append(pulls)
 
     def called(
-        self, method: str, function: Callable[..., Result], *args: object
+        self,
+        method: str,
+        function: Callable[..., Result],
+        *args: object,
     ) -> Result:
         """Call a method; raise if it changes an array that it may only read."""
         read_only = [
@@ -259,7 +286,14 @@ class _Run:
         for k in range(n):
             self.policy.pulls_left[arm] -= 1
             reward = float(self.curves[arm, self.taken[arm]])
-            self.called("update", self.policy.update, t + k, arm, reward, self.rng)
+            self.called(
+                "update",
+                self.policy.update,
+                t + k,
+                arm,
+                reward,
+                self.rng,
+            )
             self.taken[arm] += 1
         self.policy.available[arm] = self.policy.pulls_left[arm] > 0
 
@@ -328,7 +362,11 @@ def _global_value(function: FunctionType, node: ast.AST | None) -> object:
     return None
 
 
-def _banned(node: ast.AST, callee: object, methods: set[str]) -> str:
+def _banned(
+    node: ast.AST,
+    callee: object,
+    methods: set[str],
+) -> str:
     """Return why this compiles to other bits or not at all; "" if it does not."""
     if callee is pow or isinstance(getattr(node, "op", None), ast.Pow):
         return "a power; write a product or math.pow"
@@ -348,7 +386,8 @@ def _check_global_random(subject: _Subject) -> None:
     before = _global_random()
     _Run(subject).play()
     require(
-        _global_random() == before, "the state of random or of np.random has changed"
+        _global_random() == before,
+        "the state of random or of np.random has changed",
     )
 
 
@@ -374,9 +413,17 @@ def _check_ties(subject: _Subject) -> None:
 def _check_saved_state(subject: _Subject) -> None:
     run = _Run(subject, n_workers=2)
     while run.step():
-        state = _called(json.dumps, state_dict(run.policy), allow_nan=False)
+        state = _called(
+            json.dumps,
+            state_dict(run.policy),
+            allow_nan=False,
+        )
         run.policy = subject.new_policy()
-        _called(load_state_dict, run.policy, json.loads(state))
+        _called(
+            load_state_dict,
+            run.policy,
+            json.loads(state),
+        )
     _require_same(_Run(subject, n_workers=2).play(), run)
 
 
@@ -426,7 +473,8 @@ _RULES: dict[str, Callable[[_Subject], object]] = {
     "with constant rewards every run is the same": _check_ties,
     "the same seed gives the same run": (
         lambda subject: _require_same(
-            _Run(subject, seed=3).play(), _Run(subject, seed=3).play()
+            _Run(subject, seed=3).play(),
+            _Run(subject, seed=3).play(),
         )
     ),
     "several pulls may be in flight and come back in any order": (
@@ -453,10 +501,12 @@ _RULES: dict[str, Callable[[_Subject], object]] = {
         ),
     ),
     "the horizon may be shorter than the first round": lambda subject: _play(
-        subject, ({"horizon": n} for n in (1, max(1, subject.n_arms - 2)))
+        subject,
+        ({"horizon": n} for n in (1, max(1, subject.n_arms - 2))),
     ),
     "rewards may be constant, negative or huge": lambda subject: _play(
-        subject, ({"rewards": rewards} for rewards in _extreme(subject))
+        subject,
+        ({"rewards": rewards} for rewards in _extreme(subject)),
     ),
     "a run continues from its state, saved as JSON": _check_saved_state,
     "explain changes nothing": _check_explain,
@@ -472,7 +522,11 @@ def _curves(n_arms: int, seed: int) -> NDArray[np.float64]:
     return ends * (1.0 - 1.0 / (n + 1)) + noise
 
 
-def _called(function: Callable[..., Result], *args: object, **kwargs: object) -> Result:
+def _called(
+    function: Callable[..., Result],
+    *args: object,
+    **kwargs: object,
+) -> Result:
     try:
         return function(*args, **kwargs)
     except Exception as error:

@@ -24,7 +24,10 @@ from risingsearch.testing.policies import require
 
 
 def check_trainable(
-    trainable: Any, params: Mapping[str, Any], seed: int = 0, epochs: int = 4
+    trainable: object,
+    params: Mapping[str, object],
+    seed: int = 0,
+    epochs: int = 4,
 ) -> None:
     """Check that a trainable can be paused, moved and repeated, as a search does.
 
@@ -76,16 +79,28 @@ def check_trainable(
         if has_method(trainable, "uninterrupted"):
             with _rule(arm, "a paused training equals one that nothing interrupts"):
                 whole = arm.scores_uninterrupted(epochs)
-                _require_same_scores(whole, expected, "when trained epoch by epoch")
+                _require_same_scores(
+                    whole,
+                    expected,
+                    "when trained epoch by epoch",
+                )
         with _rule(arm, "the same seed gives the same scores"):
             first, again = (arm.scores_apart(epochs, global_seed=1) for _ in "12")
             _require_same_scores(first, again, "when started again")
         with _rule(arm, "the seed decides, not the global random states"):
             scores = arm.scores_apart(epochs, global_seed=2)
-            _require_same_scores(first, scores, "with random and numpy seeded anew")
+            _require_same_scores(
+                first,
+                scores,
+                "with random and numpy seeded anew",
+            )
         with _rule(arm, "saving a state leaves it as it is"):
             scores, saved = arm.scores_and_checkpoints(epochs)
-            _require_same_scores(expected, scores, "when saved after every epoch")
+            _require_same_scores(
+                expected,
+                scores,
+                "when saved after every epoch",
+            )
         with _rule(arm, "a state that was saved and loaded continues as before"):
             for k, checkpoint in enumerate(saved, start=1):
                 scores = arm.scores(arm.load(checkpoint), epochs - k)
@@ -98,8 +113,16 @@ def check_trainable(
         with _rule(arm, "arms that train in turns leave each other alone"):
             alone = other.scores(other.start(), epochs)
             scores, others = arm.scores_in_turns(other, epochs)
-            _require_same_scores(expected, scores, "in turns with another arm")
-            _require_same_scores(alone, others, "in turns with another arm")
+            _require_same_scores(
+                expected,
+                scores,
+                "in turns with another arm",
+            )
+            _require_same_scores(
+                alone,
+                others,
+                "in turns with another arm",
+            )
 
 
 class _ArmUnderTest(NamedTuple):
@@ -109,19 +132,29 @@ class _ArmUnderTest(NamedTuple):
 
     def start(self) -> Any:
         trainable = _tried("", checked_trainable, self.trainable)
-        return _tried("start", trainable.start, dict(self.params), self.seed)
+        return _tried(
+            "start",
+            trainable.start,
+            dict(self.params),
+            self.seed,
+        )
 
     def load(self, checkpoint: bytes) -> Any:
-        return _tried("loading the state", restore, self.trainable, checkpoint)
+        return _tried(
+            "loading the state",
+            restore,
+            self.trainable,
+            checkpoint,
+        )
 
-    def scores(self, state: Any, n_epochs: int) -> list[float]:
+    def scores(self, state: object, n_epochs: int) -> list[float]:
         """Train some epochs, or until the arm ends by itself."""
         scores: list[float] = []
         while len(scores) < n_epochs and self.train(state, scores):
             pass
         return scores
 
-    def train(self, state: Any, scores: list[float]) -> bool:
+    def train(self, state: object, scores: list[float]) -> bool:
         """Append the score of one more epoch; False where the arm has ended."""
         try:
             result = self.trainable.train(state)
@@ -131,7 +164,10 @@ class _ArmUnderTest(NamedTuple):
             msg = f"train raised {error!r} in epoch {len(scores) + 1}"
             raise AssertionError(msg) from error
         scores.append(_tried("", checked_score, result)[0])
-        require(math.isfinite(scores[-1]), f"epoch {len(scores)} scored {scores[-1]}")
+        require(
+            math.isfinite(scores[-1]),
+            f"epoch {len(scores)} scored {scores[-1]}",
+        )
         return True
 
     def scores_apart(self, n_epochs: int, global_seed: int) -> list[float]:
@@ -157,10 +193,16 @@ class _ArmUnderTest(NamedTuple):
     def scores_uninterrupted(self, n_epochs: int) -> list[float]:
         """Return the scores of the trainable's own uninterrupted training."""
         train = self.trainable.uninterrupted
-        results = _tried("uninterrupted", train, dict(self.params), self.seed, n_epochs)
+        results = _tried(
+            "uninterrupted",
+            train,
+            dict(self.params),
+            self.seed,
+            n_epochs,
+        )
         return [_tried("", checked_score, result)[0] for result in results]
 
-    def scores_elsewhere(self, unused: Any, n_epochs: int) -> list[float]:
+    def scores_elsewhere(self, unused: object, n_epochs: int) -> list[float]:
         """Train every epoch with a copy of an unused trainable, as processes do."""
         state = self.start()
         scores: list[float] = []
@@ -178,12 +220,12 @@ class _ArmUnderTest(NamedTuple):
         states = self.start(), other.start()
         scores: tuple[list[float], list[float]] = ([], [])
         for _ in range(n_epochs):
-            for arm, state, own in zip((self, other), states, scores, strict=True):
-                arm.train(state, own)
+            for arm, state, told in zip((self, other), states, scores, strict=True):
+                arm.train(state, told)
         return scores
 
 
-def copy_of(trainable: Any) -> Any:
+def copy_of(trainable: object) -> Any:
     """Return a copy of a trainable as it is now; itself if it cannot be copied."""
     try:
         return copy.deepcopy(trainable)
@@ -200,7 +242,7 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
         raise AssertionError(msg) from error
 
 
-def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
+def _tried(what: str, function: Callable[..., object], *args: object) -> Any:
     try:
         return function(*args)
     except Exception as error:
@@ -208,11 +250,18 @@ def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
         raise AssertionError(msg) from error
 
 
-def _require_same_scores(expected: list[float], scores: list[float], what: str) -> None:
-    for epoch, (one, other) in enumerate(zip(expected, scores, strict=False), start=1):
-        message = f"epoch {epoch} scored {one!r} at first, and {other!r} {what}"
-        require(one == other, message)
-    n, now = len(expected), len(scores)
+def _require_same_scores(
+    expected: list[float],
+    scores: list[float],
+    what: str,
+) -> None:
+    for epoch, (before, after) in enumerate(
+        zip(expected, scores, strict=False), start=1
+    ):
+        message = f"epoch {epoch} scored {before!r} at first, and {after!r} {what}"
+        require(before == after, message)
+    n = len(expected)
+    now = len(scores)
     require(n == now, f"it ended after {n} epochs at first, and {now} {what}")
 
 

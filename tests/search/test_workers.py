@@ -52,7 +52,7 @@ class Growing(Workers):
         self.most = max(self.most, len(self.waiting))
         return future
 
-    def rest(self):
+    def release_idle(self):
         self.n_rests += 1
 
 

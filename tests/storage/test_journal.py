@@ -10,7 +10,7 @@ import pytest
 
 from risingsearch.errors import RunDirError
 from risingsearch.storage import journal
-from risingsearch.storage.journal import Journal, create, read, read_on
+from risingsearch.storage.journal import Journal, create, read, read_appended
 
 HEADER = {"budget": 9, "name": "naïve"}
 EVENTS = [
@@ -83,9 +83,9 @@ def test_what_is_new_is_read_on_from_what_was_known(path, written):
     known = read(path)
     for end in ends[1:]:
         path.write_bytes(content[: end - 1])  # torn
-        known = read_on(path, known)
+        known = read_appended(path, known)
         path.write_bytes(content[:end])
-        known = read_on(path, known)
+        known = read_appended(path, known)
         assert known.n_bytes == end
     assert known == whole
 
@@ -94,14 +94,14 @@ def test_a_journal_that_has_another_past_is_not_read_on(path, written):
     known = read(path)
     write(path, [{"event": "told", "i": i} for i in range(50, 90)])
     with pytest.raises(RunDirError, match="is damaged"):
-        read_on(path, known)
+        read_appended(path, known)
 
 
 def test_a_journal_that_has_lost_its_end_is_not_read_on(path, written):
     known = read(path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RunDirError, match="is shorter than it was"):
-        read_on(path, known)
+        read_appended(path, known)
 
 
 def test_every_event_is_one_write_brought_to_disk(written, monkeypatch):

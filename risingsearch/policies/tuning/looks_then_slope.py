@@ -187,7 +187,7 @@ class LooksThenSlope(NamedTuple):
         if goal > self.goal[arm]:
             if self.pulls[arm] == 0 or has_spare(self, arm):
                 counts[LOOKS] += goal - self.pulls[arm]
-            rest(self, arm, 0)
+            pause_on_rung(self, arm, 0)
         count_rungs(self.planned, self.r1, self.goal[arm], goal)
         self.goal[arm] = goal
         while counts[NEW] < len(self.goal) and self.goal[counts[NEW]] > 0:
@@ -208,7 +208,7 @@ class LooksThenSlope(NamedTuple):
         self.counts[PULLED] += 1
         count_rungs(self.reached, self.r1, n - 1, n)
         if n >= self.goal[arm]:
-            rest(self, arm, 1 + rung_of(n, self.r1))
+            pause_on_rung(self, arm, 1 + rung_of(n, self.r1))
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls missing to a look or rung, or a quarter of those so far."""
@@ -326,8 +326,8 @@ def climbs(policy: LooksThenSlope, rung: int) -> bool:
     return bool(climbing < kept or has_spare(policy, 0))
 
 
-def rest(policy: LooksThenSlope, arm: int, at: int) -> None:
-    """Let an arm rest on a rung, from 1, or train to a goal, 0."""
+def pause_on_rung(policy: LooksThenSlope, arm: int, at: int) -> None:
+    """Pause an arm on a rung, from 1, or let it train to a goal, 0."""
     rung = policy.rung
     bound = policy.bound
     behind = policy.behind

@@ -76,12 +76,12 @@ def listed() -> Listed:
     """List all jobs of this user that Slurm knows, ended ones too, in one call."""
     user = f"--user={os.getuid()}"
     lines = _called("squeue", "--noheader", "--states=all", user, f"--format={_FORM}")
-    found: Listed = {}
+    elements: Listed = {}
     for line in lines.split("\n"):
         if line.count("|") >= _FORM.count("|"):  # names of other jobs may be any text
             name, job_id, state, used, reason = line.split("|", 4)
-            found[name] = Element(job_id, state, seconds_of(used), reason)
-    return found
+            elements[name] = Element(job_id, state, seconds_of(used), reason)
+    return elements
 
 
 def seconds_of(used: str) -> float:

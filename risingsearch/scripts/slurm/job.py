@@ -41,7 +41,12 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
         with tempfile.TemporaryDirectory(prefix="risingsearch-") as markers:
             trainable = trainable_of(facts, part.slot, Path(markers))
             trainable.arms[part.seed] = part.arm
-            run = ScriptRun(part.arm, part.params, part.seed, part.epoch)
+            run = ScriptRun(
+                part.arm,
+                part.params,
+                part.seed,
+                part.epoch,
+            )
             before = _since(began)
             attempt = trainable.attempt(run, part.begin, part.to_epoch)
     except Exception as error:
@@ -60,10 +65,19 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
     results = attempt.results
     work = attempt.work.name
-    return SliceOutcome(_since(began), results, work, startup=startup)
+    return SliceOutcome(
+        _since(began),
+        results,
+        work,
+        startup=startup,
+    )
 
 
-def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrainable:
+def trainable_of(
+    facts: dict[str, Any],
+    slot: int,
+    markers: Path,
+) -> CommandTrainable:
     """Return a trainable that trains here as it would beside the search."""
     options = dict(facts)
     command = options.pop("command")
@@ -77,7 +91,11 @@ def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrai
             msg = f"{private}, with the variables of jobs, cannot be read ({error})"
             raise SetupError(msg) from error
     return CommandTrainable(
-        command, folder, slots=[variables], markers=markers, **options
+        command,
+        folder,
+        slots=[variables],
+        markers=markers,
+        **options,
     )
 
 

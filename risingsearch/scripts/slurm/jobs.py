@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.slurm import clients
@@ -125,7 +125,7 @@ class SlurmJobs:
     """The jobs of a sweep in Slurm; ``home`` is the folder of their slices."""
 
     def __init__(
-        self, home: Path, facts: Mapping[str, Any], arguments: Sequence[str]
+        self, home: Path, facts: Mapping[str, object], arguments: Sequence[str]
     ) -> None:
         self.home = home
         self._facts = facts
@@ -241,12 +241,16 @@ class SlurmJobs:
         return self._listed
 
     def _warn_of_reasons(self, listed: Listed) -> None:
-        own = (listed.get(each.folder.name) for each in list(self._out))
-        pending = [one for one in own if one is not None and one.is_waiting]
-        counts = Counter(one.reason for one in pending)
+        elements = (listed.get(each.folder.name) for each in list(self._out))
+        pending = [
+            element
+            for element in elements
+            if element is not None and element.is_waiting
+        ]
+        counts = Counter(element.reason for element in pending)
         parts = [f"{n} waiting in Slurm ({reason})" for reason, n in counts.items()]
         for reason in {*counts} - USUAL - self._warned_of:
-            job = next(one.job_id for one in pending if one.reason == reason)
+            job = next(each.job_id for each in pending if each.reason == reason)
             msg = (
                 f"Slurm keeps job {job} waiting ({reason}), maybe for ever: see "
                 f"scontrol show job {job}, and change what launcher asks for"

@@ -89,8 +89,8 @@ class SubmittedSlice(NamedTuple):
     @property
     def outcome(self) -> SliceOutcome | None:
         """Its outcome, None until it has one."""
-        found = self.noted.get("outcome")
-        return None if found is None else SliceOutcome(**found)
+        noted = self.noted.get("outcome")
+        return None if noted is None else SliceOutcome(**noted)
 
     @property
     def has_trained(self) -> bool:
@@ -114,8 +114,11 @@ class SubmittedSlice(NamedTuple):
         """Stop waiting for it."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _write(self, content: Mapping[str, Any]) -> None:
-        files.write_digested(self.folder / _FILE, json.dumps(content).encode())
+    def _write(self, content: Mapping[str, object]) -> None:
+        files.write_digested(
+            self.folder / _FILE,
+            json.dumps(content).encode(),
+        )
 
     def _content(self) -> dict[str, Any]:
         path = self.folder / _FILE
@@ -130,14 +133,22 @@ class SubmittedSlice(NamedTuple):
 
 
 def made_slice(
-    home: Path, facts: Mapping[str, Any], part: SlurmSlice
+    home: Path,
+    facts: Mapping[str, object],
+    part: SlurmSlice,
 ) -> SubmittedSlice:
     """Make the folder of a slice, whole and on disk, before its job is submitted."""
     run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
     submitted = SubmittedSlice(home / f"{run}-{part.arm:06d}-{secrets.token_hex(8)}")
     files.make_folder(home)
     files.make_folder(submitted.folder)
-    submitted._write({"facts": facts, "slice": part._asdict(), "noted": {}})
+    submitted._write(
+        {
+            "facts": facts,
+            "slice": part._asdict(),
+            "noted": {},
+        }
+    )
     files.sync_folder(home)
     return submitted
 
@@ -145,22 +156,22 @@ def made_slice(
 def slices_in(home: Path, arm: int | None = None) -> list[SubmittedSlice]:
     """Return the submitted slices of a run, or of one arm."""
     of_arm = "[0-9]" * 6 if arm is None else f"{arm:06d}"
-    found = [SubmittedSlice(path) for path in home.glob(f"*-{of_arm}-{_RANDOM}")]
-    return sorted(each for each in found if each.is_open)
+    submitted = [SubmittedSlice(path) for path in home.glob(f"*-{of_arm}-{_RANDOM}")]
+    return sorted(each for each in submitted if each.is_open)
 
 
 def claimed(home: Path, part: SlurmSlice) -> SubmittedSlice | None:
     """Return the slice as it was submitted before; drop others of its arm."""
-    found = None
+    usable = None
     for submitted in slices_in(home, part.arm):
         facts, left = submitted.spec
         has_moved = Path(facts["folder"]).parent.resolve() != home.parent.resolve()
         is_usable = submitted.has_trained or not has_moved
-        if found is None and left.is_same(part) and is_usable:
-            found = submitted
+        if usable is None and left.is_same(part) and is_usable:
+            usable = submitted
         else:
             submitted.close()
-    return found
+    return usable
 
 
 def note_of(home: Path) -> str:

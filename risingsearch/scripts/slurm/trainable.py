@@ -85,7 +85,10 @@ class AfterSlurm(CommandTrainable):
         )
 
     def _taken(
-        self, run: ScriptRun, submitted: SubmittedSlice, outcome: SliceOutcome
+        self,
+        run: ScriptRun,
+        submitted: SubmittedSlice,
+        outcome: SliceOutcome,
     ) -> StartedEpochs:
         """Return the epochs that a job has brought back, or raise its error."""
         count_seconds(outcome.seconds)
@@ -101,7 +104,10 @@ class AfterSlurm(CommandTrainable):
         return self._kept(run, part.begin, part.to_epoch, attempt)
 
     def _fail(
-        self, arm: int, submitted: SubmittedSlice, failure: RisingSearchError
+        self,
+        arm: int,
+        submitted: SubmittedSlice,
+        failure: RisingSearchError,
     ) -> NoReturn:
         """Raise the failure of a slice, or a RunDirError if the disk is full."""
         try:
@@ -111,7 +117,11 @@ class AfterSlurm(CommandTrainable):
             submitted.close()
             raise
 
-    def _is_there(self, submitted: SubmittedSlice, outcome: SliceOutcome) -> bool:
+    def _is_there(
+        self,
+        submitted: SubmittedSlice,
+        outcome: SliceOutcome,
+    ) -> bool:
         """Whether the checkpoint has arrived along with the results."""
         _, part = submitted.spec
         home = self.home(part.arm)
@@ -123,7 +133,7 @@ class AfterSlurm(CommandTrainable):
 class SlurmTrainable(AfterSlurm):
     """Scripts as Slurm jobs: one per slice, which ends with its checkpoint."""
 
-    def __init__(self, *args: Any, jobs: SlurmJobs, **options: Any) -> None:
+    def __init__(self, *args: object, jobs: SlurmJobs, **options: Any) -> None:
         super().__init__(*args, slices=jobs.home, **options)
         self._jobs = jobs
 
