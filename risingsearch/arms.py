@@ -189,11 +189,7 @@ class Arm:
 class ArmList(list[Arm]):
     """Every arm, at the place of its number; prints those opened, the best first."""
 
-    def __init__(
-        self,
-        arms: Iterable[Arm],
-        direction: str,
-    ) -> None:
+    def __init__(self, arms: Iterable[Arm], direction: str) -> None:
         super().__init__(arms)
         self._direction = direction
 

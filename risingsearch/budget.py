@@ -28,8 +28,7 @@ _UNITS = {
 }
 _PER_HOUR = {"s": 3600.0, "min": 60.0, "h": 1.0}
 _TEXT = re.compile(
-    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)",
-    re.ASCII,
+    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)", re.ASCII
 )
 FORMS = (
     "'8h', '90min' or '45s' of training, summed over all workers, '8wall-h' of "
@@ -205,15 +204,11 @@ UNITS = tuple(field.name for field in fields(Budget))
 
 def in_words(unit: str) -> str:
     """Return a unit as people are told it: "wall-clock seconds", "GPU-hours"."""
-    return unit.replace("wall_", "wall-clock ").replace(
-        "gpu_",
-        "GPU-",
-    )
+    return unit.replace("wall_", "wall-clock ").replace("gpu_", "GPU-")
 
 
 def budget_within(
-    budget: int | str | Budget | None,
-    timeout: float | None = None,
+    budget: int | str | Budget | None, timeout: float | None = None
 ) -> Budget:
     """Return the budget of a search: the one given, or the time until the timeout."""
     if timeout is None and budget is None:

@@ -54,10 +54,7 @@ def described_parts(owner: object) -> Any:
     if not hasattr(owner, "get_params"):
         return described(owner)
     params = owner.get_params(deep=True)
-    names = sorted(
-        params,
-        key=lambda name: (-name.count("__"), name),
-    )
+    names = sorted(params, key=lambda name: (-name.count("__"), name))
     digester = Digester()
     parts = {name: _described_function(params[name], digester) for name in names}
     kind = named(type(owner))
@@ -107,8 +104,7 @@ def adopted(saved: Any, current: Any) -> Any:
 
 
 def first_difference(
-    saved: Mapping[str, object],
-    current: Mapping[str, object],
+    saved: Mapping[str, object], current: Mapping[str, object]
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
     differences = [
@@ -125,14 +121,10 @@ def first_difference(
 
 
 def _pairs(
-    saved: Mapping[str, Any],
-    current: Mapping[str, Any],
+    saved: Mapping[str, Any], current: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield all settings with both values, those of the fingerprint one by one."""
-    for name in sorted(
-        dict.fromkeys([*current, *saved]),
-        key=_causes_first,
-    ):
+    for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
         was = saved.get(name)
         now = current.get(name)
         if name == "fingerprint" and isinstance(now, dict):
@@ -176,19 +168,11 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):
             if _content(was.get(key)) != _content(now.get(key)):
-                return _deepest(
-                    f"{name}.{key}",
-                    was.get(key),
-                    now.get(key),
-                )
+                return _deepest(f"{name}.{key}", was.get(key), now.get(key))
     if isinstance(was, list) and isinstance(now, list):
         for i, (before, after) in enumerate(zip(was, now, strict=False)):
             if _content(before) != _content(after):
-                return _deepest(
-                    f"{name}[{i}]",
-                    before,
-                    after,
-                )
+                return _deepest(f"{name}[{i}]", before, after)
         return f"len({name})", len(was), len(now)
     return name, was, now
 

@@ -126,10 +126,7 @@ class Digester:
         if type(value) in _LEAVES:
             return _hashed(*self._parts(value))
         if id(value) in self._depths:
-            return _hashed(
-                "itself",
-                str(self._depths[id(value)]).encode(),
-            )
+            return _hashed("itself", str(self._depths[id(value)]).encode())
         key = id(value), self._keeps_fitted
         if key not in self._done:
             others_are_new, self._is_new = self._is_new, False
@@ -200,9 +197,7 @@ class Digester:
                 yield from map(self._of, _copied_parts(value))
 
     def _estimator_parts(
-        self,
-        estimator: object,
-        params: dict[str, Any],
+        self, estimator: object, params: dict[str, Any]
     ) -> Iterator[bytes]:
         """Yield the digests of all that a clone keeps of an estimator."""
         yield self._of(type(estimator))
@@ -367,11 +362,7 @@ def syntax_tree(code: CodeType) -> ast.AST | None:
     """Return the source of a function, None where it is not found."""
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
-    with suppress(
-        SyntaxError,
-        ValueError,
-        IndexError,
-    ):
+    with suppress(SyntaxError, ValueError, IndexError):
         if code.co_name == "<lambda>":
             return ast.parse(_body_of_lambda(code, lines), mode="eval")
         block = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))

@@ -68,10 +68,7 @@ def code_of(*objects: object) -> dict[str, str]:
     return code.lines
 
 
-def changed_files(
-    saved: dict[str, str],
-    current: dict[str, str],
-) -> list[str]:
+def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
     """Return the names of files that have changed, with the number of their lines.
 
     Parameters
@@ -235,10 +232,7 @@ class _File:
             script = os.path.splitext(os.path.basename(path))[0]
             name = spec.name if spec else script
         linecache.checkcache(path)
-        lines = linecache.getlines(
-            path,
-            vars(module) if module else None,
-        )
+        lines = linecache.getlines(path, vars(module) if module else None)
         return cls(name, path, package, lines) if lines else None
 
     def imports(self) -> Iterator[str]:

@@ -8,8 +8,7 @@ from risingsearch.search.gpus import variables_of_workers
 
 
 def gpu_workers(
-    gpus: float = 1.0,
-    n_workers: int | None = None,
+    gpus: float = 1.0, n_workers: int | None = None
 ) -> dict[int, dict[str, Any]]:
     """Return the workers of a ``SpecCluster``, each with GPUs or a share of one.
 

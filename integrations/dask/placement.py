@@ -36,11 +36,7 @@ class Placement:
         """How many jobs can be trained at the same time."""
         return sum(self.threads.values())
 
-    def assign(
-        self,
-        task: Task,
-        held: HeldState | None,
-    ) -> Assignment:
+    def assign(self, task: Task, held: HeldState | None) -> Assignment:
         """Choose a worker.
 
         Parameters

@@ -27,11 +27,7 @@ STATES_BYTES = 2**30  # the same in bytes, if a worker's memory has no limit
 class SharedTrainable:
     """Trainable that is pickled once, and unpickled once in every process."""
 
-    def __init__(
-        self,
-        pickled: bytes,
-        arrays: list[pickle.PickleBuffer],
-    ) -> None:
+    def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
         self._pickled = pickled
         self._arrays = arrays
         self._trainable: Any = None
@@ -62,9 +58,7 @@ class SharedTrainable:
         arrays = sum(memoryview(array).nbytes for array in self._arrays)
         return len(self._pickled) + arrays
 
-    def __reduce__(
-        self,
-    ) -> tuple[type[SharedTrainable], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[SharedTrainable], tuple[object, ...]]:
         return SharedTrainable, (self._pickled, self._arrays)
 
 
@@ -91,9 +85,7 @@ class WorkerData:
     """
 
     def __init__(
-        self,
-        shared: SharedTrainable | None = None,
-        most_bytes: float | None = None,
+        self, shared: SharedTrainable | None = None, most_bytes: float | None = None
     ) -> None:
         self.shared = shared
         if most_bytes is None and shared:  # by how much memory this worker may take

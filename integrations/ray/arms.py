@@ -50,11 +50,7 @@ class TrialJob:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        note: Callable[..., None],
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:
         self.scheduler = scheduler
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}

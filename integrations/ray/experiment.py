@@ -102,11 +102,7 @@ class Experiment:
         """Decides."""
         return self.arms.scheduler
 
-    def _note(
-        self,
-        event: Event,
-        trial_id: str | None = None,
-    ) -> None:
+    def _note(self, event: Event, trial_id: str | None = None) -> None:
         trial = None if trial_id is None else self.trials.get(trial_id)
         if trial is None:
             self._record.note(event)
@@ -143,11 +139,7 @@ class Experiment:
         if self.arms.status(trial_id) == "failed" and trial.num_failures:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
-    def record_result(
-        self,
-        trial: Trial,
-        result: Mapping[str, Any],
-    ) -> str:
+    def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Record a result.
 
         Parameters
@@ -200,11 +192,7 @@ class Experiment:
         }
         self._record.note_at_once(report)
 
-    def _continue_or_pause(
-        self,
-        trial: Trial,
-        result: Mapping[str, object],
-    ) -> str:
+    def _continue_or_pause(self, trial: Trial, result: Mapping[str, object]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
         job = None if (self._is_stopped or self._retries) else self.scheduler.peek()
         due = None if job is None else self.arms.trial.get(job.arm)
@@ -222,11 +210,7 @@ class Experiment:
             self.arms.fail(trial_id, _reason(trial), journal.last_stamp(trial))
         self._record.stop_waiting(trial)
 
-    def complete(
-        self,
-        trial: Trial,
-        result: Mapping[str, object],
-    ) -> None:
+    def complete(self, trial: Trial, result: Mapping[str, object]) -> None:
         """Record that a trial ended or was stopped, with a result that may be new."""
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is not None:

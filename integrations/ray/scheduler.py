@@ -169,11 +169,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._metric = DEFAULT_METRIC
         return True
 
-    def on_trial_add(
-        self,
-        tune_controller: TuneController,
-        trial: Trial,
-    ) -> None:
+    def on_trial_add(self, tune_controller: TuneController, trial: Trial) -> None:
         """Add a trial that is new, restored, or tried again after a failure.
 
         Parameters
@@ -200,11 +196,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             self._error = error
             raise
 
-    def _begin(
-        self,
-        controller: TuneController,
-        trial: Trial,
-    ) -> Experiment:
+    def _begin(self, controller: TuneController, trial: Trial) -> Experiment:
         if not self._metric or not self._mode:
             raise InvalidParameterError(
                 "RisingScheduler needs a metric and a mode, here or in TuneConfig; "
@@ -230,11 +222,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
 
-    def on_trial_error(
-        self,
-        tune_controller: TuneController,
-        trial: Trial,
-    ) -> None:
+    def on_trial_error(self, tune_controller: TuneController, trial: Trial) -> None:
         """Charge the job of the trial, and retire it unless Ray tries it again."""
         self._running.fail(trial)
 
@@ -247,11 +235,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
 
-    def on_trial_remove(
-        self,
-        tune_controller: TuneController,
-        trial: Trial,
-    ) -> None:
+    def on_trial_remove(self, tune_controller: TuneController, trial: Trial) -> None:
         """Record that the trial was stopped while it did not train."""
         self._running.complete(trial, {})
 

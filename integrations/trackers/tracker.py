@@ -91,9 +91,7 @@ class SearchLog(ABC):
         }
 
     def write(
-        self,
-        epochs: Iterable[EpochFacts],
-        end: SearchFacts | None = None,
+        self, epochs: Iterable[EpochFacts], end: SearchFacts | None = None
     ) -> None:
         """Log epochs that the store does not have, and the end if it is given.
 

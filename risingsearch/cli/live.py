@@ -118,11 +118,7 @@ class LiveRun:
                     importances=self._important(result),
                 )
             self._rest(begun)
-        return self._page or note_page(
-            self.name,
-            html.escape(self.words()),
-            version,
-        )
+        return self._page or note_page(self.name, html.escape(self.words()), version)
 
     def _important(self, result: SearchResult) -> Importances:
         """Return the importances, computed anew only when results have come."""
@@ -140,11 +136,7 @@ class LiveRun:
 class LiveRuns:
     """The list of several runs, or their comparison."""
 
-    def __init__(
-        self,
-        runs: Sequence[LiveRun],
-        page: Callable[..., str],
-    ) -> None:
+    def __init__(self, runs: Sequence[LiveRun], page: Callable[..., str]) -> None:
         self._runs = runs
         self._page = page
 
@@ -173,11 +165,7 @@ def list_page(runs: Sequence[LiveRun], version: str) -> str:
         link = f'<a href="{number}/">{html.escape(run.name)}</a>'
         items.append(f"<li>{link}{html.escape(f'{best}; {run.words()}')}</li>")
     link = f'<p><a href="{COMPARISON}/">Compare the runs</a></p>'
-    return note_page(
-        "All runs",
-        f"<ul>{''.join(items)}</ul>{link}",
-        version,
-    )
+    return note_page("All runs", f"<ul>{''.join(items)}</ul>{link}", version)
 
 
 def compared_page(runs: Sequence[LiveRun], version: str) -> str:

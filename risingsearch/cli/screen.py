@@ -43,9 +43,7 @@ class Screen:
         self.run = run
 
     def __rich_console__(
-        self,
-        console: Console,
-        options: ConsoleOptions,
+        self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
         """Yield the lines of the frame."""
         lines = list(self._head())
@@ -54,20 +52,13 @@ class Screen:
         if status is not None and status.result.history:
             room = max(FEWEST_ROWS, options.size.height - len(lines) - 4)
             yield Text()
-            yield _arms(
-                status.result,
-                options.max_width,
-                room,
-            )
+            yield _arms(status.result, options.max_width, room)
 
     def _head(self) -> Iterator[RenderableType]:
         run = self.run
         status = self.run.status
         name = Text(one_line(str(run.path)), style="bold")
-        yield _line(
-            name,
-            (f"  {run.state}", STYLES.get(run.state, "")),
-        )
+        yield _line(name, (f"  {run.state}", STYLES.get(run.state, "")))
         if status is None:
             yield Text(run.progress_text())
             return
@@ -92,10 +83,7 @@ class Screen:
         if (more := len(status.training) - MOST_TRAINING) > 0:
             yield _line(f"     and {more:,} more")
         if failure := first_failure(status.result):
-            yield _line(
-                ("failed  ", STYLES["failed"]),
-                one_line(failure),
-            )
+            yield _line(("failed  ", STYLES["failed"]), one_line(failure))
         if why := run.why_ended():
             yield Text(one_line(why))  # whole: it may hold a command
 
@@ -181,11 +169,7 @@ def _arms(
         )
     arms = result.history["arm"]
     curves = result.curves
-    drawn = _curves(
-        [curves[arm.arm] for arm in shown],
-        result.direction,
-        wide,
-    )
+    drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide)
     for arm, curve in zip(shown, drawn, strict=True):
         is_best = arm.arm == result.best_arm
         best = "" if math.isnan(arm.best_score) else f"{arm.best_score:.5g}"
@@ -245,10 +229,7 @@ def _curves(
 ) -> Iterator[str]:
     """Yield the curves on one scale: of each stretch the last epoch."""
     scores = [score for curve in curves for score in curve]
-    low, high = score_limits(
-        scores,
-        maximize=direction == "maximize",
-    )
+    low, high = score_limits(scores, maximize=direction == "maximize")
     wide = max(1.0, max((len(curve) for curve in curves), default=1) / max(1, width))
     for curve in curves:
         ends = {int(k / wide): score for k, score in enumerate(curve)}

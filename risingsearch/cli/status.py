@@ -46,12 +46,7 @@ def _status(arguments: argparse.Namespace) -> None:
 class RunView:
     """A run, read without unpickling; its directory may be empty, or come later."""
 
-    def __init__(
-        self,
-        run_dir: Path,
-        *,
-        may_come: bool = False,
-    ) -> None:
+    def __init__(self, run_dir: Path, *, may_come: bool = False) -> None:
         from risingsearch.search.following import RunReader
 
         self.path = run_dir
@@ -115,10 +110,7 @@ class RunView:
             msg = f"{self.path} holds no search yet: look again when it has begun"
             raise InvalidParameterError(msg)
         if self.status.is_running and not self.is_over:
-            return replace(
-                self.status.result,
-                stop_reason="none: it is running",
-            )
+            return replace(self.status.result, stop_reason="none: it is running")
         return self.status.result
 
     def why_ended(self) -> str | None:

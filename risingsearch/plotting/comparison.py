@@ -105,10 +105,7 @@ def comparison_page(
         as_text(title),
         "\n".join([part("dom.js"), part("progress.js")]),
         version=version,
-        facts=_side_by_side(
-            results,
-            _facts(results, settings or {}),
-        ),
+        facts=_side_by_side(results, _facts(results, settings or {})),
         winners=_winners(results),
         data=embedded({"progress": _progress(results)}),
         runs="\n".join(
@@ -120,8 +117,7 @@ def comparison_page(
 
 
 def _facts(
-    results: Mapping[str, ShownResult],
-    settings: Mapping[str, Mapping[str, object]],
+    results: Mapping[str, ShownResult], settings: Mapping[str, Mapping[str, object]]
 ) -> Iterable[Line]:
     columns = []
     for name, result in results.items():
@@ -164,10 +160,7 @@ def _winners(results: Mapping[str, ShownResult]) -> str:
     return f'{_side_by_side(results, differ)}<p class="note">{note}</p>'
 
 
-def _side_by_side(
-    results: Mapping[str, ShownResult],
-    rows: Iterable[Line],
-) -> str:
+def _side_by_side(results: Mapping[str, ShownResult], rows: Iterable[Line]) -> str:
     body = ""
     for name, values in rows:
         cells = "".join(f"<td>{escaped(value) or NOTHING}</td>" for value in values)

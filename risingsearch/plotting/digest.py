@@ -148,10 +148,7 @@ def lost_jobs(result: ShownResult) -> list[Lost]:
             text = _raised(failures.pop(job).failure)
         else:
             no_score = f"the {shown_metric(result.metric)} is {last['score']}"
-            text = short(
-                last.get("failure") or no_score,
-                LONGEST_FAILURE,
-            )
+            text = short(last.get("failure") or no_score, LONGEST_FAILURE)
         epochs = str(first["epoch"])
         if last is not first:
             epochs += f" to {last['epoch']}"
@@ -159,13 +156,7 @@ def lost_jobs(result: ShownResult) -> list[Lost]:
     for report in failures.values():
         job = report.job
         epoch = job.from_epoch + len(report.scores) + 1
-        lost.append(
-            Lost(
-                job.arm,
-                str(epoch),
-                _raised(report.failure),
-            )
-        )
+        lost.append(Lost(job.arm, str(epoch), _raised(report.failure)))
     return lost
 
 

@@ -87,10 +87,7 @@ def plot_allocation(
     )
     arms, row = _rows(epochs)
     if ax is None:
-        ax = new_axes(
-            8.0,
-            min(9.0, max(2.8, 1.3 + 0.125 * len(arms))),
-        )
+        ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
     title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
     failed = np.flatnonzero(np.isnan(epochs.score))
@@ -257,23 +254,13 @@ class Epochs:
         labels: Mapping[int, str] | None,
         metric: str,
     ) -> None:
-        checked_choice(
-            "direction",
-            direction,
-            ("maximize", "minimize"),
-        )
+        checked_choice("direction", direction, ("maximize", "minimize"))
         if len(history) == 0:
             msg = "history is empty; plot it after the first epoch"
             raise InvalidParameterError(msg)
         self.arm = np.array([row["arm"] for row in history], dtype=int)
-        self.epoch = np.array(
-            [row["epoch"] for row in history],
-            dtype=int,
-        )
-        self.score = np.array(
-            [row["score"] for row in history],
-            dtype=float,
-        )
+        self.epoch = np.array([row["epoch"] for row in history], dtype=int)
+        self.score = np.array([row["score"] for row in history], dtype=float)
         self.score[~np.isfinite(self.score)] = np.nan  # failed
         self.maximize = sign_of(direction) > 0.0
         self.metric = _as_text(metric)
@@ -411,11 +398,7 @@ def _name_rows(
         named = [row for row in named if abs(row - winner) >= step]
         named = sorted([*named, winner])
     texts = [epochs.name(int(arms[row])) for row in named]
-    ax.set_yticks(
-        named,
-        texts,
-        fontsize=LABEL_SIZE,
-    )
+    ax.set_yticks(named, texts, fontsize=LABEL_SIZE)
     ax.tick_params(axis="y", length=0)
     if winner is not None:
         ax.get_yticklabels()[named.index(winner)].set(
@@ -433,16 +416,8 @@ def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     if len(rows) == 0:
         return
     ax.plot(
-        np.insert(
-            epochs.epoch[rows].astype(np.float64),
-            starts,
-            np.nan,
-        ),
-        np.insert(
-            epochs.score[rows],
-            starts,
-            np.nan,
-        ),
+        np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
+        np.insert(epochs.score[rows], starts, np.nan),
         ".-",
         color=Ink.on(ax).also_ran,
         linewidth=0.7,

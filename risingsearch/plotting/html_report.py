@@ -166,10 +166,7 @@ def report_page(
         facts=described([*facts_of(result), *settings.items()]),
         params=described(result.best_params.items()),
         space=described(space.items()),
-        cost=sections.cost_section(
-            sections.costs(result, most),
-            most,
-        ),
+        cost=sections.cost_section(sections.costs(result, most), most),
         importance=sections.importance_section(importances),
         failures=_failures(lost),
         data=embedded(
@@ -243,8 +240,7 @@ def _present(values: Iterable[Value | None]) -> list[Value]:
 
 
 def _arms(
-    result: ShownResult,
-    values: Mapping[str, Sequence[Value | None]],
+    result: ShownResult, values: Mapping[str, Sequence[Value | None]]
 ) -> dict[str, object]:
     """Return the arms and their parameters: as columns, because they are short."""
     arms = result.arms

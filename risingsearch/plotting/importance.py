@@ -88,11 +88,7 @@ def parameter_importance(result: ShownResult) -> Importances:
     curves = result.curves
     arms = sorted(curves)
     if len(arms) > MOST_ARMS:
-        spread = np.linspace(
-            0,
-            len(arms) - 1,
-            MOST_ARMS,
-        ).astype(int)
+        spread = np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)
         arms = [arms[k] for k in spread]
     params = [result.candidates[arm] for arm in arms]
     kernels: dict[str, Floats] = {}
@@ -114,10 +110,7 @@ def parameter_importance(result: ShownResult) -> Importances:
             parameters, predicted = _importances(kernels, quantiles)
             reason = None
     return Importances(
-        sorted(
-            parameters,
-            key=lambda parameter: -parameter.share,
-        ),
+        sorted(parameters, key=lambda parameter: -parameter.share),
         unjudged,
         predicted,
         n_arms=len(arms),
@@ -126,10 +119,7 @@ def parameter_importance(result: ShownResult) -> Importances:
     )
 
 
-def _rank_quantiles(
-    result: ShownResult,
-    arms: Sequence[int],
-) -> Floats:
+def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
     """Return the share of the others that each arm beats; equal ones count half.
 
     Two arms are compared after the epochs that both of them have had.
@@ -180,8 +170,7 @@ def _centred(kernel: Floats) -> Floats:
 
 
 def _importances(
-    kernels: Mapping[str, Floats],
-    quantiles: Floats,
+    kernels: Mapping[str, Floats], quantiles: Floats
 ) -> tuple[list[Importance], float]:
     """Return the importances, and the share of the variance that is predicted."""
     n = len(quantiles)
@@ -193,22 +182,11 @@ def _importances(
     all_params = _together(total, squares, n_params)
     full = _errors(all_params, quantiles) ** 2
     rng = np.random.default_rng(0)
-    weights = (
-        rng.multinomial(
-            n,
-            np.full(n, 1.0 / n),
-            RESAMPLES,
-        )
-        / n
-    )
+    weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
     tail = (1.0 - LEVEL) / 2.0
     parameters = []
     for name, kernel in kernels.items():
-        others = _together(
-            total - kernel,
-            squares - kernel**2,
-            n_params - 1,
-        )
+        others = _together(total - kernel, squares - kernel**2, n_params - 1)
         lost = (_errors(others, quantiles) ** 2 - full) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
         parameters.append(
@@ -237,10 +215,7 @@ def _together(
     return np.asarray(total / n_params + pairs / n_pairs)
 
 
-def _errors(
-    kernel: Floats | None,
-    quantiles: Floats,
-) -> Floats:
+def _errors(kernel: Floats | None, quantiles: Floats) -> Floats:
     """Return the error of predicting every arm from all others, ridge well chosen."""
     n = len(quantiles)
     centred: Floats = quantiles - quantiles.mean()

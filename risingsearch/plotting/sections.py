@@ -211,10 +211,7 @@ def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
     if not progress:
         return []
     epochs, clock, training = zip(*progress.values(), strict=True)
-    y = _score_axis(
-        [runs[name] for name in progress],
-        epochs,
-    )
+    y = _score_axis([runs[name] for name in progress], epochs)
     charts = [
         {
             "x": "epochs spent",
@@ -223,21 +220,9 @@ def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
         }
     ]
     if any(clock):
-        charts.append(
-            _over_time(
-                clock,
-                "of wall-clock time",
-                y,
-            )
-        )
+        charts.append(_over_time(clock, "of wall-clock time", y))
     if any(training):
-        charts.append(
-            _over_time(
-                training,
-                "in training, all workers",
-                y,
-            )
-        )
+        charts.append(_over_time(training, "in training, all workers", y))
     return [
         {
             "names": list(progress),
@@ -247,16 +232,12 @@ def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
 
 
 def _score_axis(
-    results: Sequence[ShownResult],
-    lines: Iterable[Sequence[Point]],
+    results: Sequence[ShownResult], lines: Iterable[Sequence[Point]]
 ) -> dict[str, object]:
     """Return label and limits in which no bad first score flattens the later ones."""
     first = results[0]
     scores = [row["score"] for result in results for row in result.history]
-    low, high = score_limits(
-        scores,
-        maximize=sign_of(first.direction) > 0.0,
-    )
+    low, high = score_limits(scores, maximize=sign_of(first.direction) > 0.0)
     values = [value for points in lines for _, value in points]
     return {
         "y": f"best {shown_metric(first.metric)} so far",
@@ -337,7 +318,4 @@ def _row(
 
 def _percent(share: float) -> str:
     """Return a share in percent, with a proper minus sign."""
-    return f"{round(100.0 * share)}".replace(
-        "-",
-        "\N{MINUS SIGN}",
-    )
+    return f"{round(100.0 * share)}".replace("-", "\N{MINUS SIGN}")

@@ -95,10 +95,7 @@ def spendable(budget: Budget) -> str:
         "cost": f"a cost of {amount:g}",
         "gpu_hours": f"{amount:g} GPU-hours",
         **dict.fromkeys(TRAINING, f"{time} of training"),
-        **dict.fromkeys(
-            WALL_CLOCK,
-            f"{time} of wall-clock time",
-        ),
+        **dict.fromkeys(WALL_CLOCK, f"{time} of wall-clock time"),
     }
     return forms[budget.unit]
 

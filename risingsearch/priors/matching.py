@@ -66,11 +66,7 @@ class Matching:
            [1.33333333]])
     """
 
-    def __init__(
-        self,
-        candidates: Params,
-        searches: Iterable[Params] = (),
-    ) -> None:
+    def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
         everybody = [*candidates, *chain.from_iterable(searches)]
         names = dict.fromkeys(chain.from_iterable(candidates))
         self._parameters = {
@@ -97,11 +93,7 @@ class Matching:
         parameters = self._parameters.items()
         return {name: parameter.columns(runs) for name, parameter in parameters}
 
-    def features(
-        self,
-        runs: Params,
-        names: Sequence[str],
-    ) -> Floats:
+    def features(self, runs: Params, names: Sequence[str]) -> Floats:
         """Return a row per configuration, of these parameters."""
         return features(self.columns(runs), names)
 

@@ -98,11 +98,7 @@ class Learnt:
     9
     """
 
-    def __init__(
-        self,
-        candidates: Params,
-        searches: Sequence[EarlierSearch],
-    ) -> None:
+    def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
         searches = uniquely_named(searches)
         self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
@@ -171,10 +167,7 @@ def check_runs(search: EarlierSearch) -> None:
         )
 
 
-def check_usable(
-    search: EarlierSearch,
-    candidates: Params,
-) -> None:
+def check_usable(search: EarlierSearch, candidates: Params) -> None:
     """Raise an error if nothing can be learnt from a search for these candidates.
 
     Parameters
@@ -192,10 +185,7 @@ def check_usable(
     _shared(Matching(candidates, [search.params]), search)
 
 
-def _shared(
-    matching: Matching,
-    search: EarlierSearch,
-) -> list[str]:
+def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
     """Return the parameters that something can be learnt of; none is an error."""
     check_runs(search)
     shared = matching.shared(search.params)
@@ -210,10 +200,7 @@ def _shared(
     return shared
 
 
-def _model(
-    matching: Matching,
-    search: EarlierSearch,
-) -> _Model:
+def _model(matching: Matching, search: EarlierSearch) -> _Model:
     shared = _shared(matching, search)
     scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
     epochs = np.maximum(search.epochs, 1)

@@ -92,10 +92,7 @@ def earlier_searches(
     return _searches(Source(source, score, direction, name))
 
 
-def read_prior(
-    prior: object,
-    candidates: Params | None = None,
-) -> list[EarlierSearch]:
+def read_prior(prior: object, candidates: Params | None = None) -> list[EarlierSearch]:
     """Return the earlier searches of a ``prior`` that the candidates can learn from.
 
     Parameters
@@ -152,8 +149,7 @@ def _as_list(value: object) -> Sequence[object]:
 
 
 def _most_alike(
-    searches: list[EarlierSearch],
-    candidates: Params,
+    searches: list[EarlierSearch], candidates: Params
 ) -> list[EarlierSearch]:
     if len(searches) <= MOST_SEARCHES:
         return searches

@@ -41,11 +41,7 @@ class Inputs(NamedTuple):
     basis: Floats  # (n, 2), of the mean: constant, and a hump about the centre
 
     @classmethod
-    def from_features(
-        cls,
-        features: Floats,
-        rate: LearningRate,
-    ) -> Inputs:
+    def from_features(cls, features: Floats, rate: LearningRate) -> Inputs:
         """Return the parts of rows of features.
 
         Parameters

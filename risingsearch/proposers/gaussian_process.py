@@ -57,10 +57,7 @@ def at_last_epoch(features: Floats) -> Floats:
     return np.column_stack([features, np.ones(len(features))])
 
 
-def places_of_epochs(
-    epochs: ArrayLike,
-    max_epochs: int,
-) -> Floats:
+def places_of_epochs(epochs: ArrayLike, max_epochs: int) -> Floats:
     """Return the places of epochs, from 0 for the first to 1, by the logarithm.
 
     Parameters
@@ -109,10 +106,7 @@ def standardised(scores: Floats) -> Floats:
     return _standard(kept, 1e-9)
 
 
-def _standard(
-    values: Floats,
-    least_deviation: float,
-) -> Floats:
+def _standard(values: Floats, least_deviation: float) -> Floats:
     """Return values of mean 0 and deviation 1."""
     deviation = max(float(values.std()), least_deviation)
     return np.asarray((values - values.mean()) / deviation)
@@ -143,10 +137,7 @@ def normal_scores(values: Floats) -> Floats:
     return _standard(np.array(list(quantiles)), 1e-6)
 
 
-def squared_distances(
-    a: Floats,
-    b: Floats,
-) -> Floats:
+def squared_distances(a: Floats, b: Floats) -> Floats:
     """Return the squared Euclidean distances between the rows of two arrays.
 
     Examples
@@ -165,10 +156,7 @@ def _matern_factor(r: Floats) -> Floats:
     return np.asarray(1.0 + r + r * r / 3.0)
 
 
-def matern(
-    a: Floats,
-    b: Floats,
-) -> Floats:
+def matern(a: Floats, b: Floats) -> Floats:
     """Return the correlations of rows by the Matern 5/2 kernel of length scale 1.
 
     Examples
@@ -180,10 +168,7 @@ def matern(
     return np.asarray(_matern_factor(r) * np.exp(-r))
 
 
-def _trend(
-    a: Floats,
-    b: Floats,
-) -> Floats:
+def _trend(a: Floats, b: Floats) -> Floats:
     """Return the covariances that level and trend give to places of epochs."""
     before_last = np.outer(1.0 - a, 1.0 - b)
     return np.asarray(TREND * (1.0 + before_last))
@@ -200,11 +185,7 @@ class Observations(NamedTuple):
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
 
-    def sample(
-        self,
-        most: int,
-        rng: Rng,
-    ) -> Observations:
+    def sample(self, most: int, rng: Rng) -> Observations:
         """Return so many at most: the best half of them, and others.
 
         Parameters
@@ -255,11 +236,7 @@ class GaussianProcess(NamedTuple):
         return cls(values[:-N_SCALARS], *values[-N_SCALARS:].tolist())
 
     @classmethod
-    def fitted(
-        cls,
-        observations: Observations,
-        n_parameters: int,
-    ) -> GaussianProcess:
+    def fitted(cls, observations: Observations, n_parameters: int) -> GaussianProcess:
         """Fit by maximum likelihood (15 steps of Rprop).
 
         Parameters
@@ -295,11 +272,7 @@ class GaussianProcess(NamedTuple):
             logs = np.clip(logs, objective.low, objective.high)
         return cls.from_logs(best)
 
-    def kernel(
-        self,
-        a: Floats,
-        b: Floats,
-    ) -> Floats:
+    def kernel(self, a: Floats, b: Floats) -> Floats:
         """Return the covariances between two sets of rows.
 
         Parameters
@@ -404,11 +377,7 @@ def fitted_posterior(
 class _Likelihood:
     """Logarithm of the likelihood of log-hyperparameters, with their prior."""
 
-    def __init__(
-        self,
-        observations: Observations,
-        n_parameters: int,
-    ) -> None:
+    def __init__(self, observations: Observations, n_parameters: int) -> None:
         self.scores = observations.scores
         epochs = observations.at[:, -1]
         columns = observations.at[:, :-1].T

@@ -37,9 +37,7 @@ class ArmPoints:
     """The configurations of arms that have begun, as points of a space."""
 
     def __init__(
-        self,
-        space: Space,
-        candidates: Sequence[Mapping[str, object]],
+        self, space: Space, candidates: Sequence[Mapping[str, object]]
     ) -> None:
         self.space = space
         self.candidates = candidates
@@ -101,11 +99,7 @@ class OpenSpaceProposer(Proposer):
         """Return how the default policy shares a budget in an open space."""
         return {} if self._is_short else SHARES
 
-    def more_slots(
-        self,
-        n: int,
-        proposals: Mapping[int, Proposal],
-    ) -> int:
+    def more_slots(self, n: int, proposals: Mapping[int, Proposal]) -> int:
         """Return how many there are after the first ``n``, drawn if need be."""
         if self._draw is not None and len(self.candidates) <= n:
             known = [

@@ -71,11 +71,7 @@ class Result(NamedTuple):
 class ArmTable:
     """Arms with their epochs, scores and history, and the jobs that train them."""
 
-    def __init__(
-        self,
-        options: SchedulerOptions,
-        max_epochs: int,
-    ) -> None:
+    def __init__(self, options: SchedulerOptions, max_epochs: int) -> None:
         n_arms = options.n_arms
         self.max_epochs = max_epochs
         self.sign = sign_of(options.direction)
@@ -122,11 +118,7 @@ class ArmTable:
             setattr(
                 self,
                 name,
-                resized(
-                    getattr(self, name),
-                    n,
-                    math.nan,
-                ),
+                resized(getattr(self, name), n, math.nan),
             )
         self.best_epoch = resized(self.best_epoch, n)
 
@@ -282,14 +274,7 @@ class ArmTable:
         if not len(scored):
             return np.array([self._reward(math.nan)])
         epochs = np.arange(scored[-1] + 1)
-        before = (
-            np.searchsorted(
-                scored,
-                epochs,
-                side="right",
-            )
-            - 1
-        )
+        before = np.searchsorted(scored, epochs, side="right") - 1
         return np.asarray(rewards[scored[np.maximum(before, 0)]])
 
     def has_failed(self, opened: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -438,10 +423,7 @@ class ArmTable:
         }
 
 
-def checked_scores(
-    job: Job,
-    scores: float | Iterable[float],
-) -> tuple[float, ...]:
+def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
     """Return the scores of a job, one per epoch; raise an error if they are invalid."""
     try:
         told: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]

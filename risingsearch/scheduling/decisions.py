@@ -76,21 +76,13 @@ class Decider:
         self.proposer = checked_proposer(proposer)
         params: dict[str, Any] = dict(options.policy_params or {})
         if isinstance(policy, str):
-            policy, params = _chosen(
-                policy,
-                options,
-                self.proposer,
-            )
+            policy, params = _chosen(policy, options, self.proposer)
         if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):
             raise InvalidParameterError(
                 f"the proposer was made for {n_candidates} candidates, and there are "
                 f"{options.n_arms} arms: make it for the candidates of this search"
             )
-        _, limit = horizon_and_limit(
-            options.budget,
-            options.max_epochs,
-            options.n_arms,
-        )
+        _, limit = horizon_and_limit(options.budget, options.max_epochs, options.n_arms)
         self.arms = ArmTable(options, limit)
         self.ledger = Ledger(
             options.budget,
@@ -129,15 +121,9 @@ class Decider:
         if self._decision is None and selected is not None:
             params, like, proposed, by_prior = self._proposed(selected)
             arm = selected if proposed is None else int(proposed)
-            decision = self._decided(
-                arm,
-                max(1, self._wanted(arm, selected)),
-            )
+            decision = self._decided(arm, max(1, self._wanted(arm, selected)))
             if by_prior or params or proposed is not None:
-                decision = replace(
-                    decision,
-                    reason=PRIOR if by_prior else PROPOSED,
-                )
+                decision = replace(decision, reason=PRIOR if by_prior else PROPOSED)
             if arm != selected:
                 decision = replace(decision, instead_of=selected)
             if params:
@@ -205,11 +191,7 @@ class Decider:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"
 
-    def requested(
-        self,
-        arm: int,
-        n_epochs: int | None,
-    ) -> Started:
+    def requested(self, arm: int, n_epochs: int | None) -> Started:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
         most = self._most(arm)
@@ -267,11 +249,7 @@ class Decider:
         unopened = arms.unopened()
         rng = self._draws.of(PROPOSE, arms.n_asked)
         opened = self.opened()
-        proposal = proposer.propose(
-            opened,
-            unopened,
-            rng,
-        )
+        proposal = proposer.propose(opened, unopened, rng)
         if not isinstance(proposal, Proposal):
             proposal = Proposal(arm=proposal)
         msg = f"{type(proposer).__name__} proposed "
@@ -320,11 +298,7 @@ class Decider:
         best = arms.sign * arms.best[opened]
         best[arms.has_failed(opened)] = arms.worst_reward
         projected = np.array([self.policy.projection(int(arm)) for arm in opened])
-        return np.where(
-            ~arms.can_train()[opened],
-            best,
-            np.fmax(best, projected),
-        )
+        return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
 
     # ------------------------------------------------------------- starts and results
 
@@ -333,10 +307,7 @@ class Decider:
         job = decision.job
         arms = self.arms
         if decision.instead_of is not None:
-            self.policy.open_instead(
-                decision.instead_of,
-                job.arm,
-            )
+            self.policy.open_instead(decision.instead_of, job.arm)
         if arms.failed[job.arm]:
             arms.forgive(job.arm)
             self.policy.refresh()
@@ -345,10 +316,7 @@ class Decider:
             self.policy.started(round_, job.arm)
         except PolicyError:
             if decision.instead_of is not None:
-                self.policy.open_instead(
-                    job.arm,
-                    decision.instead_of,
-                )
+                self.policy.open_instead(job.arm, decision.instead_of)
             raise
         arms.start(replace(decision, round=round_))
         self.ledger.reserve(job)
@@ -436,11 +404,7 @@ class Decider:
         )
         n_lost = sum(not math.isfinite(score) for score in scores)
         ended = result.has_ended and result.ended
-        arms.free(
-            job.arm,
-            n_lost + failed * result.attempts,
-            ended=ended,
-        )
+        arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
         facts: Json = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),
             "reason": decision.reason,

@@ -48,20 +48,14 @@ def explain(
                 over,
                 reached,
             )
-            + _origin(
-                opened_as.get(arm, OPENED),
-                likes.get(arm, ()),
-            ),
+            + _origin(opened_as.get(arm, OPENED), likes.get(arm, ())),
             index=indices.get(arm, {}),
             trust_in_prior=dict(trust) if opened_as.get(arm) == PRIOR else {},
             like=likes.get(arm, ()),
         )
         for arm in range(len(arms.charged))
     ]
-    return ArmList(
-        all_arms,
-        "maximize" if arms.sign > 0 else "minimize",
-    )
+    return ArmList(all_arms, "maximize" if arms.sign > 0 else "minimize")
 
 
 def _origin(opened_as: str, like: Sequence[int]) -> str:

@@ -88,10 +88,7 @@ class Ledger:
         if self.unit == "epochs":
             return np.ones(self.n_arms)
         weight = self.weight.sum()
-        rate = np.full(
-            self.n_arms,
-            self.paid.sum() / weight if weight else 0.0,
-        )
+        rate = np.full(self.n_arms, self.paid.sum() / weight if weight else 0.0)
         np.divide(
             self.paid,
             self.weight,
@@ -103,11 +100,7 @@ class Ledger:
     def _account(self, job: Job) -> int:
         return 0 if self.is_plain else job.arm
 
-    def _weight(
-        self,
-        from_epoch: int,
-        n_epochs: int,
-    ) -> float:
+    def _weight(self, from_epoch: int, n_epochs: int) -> float:
         if self._until is None:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
@@ -131,25 +124,11 @@ class Ledger:
                 others[finalist] = weight[finalist]
                 weight = others
         if self._until is None:
-            return np.where(
-                weight < 1.0,
-                0,
-                np.minimum(weight, ENDLESS),
-            ).astype(int)
+            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
         up_to = self._until[self.trained] + weight + rounding
-        reached = (
-            np.searchsorted(
-                self._until,
-                up_to,
-                side="right",
-            )
-            - 1
-        )
-        return np.asarray(
-            np.maximum(reached - self.trained, 0),
-            dtype=np.int64,
-        )
+        reached = np.searchsorted(self._until, up_to, side="right") - 1
+        return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
 
     def pulls_left(
         self,
@@ -207,12 +186,7 @@ class Ledger:
             self.paid[at] += cost
             self.weight[at] += weight
 
-    def pass_until(
-        self,
-        now: float,
-        *,
-        keeps_rest: bool = False,
-    ) -> None:
+    def pass_until(self, now: float, *, keeps_rest: bool = False) -> None:
         """Put the clock forward, if it is not as far; the rest may be kept."""
         self.now = max(self.now, now)
         self.kept = max(0.0, self.total - self.now) if keeps_rest else 0.0

@@ -78,16 +78,8 @@ class PolicyAdapter:
         if self._registered is None:
             policy = self._create(*sizes, **self._params)
         else:
-            policy = make_policy(
-                self._registered,
-                *sizes,
-                **self._params,
-            )
-        base.check_contract(
-            policy,
-            n_arms,
-            "_asdict",
-        )
+            policy = make_policy(self._registered, *sizes, **self._params)
+        base.check_contract(policy, n_arms, "_asdict")
         self.policy = policy
         self._error = None
 
@@ -130,11 +122,7 @@ class PolicyAdapter:
         left = arms.max_epochs - arms.charged[at]
         affordable = self.affordable[at]
         policy.available[places] = (can_train & ~busy & (affordable > 0))[order]
-        left = ledger.pulls_left(
-            left * can_train,
-            busy,
-            affordable,
-        )
+        left = ledger.pulls_left(left * can_train, busy, affordable)
         policy.pulls_left[places] = left[order]
 
     def select(self, t: int, rng: np.random.Generator) -> int:
@@ -181,23 +169,11 @@ class PolicyAdapter:
 
     def slice_length(self, arm: int) -> int:
         """Return the epochs the policy wants for an arm before it decides again."""
-        return int(
-            self._call(
-                base.slice_length,
-                self.policy,
-                int(self._place_of[arm]),
-            )
-        )
+        return int(self._call(base.slice_length, self.policy, int(self._place_of[arm])))
 
     def projection(self, arm: int) -> float:
         """Return where the policy expects an arm to end; NaN if it does not say."""
-        return float(
-            self._call(
-                base.projection,
-                self.policy,
-                int(self._place_of[arm]),
-            )
-        )
+        return float(self._call(base.projection, self.policy, int(self._place_of[arm])))
 
     def update(
         self,
@@ -218,14 +194,7 @@ class PolicyAdapter:
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""
         places = self._place_of[list(arms)].tolist()
-        indices = [
-            self._call(
-                base.explain,
-                self.policy,
-                place,
-            )
-            for place in places
-        ]
+        indices = [self._call(base.explain, self.policy, place) for place in places]
         for parts in indices:
             for name in parts.keys() & COLUMNS:
                 raise PolicyError(
@@ -247,11 +216,7 @@ class PolicyAdapter:
         self._arm_at = np.array(state["arm_at"], int).reshape(self._arm_at.shape)
         self._place_of = np.argsort(self._arm_at)
 
-    def _record(
-        self,
-        method: Callable[..., object],
-        *arguments: object,
-    ) -> None:
+    def _record(self, method: Callable[..., object], *arguments: object) -> None:
         """Call a method that changes the policy; after an error, ask it nothing."""
         try:
             self._call(method, *arguments)
@@ -259,11 +224,7 @@ class PolicyAdapter:
             self._error = error
             raise
 
-    def _call(
-        self,
-        method: Callable[..., object],
-        *arguments: object,
-    ) -> Any:
+    def _call(self, method: Callable[..., object], *arguments: object) -> Any:
         """Call a method of the policy; raise its exceptions as ``PolicyError``."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):

@@ -11,10 +11,7 @@ HAS_ENDED = "its process has ended"
 
 def with_ended_arms(result: SearchResult) -> SearchResult:
     """Return the result of a search whose processes are gone: no arm is paused."""
-    return replace(
-        result,
-        arms=[_as_it_is(arm) for arm in result.arms],
-    )
+    return replace(result, arms=[_as_it_is(arm) for arm in result.arms])
 
 
 def _as_it_is(arm: Arm) -> Arm:

@@ -45,11 +45,7 @@ class Marker:
         self.token = secrets.token_hex(16)
         with (
             blaming_the_disk(self.path, MAKE_ROOM),
-            open(
-                self.path,
-                "x",
-                opener=partial(os.open, mode=0o600),
-            ) as file,
+            open(self.path, "x", opener=partial(os.open, mode=0o600)) as file,
         ):
             inode = os.fstat(file.fileno()).st_ino
             json.dump({"token": self.token, "inode": inode}, file)

@@ -355,10 +355,7 @@ class Sweep(Strict):
         """Return the sweep with another budget; a number has the unit of this one."""
         settings = self.model_dump(mode="json", exclude_defaults=True)
         budget = self.budget.like(amount).to_json()
-        sweep = checked_sweep(
-            settings | {"budget": budget},
-            "with --budget",
-        )
+        sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
         sweep._folder = self._folder
         return sweep
 
@@ -373,11 +370,7 @@ class Sweep(Strict):
         drawn = self._different()
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
         most = None if self.candidates == "auto" else len(everybody)
-        return Configurations(
-            everybody.values(),
-            drawn.space,
-            most,
-        )
+        return Configurations(everybody.values(), drawn.space, most)
 
     @property
     def candidate_space(self) -> Space:

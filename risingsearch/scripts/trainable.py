@@ -117,17 +117,9 @@ class CommandTrainable:
         self._has_ended = False
         self.has_reported = False  # a score, of any arm
 
-    def start(
-        self,
-        params: Mapping[str, object],
-        seed: int,
-    ) -> ScriptRun:
+    def start(self, params: Mapping[str, object], seed: int) -> ScriptRun:
         """Return an arm that has not trained yet."""
-        return ScriptRun(
-            self.arms[seed],
-            dict(params),
-            seed,
-        )
+        return ScriptRun(self.arms[seed], dict(params), seed)
 
     def train(self, run: ScriptRun) -> dict[str, Any]:
         """Run the script for one epoch."""
@@ -136,20 +128,12 @@ class CommandTrainable:
             raise StopIteration
         return results[0]
 
-    def train_epochs(
-        self,
-        run: ScriptRun,
-        n_epochs: int,
-    ) -> Reports:
+    def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
         """Run the script for some epochs; return its report of each."""
         # It works on a copy of the arm's last checkpoint directory, which is kept if it
         # succeeds. A ScriptError is its fault, other errors are that of the machine.
         with self._blaming_the_disk(run.arm):
-            return self._trained(
-                run,
-                n_epochs,
-                self.home(run.arm),
-            )
+            return self._trained(run, n_epochs, self.home(run.arm))
 
     def _trained(
         self,
@@ -259,11 +243,7 @@ class CommandTrainable:
     def _blaming_the_disk(self, arm: int) -> AbstractContextManager[None]:
         """Raise a ``RunDirError`` for problems of the disk, not of the script."""
         home = self.home(arm)
-        return files.blaming_the_disk(
-            home,
-            files.MAKE_ROOM,
-            home,
-        )
+        return files.blaming_the_disk(home, files.MAKE_ROOM, home)
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
@@ -277,11 +257,7 @@ class CommandTrainable:
                 f"{missing} is missing: arm {run.arm} trains again from epoch "
                 f"{resumable[-1]} to {run.epoch}, which is not charged"
             )
-            warnings.warn(
-                msg,
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
         return resumable[-1]
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
@@ -297,11 +273,7 @@ class CommandTrainable:
             next((e for e in epochs if e >= epoch), epoch)
         )
 
-    def drop_checkpoints(
-        self,
-        arm: int,
-        epochs: Iterable[int],
-    ) -> None:
+    def drop_checkpoints(self, arm: int, epochs: Iterable[int]) -> None:
         """Remove an arm's checkpoint directories of some epochs."""
         for epoch in epochs:
             shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
@@ -427,11 +399,7 @@ class CommandTrainable:
                 why = errno.EACCES if os.path.exists(at) else errno.ENOENT
                 raise self._unstartable(program, os.strerror(why))
 
-    def _unstartable(
-        self,
-        program: str,
-        why: str | None,
-    ) -> ScriptError | SetupError:
+    def _unstartable(self, program: str, why: str | None) -> ScriptError | SetupError:
         """Return the error for a program: of one arm if a parameter names it."""
         kind = ScriptError if fields_of(self.command[0]) else SetupError
         return kind(f"{program} cannot be started ({why})")
@@ -581,11 +549,7 @@ class ArchivedTrainable(CommandTrainable):
         """Return the checkpoint directory of an arm, by its epoch."""
         return self.home(run.arm) / checkpoint_name(run.epoch)
 
-    def _unpack(
-        self,
-        archive: tarfile.TarFile,
-        run: ScriptRun,
-    ) -> None:
+    def _unpack(self, archive: tarfile.TarFile, run: ScriptRun) -> None:
         home = self.home(run.arm)
         after = self.folder_of(run)
         self._make_home(home)

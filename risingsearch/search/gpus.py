@@ -61,10 +61,7 @@ def placed(
     """Return the variables and the GPUs of each worker, spread over all GPUs."""
     if gpus is None:
         assert workers != "auto"
-        return GpuPlacement(
-            [dict(each) for each in environment or [{}] * workers],
-            [],
-        )
+        return GpuPlacement([dict(each) for each in environment or [{}] * workers], [])
     devices = visible_devices()
     whole = max(1, int(gpus))
     n_groups = len(devices.names) // whole
@@ -232,13 +229,7 @@ class GpuPool(SingleProcesses):
     """
 
     def __init__(self, gpus: float = 1.0, max_workers: int | None = None) -> None:
-        super().__init__(
-            variables_of_workers(
-                gpus,
-                "max_workers",
-                max_workers,
-            )
-        )
+        super().__init__(variables_of_workers(gpus, "max_workers", max_workers))
         self.gpus = gpus
         self.start()
 

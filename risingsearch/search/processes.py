@@ -113,18 +113,10 @@ class SingleProcesses(Executor):
     ) -> Any:
         with self._slots.taken() as slot:
             try:
-                future = self._workers[slot].submit(
-                    fn,
-                    *args,
-                    **kwargs,
-                )
+                future = self._workers[slot].submit(fn, *args, **kwargs)
             except (BrokenExecutor, AttributeError):  # it has died between two jobs
                 self._workers[slot] = self._started(slot)
-                future = self._workers[slot].submit(
-                    fn,
-                    *args,
-                    **kwargs,
-                )
+                future = self._workers[slot].submit(fn, *args, **kwargs)
             processes = list(self._workers[slot]._processes.values())
             try:
                 result = future.result()
@@ -152,12 +144,7 @@ class SingleProcesses(Executor):
                     with suppress(ProcessLookupError):
                         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
-    def shutdown(
-        self,
-        wait: bool = True,
-        *,
-        cancel_futures: bool = False,
-    ) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after their jobs; without ``wait``, by themselves."""
         threads, self._threads = self._threads, None
         if threads is not None:

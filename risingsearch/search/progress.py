@@ -33,11 +33,7 @@ FEWEST_SECONDS = 5.0  # of all starts together
 class ProgressLine:
     """Budget used, time left, best score and its arm, arms by status."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        note: Callable[[], str] = str,
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, note: Callable[[], str] = str) -> None:
         self._scheduler = scheduler
         self._note = note
         self._starts: Starts | None = Starts(scheduler.max_epochs or 1)
@@ -82,11 +78,7 @@ class ProgressLine:
         """Say once if jobs start so slowly that they should be longer."""
         if self._starts is None:
             return
-        self._starts.add(
-            len(outcome.report.scores),
-            outcome.elapsed,
-            outcome.startup,
-        )
+        self._starts.add(len(outcome.report.scores), outcome.elapsed, outcome.startup)
         advice = self._starts.advice(self._scheduler.epochs_per_job)
         if advice is not None:
             write_advice(advice)
@@ -182,21 +174,13 @@ class Starts:
         self._n_epochs = 0
 
     @classmethod
-    def of_events(
-        cls,
-        events: Iterable[Event],
-        max_epochs: int,
-    ) -> Starts:
+    def of_events(cls, events: Iterable[Event], max_epochs: int) -> Starts:
         """Return the starts in the events of a journal."""
         starts = cls(max_epochs)
         for event in events:
             if isinstance(event, Returned) and not isinstance(event, Failed):
                 seconds = event.elapsed or 0.0
-                starts.add(
-                    len(event.scores),
-                    seconds,
-                    event.startup,
-                )
+                starts.add(len(event.scores), seconds, event.startup)
         return starts
 
     def add(
@@ -244,7 +228,4 @@ class Starts:
             f"jobs take {self.share:.0%} of their time to start "
             f"({median(self._startups):.3g} s a start, {self._epoch:.3g} s an epoch): "
             f"to train more in the same time, set epochs_per_job to {wanted}"
-        ).replace(
-            "%",
-            " %",
-        )
+        ).replace("%", " %")

@@ -32,8 +32,7 @@ class History(list[dict[str, Any]]):
 
 
 def history_of(
-    recorded: Sequence[Mapping[str, Any]],
-    reports: Mapping[int, Report],
+    recorded: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
 ) -> History:
     """Return the scheduler's history with the seconds and metrics of the reports."""
     rows = History()
@@ -172,11 +171,7 @@ class SearchResult:
         """Return the history as a pandas DataFrame, one row per epoch."""
         return self.history.to_frame()
 
-    def plot_allocation(
-        self,
-        ax: Any = None,
-        **options: Any,
-    ) -> Any:
+    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
         """Draw which arm trained when; see ``risingsearch.plotting``."""
         from risingsearch.plotting import plot_allocation
 

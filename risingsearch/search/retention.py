@@ -36,12 +36,7 @@ class RetainedCheckpoints:
         """Keep a state in memory for the arm's next job."""
         self._live[arm] = state
 
-    def release_live(
-        self,
-        arm: int,
-        *,
-        may_be_bytes: bool = False,
-    ) -> None:
+    def release_live(self, arm: int, *, may_be_bytes: bool = False) -> None:
         """Release an arm's state in memory: the arm resumes from its checkpoint."""
         if not (may_be_bytes and isinstance(self._live.get(arm), bytes)):
             self._live.pop(arm, None)
@@ -172,7 +167,4 @@ class RetainedCheckpoints:
 
 
 def _last(job: Job, outcome: Outcome) -> Key:
-    return Key(
-        job.arm,
-        job.from_epoch + len(outcome.report.scores),
-    )
+    return Key(job.arm, job.from_epoch + len(outcome.report.scores))

@@ -71,10 +71,7 @@ def coordinates_of(space: Any) -> Iterator[Coordinate]:
         )
 
 
-def _is_satisfied(
-    condition: Any,
-    values: Configuration,
-) -> bool:
+def _is_satisfied(condition: Any, values: Configuration) -> bool:
     """Return whether a condition holds; parents may be absent."""
     from ConfigSpace.types import NotSet
 

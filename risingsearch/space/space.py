@@ -49,9 +49,7 @@ class Space:
     """
 
     def __init__(
-        self,
-        coordinates: Iterable[Coordinate],
-        forbidden: Iterable[object] = (),
+        self, coordinates: Iterable[Coordinate], forbidden: Iterable[object] = ()
     ) -> None:
         self.coordinates = list(coordinates)
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}
@@ -151,12 +149,7 @@ class Space:
         clauses = self._forbidden[part]
         return not any(clause.is_forbidden_value(dict(params)) for clause in clauses)
 
-    def problem_of(
-        self,
-        params: Configuration,
-        *,
-        beyond: bool = False,
-    ) -> str | None:
+    def problem_of(self, params: Configuration, *, beyond: bool = False) -> str | None:
         """Return why this is no configuration of the space, None if it is one.
 
         Parameters
@@ -218,11 +211,7 @@ class Space:
         """
         return next(self._allowed(rng, 1))
 
-    def _allowed(
-        self,
-        rng: np.random.Generator,
-        at_once: int,
-    ) -> Iterator[Params]:
+    def _allowed(self, rng: np.random.Generator, at_once: int) -> Iterator[Params]:
         """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
@@ -251,11 +240,7 @@ class Space:
         """
         yield from filter(self.permits, self._every({}, self.coordinates))
 
-    def _every(
-        self,
-        chosen: Params,
-        left: Sequence[Coordinate],
-    ) -> Iterator[Params]:
+    def _every(self, chosen: Params, left: Sequence[Coordinate]) -> Iterator[Params]:
         if not left:
             yield {name: value for name, value in chosen.items() if name != PART}
             return
@@ -496,11 +481,7 @@ class Space:
                 codes[coordinate.name] = np.where(is_known, order, -1)
         return active
 
-    def perturbed(
-        self,
-        units: ArrayLike,
-        rng: np.random.Generator,
-    ) -> Places:
+    def perturbed(self, units: ArrayLike, rng: np.random.Generator) -> Places:
         """Return points near these, each with some of its coordinates changed.
 
         Parameters

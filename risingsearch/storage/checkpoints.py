@@ -75,9 +75,7 @@ class Store:
     """Checkpoints as files with a digest, whole or absent."""
 
     def __init__(
-        self,
-        files: Folder | ObjectStore,
-        max_bytes: int | None = None,
+        self, files: Folder | ObjectStore, max_bytes: int | None = None
     ) -> None:
         self.files = files
         self._max_bytes = max_bytes
@@ -110,11 +108,7 @@ class Store:
                 f"{self._n_bytes_with(key, state):,} bytes, and max_checkpoint_bytes "
                 f"is {self._max_bytes:,}: allow more, and resume"
             )
-        self.files.put(
-            key.file_name,
-            digest_line(state),
-            state,
-        )
+        self.files.put(key.file_name, digest_line(state), state)
         self._sizes[key] = DIGEST_BYTES + len(state)
 
     def load(self, key: Key) -> bytes:
@@ -151,11 +145,7 @@ class Folder:
     def put(self, name: str, *parts: bytes) -> None:
         """Write a file; once this returns, it is on disk."""
         with usable(self.path / name, "written", SAFE):
-            atomic_write(
-                self.path / name,
-                *parts,
-                mode=PRIVATE,
-            )
+            atomic_write(self.path / name, *parts, mode=PRIVATE)
 
     def get(self, name: str) -> bytes:
         """Content of a file; one that cannot be read is a RunDirError."""

@@ -76,28 +76,16 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
             f"{path} is a journal of version {version!r}, and this release reads "
             f"version {VERSION}: use the release that wrote it"
         )
-    return _with_events(
-        path,
-        content[end:],
-        Recorded(header, [], end),
-    )
+    return _with_events(path, content[end:], Recorded(header, [], end))
 
 
 def read_appended(path: Path, recorded: Recorded) -> Recorded:
     """Content of a journal by now, given an earlier one, whose list of events grows."""
-    return _with_events(
-        path,
-        _content(path, recorded.n_bytes),
-        recorded,
-    )
+    return _with_events(path, _content(path, recorded.n_bytes), recorded)
 
 
 def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:
-    readable = usable(
-        path,
-        "read",
-        ": is this a run directory?",
-    )
+    readable = usable(path, "read", ": is this a run directory?")
     with readable, open_regular_file(path) as file:
         n_bytes = file.seek(0, os.SEEK_END)
         file.seek(start)
@@ -182,8 +170,4 @@ def _damaged(
 
 def _writable(path: Path) -> AbstractContextManager[None]:
     advice = "make room or change the permissions, and resume"
-    return usable(
-        path,
-        "written",
-        f"; what it holds is safe: {advice}",
-    )
+    return usable(path, "written", f"; what it holds is safe: {advice}")

@@ -237,10 +237,7 @@ class _Run:
             self.policy,
             arm,
         )
-        require(
-            wanted >= 1,
-            f"slice_length({arm}) is {wanted} at round {self.t}",
-        )
+        require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
         self.called(
             "started",
             started,
@@ -386,8 +383,7 @@ def _check_global_random(subject: _Subject) -> None:
     before = _global_random()
     _Run(subject).play()
     require(
-        _global_random() == before,
-        "the state of random or of np.random has changed",
+        _global_random() == before, "the state of random or of np.random has changed"
     )
 
 
@@ -413,17 +409,9 @@ def _check_ties(subject: _Subject) -> None:
 def _check_saved_state(subject: _Subject) -> None:
     run = _Run(subject, n_workers=2)
     while run.step():
-        state = _called(
-            json.dumps,
-            state_dict(run.policy),
-            allow_nan=False,
-        )
+        state = _called(json.dumps, state_dict(run.policy), allow_nan=False)
         run.policy = subject.new_policy()
-        _called(
-            load_state_dict,
-            run.policy,
-            json.loads(state),
-        )
+        _called(load_state_dict, run.policy, json.loads(state))
     _require_same(_Run(subject, n_workers=2).play(), run)
 
 
@@ -473,8 +461,7 @@ _RULES: dict[str, Callable[[_Subject], object]] = {
     "with constant rewards every run is the same": _check_ties,
     "the same seed gives the same run": (
         lambda subject: _require_same(
-            _Run(subject, seed=3).play(),
-            _Run(subject, seed=3).play(),
+            _Run(subject, seed=3).play(), _Run(subject, seed=3).play()
         )
     ),
     "several pulls may be in flight and come back in any order": (
@@ -501,12 +488,10 @@ _RULES: dict[str, Callable[[_Subject], object]] = {
         ),
     ),
     "the horizon may be shorter than the first round": lambda subject: _play(
-        subject,
-        ({"horizon": n} for n in (1, max(1, subject.n_arms - 2))),
+        subject, ({"horizon": n} for n in (1, max(1, subject.n_arms - 2)))
     ),
     "rewards may be constant, negative or huge": lambda subject: _play(
-        subject,
-        ({"rewards": rewards} for rewards in _extreme(subject)),
+        subject, ({"rewards": rewards} for rewards in _extreme(subject))
     ),
     "a run continues from its state, saved as JSON": _check_saved_state,
     "explain changes nothing": _check_explain,

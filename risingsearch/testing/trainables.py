@@ -79,28 +79,16 @@ def check_trainable(
         if has_method(trainable, "uninterrupted"):
             with _rule(arm, "a paused training equals one that nothing interrupts"):
                 whole = arm.scores_uninterrupted(epochs)
-                _require_same_scores(
-                    whole,
-                    expected,
-                    "when trained epoch by epoch",
-                )
+                _require_same_scores(whole, expected, "when trained epoch by epoch")
         with _rule(arm, "the same seed gives the same scores"):
             first, again = (arm.scores_apart(epochs, global_seed=1) for _ in "12")
             _require_same_scores(first, again, "when started again")
         with _rule(arm, "the seed decides, not the global random states"):
             scores = arm.scores_apart(epochs, global_seed=2)
-            _require_same_scores(
-                first,
-                scores,
-                "with random and numpy seeded anew",
-            )
+            _require_same_scores(first, scores, "with random and numpy seeded anew")
         with _rule(arm, "saving a state leaves it as it is"):
             scores, saved = arm.scores_and_checkpoints(epochs)
-            _require_same_scores(
-                expected,
-                scores,
-                "when saved after every epoch",
-            )
+            _require_same_scores(expected, scores, "when saved after every epoch")
         with _rule(arm, "a state that was saved and loaded continues as before"):
             for k, checkpoint in enumerate(saved, start=1):
                 scores = arm.scores(arm.load(checkpoint), epochs - k)
@@ -113,16 +101,8 @@ def check_trainable(
         with _rule(arm, "arms that train in turns leave each other alone"):
             alone = other.scores(other.start(), epochs)
             scores, others = arm.scores_in_turns(other, epochs)
-            _require_same_scores(
-                expected,
-                scores,
-                "in turns with another arm",
-            )
-            _require_same_scores(
-                alone,
-                others,
-                "in turns with another arm",
-            )
+            _require_same_scores(expected, scores, "in turns with another arm")
+            _require_same_scores(alone, others, "in turns with another arm")
 
 
 class _ArmUnderTest(NamedTuple):
@@ -164,10 +144,7 @@ class _ArmUnderTest(NamedTuple):
             msg = f"train raised {error!r} in epoch {len(scores) + 1}"
             raise AssertionError(msg) from error
         scores.append(_tried("", checked_score, result)[0])
-        require(
-            math.isfinite(scores[-1]),
-            f"epoch {len(scores)} scored {scores[-1]}",
-        )
+        require(math.isfinite(scores[-1]), f"epoch {len(scores)} scored {scores[-1]}")
         return True
 
     def scores_apart(self, n_epochs: int, global_seed: int) -> list[float]:

@@ -115,10 +115,7 @@ class SubmittedSlice(NamedTuple):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, content: Mapping[str, object]) -> None:
-        files.write_digested(
-            self.folder / _FILE,
-            json.dumps(content).encode(),
-        )
+        files.write_digested(self.folder / _FILE, json.dumps(content).encode())
 
     def _content(self) -> dict[str, Any]:
         path = self.folder / _FILE

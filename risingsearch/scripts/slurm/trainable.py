@@ -117,11 +117,7 @@ class AfterSlurm(CommandTrainable):
             submitted.close()
             raise
 
-    def _is_there(
-        self,
-        submitted: SubmittedSlice,
-        outcome: SliceOutcome,
-    ) -> bool:
+    def _is_there(self, submitted: SubmittedSlice, outcome: SliceOutcome) -> bool:
         """Whether the checkpoint has arrived along with the results."""
         _, part = submitted.spec
         home = self.home(part.arm)
