@@ -51,7 +51,7 @@ _WORDS = (
 )
 """Units that may stand behind a blank; other words there say something else."""
 _NAMES = r"\s*[:=]|\s+[-+]?\.?\d"
-"""Text behind a word that names what follows it, as min does in 'loss 0.5 min 0.3'."""
+"""Text behind a word that names the next number, as min in 'loss 0.5 min 0.3'."""
 _TIMES = "\u00d7\u2715\u2a2f\u00b7\u22c5*x^"
 _UNIT = re.compile(
     rf"(?>{_NUMBER})("
@@ -62,7 +62,7 @@ _UNIT = re.compile(
 )
 """A number that another meaning follows: a unit, a fraction, more of its digits."""
 _SUFFIX = re.compile(rf"\s?(%|(?:{_WORDS})(?=\s+[-+]?\.?\d)|)")
-"""What may be a unit where it does not stand behind every number of a search."""
+"""A possible unit, where it does not stand behind every number of a search."""
 
 
 class JsonLines:

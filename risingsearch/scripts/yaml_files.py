@@ -77,7 +77,7 @@ class _MergedValues:
         self._n_merged = 0
 
     def size(self, value: Any) -> int:
-        """Merge what is inside, and return of how many values it then consists."""
+        """Write the merges inside out, and return how many values there then are."""
         if not isinstance(value, dict | list):
             return 1
         if id(value) not in self._sizes:

@@ -22,7 +22,7 @@ from risingsearch.storage.journal import read
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes fork"),
-    pytest.mark.filterwarnings("ignore:the trainable's code"),
+    pytest.mark.filterwarnings("ignore:the code has changed"),
 ]
 
 

@@ -106,7 +106,7 @@ def test_what_had_scores_goes_on_from_where_it_was_saved(tmp_path, saved):
     assert again == {(x, epoch) for x in range(3) for epoch in lost}
 
 
-@pytest.mark.filterwarnings("ignore:the trainable's code")
+@pytest.mark.filterwarnings("ignore:the code has changed")
 def test_mended_what_has_failed_is_tried_again(tmp_path):
     trainable = Setup()
     search = a_large_search(trainable, run_dir=tmp_path / "run")

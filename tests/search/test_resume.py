@@ -301,6 +301,7 @@ class TestArmsThatFailOrEnd:
         assert len(result.curves[1]) > 3
         assert all(map(math.isfinite, result.curves[1]))
 
+    @pytest.mark.filterwarnings("ignore:the code has changed")  # OwnError is here
     @pytest.mark.parametrize(
         "failure",
         [

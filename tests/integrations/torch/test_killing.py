@@ -58,7 +58,7 @@ def told(result):
     return [(row["arm"], row["epoch"], row["score"]) for row in result.history]
 
 
-@pytest.mark.filterwarnings("ignore:the trainable's code")
+@pytest.mark.filterwarnings("ignore:the code has changed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_epoch_told_is_the_epoch_trained(tmp_path, kind):
     whole = told(search(KINDS[kind]()).run())

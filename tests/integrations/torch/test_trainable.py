@@ -252,7 +252,7 @@ def test_a_checkpoint_that_cannot_be_written_stops_the_search(tmp_path, monkeypa
     own = trainable()
     search = RisingSearch(own, [PARAMS] * 3, budget=6, seed=0, run_dir=tmp_path)
     monkeypatch.setattr(TorchTrainable, "save", lambda own, run, path: full(run, path))
-    with pytest.raises(RunDirError, match=r"cannot take a checkpoint .* set TMPDIR"):
+    with pytest.raises(RunDirError, match=r"cannot be written .* TMPDIR"):
         search.run()
     result = RisingSearch.resume(tmp_path, trainable()).run()
     assert result.n_epochs == 6
