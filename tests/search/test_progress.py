@@ -177,6 +177,11 @@ def test_the_line_says_all_that_matters(terminal):
     assert last.endswith("0 running, 2 paused, 1 finished")
 
 
+def test_the_line_counts_the_arms_that_have_failed(terminal):
+    terminal.watch(a_search(tops=[0.6, -1.0, 0.8]))
+    assert terminal.lines()[-1].endswith("finished, 1 failed")
+
+
 def test_the_line_ends_when_the_search_breaks_off(terminal):
     def interrupt(epoch):
         raise KeyboardInterrupt
