@@ -340,7 +340,8 @@ class RisingSampler(BaseSampler):
         if _opens(trial) and state != TrialState.FAIL:
             trials.warn_of_unsuggested(trial)
         with self._following(study) as replica:
-            for key, value in replica.constraints_of(trial).items():
+            arm = trial.user_attrs.get(trials.ARM, trial.number)
+            for key, value in replica.constraints[arm].items():
                 if key not in trial.system_attrs:
                     study._storage.set_trial_system_attr(trial._trial_id, key, value)
             if state == TrialState.PRUNED and replica.stays_infeasible(trial):

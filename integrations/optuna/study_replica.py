@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,8 +101,9 @@ class StudyReplica:
         self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
         self._trials: Sequence[FrozenTrial] = ()
         self._open: dict[int, OpenTrial] = {}  # not finished, by number
+        # By arm, the latest value of each that its finished slices have set:
+        self.constraints: defaultdict[int, dict[str, Any]] = defaultdict(dict)
         self._n_seen = 0
-        self._numbers: dict[int, list[int]] = {}  # of an arm's trials
         # The arms of the study are trial numbers, those of the scheduler 0, 1, 2, ...
         self._free = list(range(n_arms - 1, -1, -1))  # the scheduler's, not opened
         self._index: dict[int, int] = {}  # in the scheduler, by the study's arm
@@ -141,6 +142,8 @@ class StudyReplica:
         if opened is None or not opened.reserved:
             return
         opened.trial = trial
+        given = constraints_of([self._trials[trial.number]])
+        self.constraints[opened.slice.arm] |= given
         if not self._trials[trial.number].state.is_finished():
             self._told.add(trial.number)
         if opened.job is None:
@@ -211,9 +214,6 @@ class StudyReplica:
             if FINAL not in trial.user_attrs:  # of an arm that is seen itself
                 self.others.append(trial)
             return
-        numbers = self._numbers.setdefault(slice_.arm, [])
-        if trial.number not in numbers:
-            numbers.append(trial.number)
         self.asks |= slice_.asked
         self._no_more |= LAST in trial.user_attrs
         self._reserve(trial, slice_)
@@ -490,22 +490,21 @@ class StudyReplica:
     def seen(self) -> list[FrozenTrial]:
         """Return one trial per arm, with scores after equally many epochs."""
         trials = {arm: self._trials[arm] for arm in self._index}
-        constraints = {arm: constraints_of(self._slices(arm)) for arm in self._index}
-        is_constrained = any(constraints.values())
+        is_constrained = any(self.constraints.values())
         known = self.scheduler.opened()
         n_compared = max(FEWEST_COMPARED, len(known.curves) // 10)
         lengths = sorted(map(len, known.curves), reverse=True)
         epoch = min(lengths[:n_compared], default=0)
         for k, rewards in enumerate(known.curves):
             arm = self.arm_of(known.arms[k])
-            is_judged = constraints[arm] or not is_constrained
+            is_judged = self.constraints[arm] or not is_constrained
             is_comparable = is_judged and len(rewards) >= epoch
             value = float(self.scheduler.sign * rewards[:epoch][-1])
             trials[arm] = arm_trial(
                 trials[arm],
                 self._newest(arm),
                 value if known.wanted else None,
-                constraints[arm],
+                self.constraints[arm],
                 is_comparable=known.finished[k] or is_comparable,
             )
         return list(trials.values())
@@ -516,8 +515,7 @@ class StudyReplica:
         known = self.scheduler.opened()
         failed = set(known.failed.tolist())
         for k, index in enumerate(known.arms):
-            slices = self._slices(self.arm_of(index))
-            if violation(constraints_of(slices)) > 0.0:
+            if violation(self.constraints[self.arm_of(index)]) > 0.0:
                 failed.add(k)  # to the model, which knows no constraints
         if len(failed) == len(known.arms):
             known = known._replace(wanted=False)
@@ -525,19 +523,11 @@ class StudyReplica:
             known = known._replace(failed=np.array(sorted(failed), dtype=np.int64))
         return OpenedArms(known, trials)
 
-    def _slices(self, arm: int) -> list[FrozenTrial]:
-        return [self._trials[number] for number in self._numbers[arm]]
-
     def stays_infeasible(self, trial: FrozenTrial) -> bool:
-        """Whether a trial's slice has not brought its infeasible arm nearer."""
-        slices = self._slices(trial.user_attrs.get(ARM, trial.number))
-        before = violation(constraints_of(slices[:-1]))
-        return violation(constraints_of(slices)) >= before > 0.0
-
-    def constraints_of(self, trial: FrozenTrial) -> dict[str, Any]:
-        """Return the constraints of a trial's arm, by Optuna's system attribute."""
-        arm = trial.user_attrs.get(ARM, trial.number)
-        return constraints_of(self._slices(arm))
+        """Whether a slice that is about to end brings its infeasible arm no nearer."""
+        before = self.constraints[trial.user_attrs.get(ARM, trial.number)]
+        after = before | constraints_of([self._trials[trial.number]])
+        return violation(after) >= violation(before) > 0.0
 
     def arm_of(self, index: int) -> int:
         """Return the arm of the study that is an arm of the scheduler."""

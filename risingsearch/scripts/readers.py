@@ -196,8 +196,9 @@ class PlainLines:
         suffix = _SUFFIX.match(text, end)
         assert suffix is not None  # it may be empty
         self._suffixes.add(suffix[1])
-        several = " or ".join(repr(one) for one in sorted(self._suffixes))
-        return f"followed by {several}" if len(self._suffixes) > 1 else ""
+        several = self._suffixes if "%" in self._suffixes else self._suffixes - {""}
+        shown = " or ".join(one or "nothing" for one in sorted(several))
+        return f"followed by {shown}" if len(several) > 1 else ""
 
     @property
     def missed(self) -> str:

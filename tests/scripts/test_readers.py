@@ -188,10 +188,19 @@ def test_a_pattern_that_names_the_unit_reads_it():
     assert read("took {number} ms", "took 300 ms")["score"] == 300.0
 
 
-@pytest.mark.parametrize("later", ["1.2 s 0.3", "0.5"])
-def test_a_word_before_another_number_is_no_unit_if_it_stands_in_all_lines(later):
-    reader = reader_of({"regex": "time {number}"})
-    for number in (300, 900):
-        assert reader.read(f"time {number} ms 0.3")["score"] == number
+@pytest.mark.parametrize(
+    ("usual", "later"),
+    [("300 ms 0.3", "1.2 s 0.3"), ("93.5%", "0.9"), ("93.5 %", "9 min 1")],
+)
+def test_what_may_be_a_unit_is_the_same_behind_all_numbers(usual, later):
+    reader = reader_of({"regex": "test {number}"})
+    for _ in range(2):
+        assert reader.read(f"test {usual}")["score"] in (300.0, 93.5)
     with pytest.raises(SetupError, match=r"followed by .* or "):
-        reader.read(f"time {later}")
+        reader.read(f"test {later}")
+
+
+def test_a_word_before_another_number_may_be_left_out():
+    reader = reader_of({"regex": "acc {number}"})
+    scores = [reader.read(f"acc 0.5{more}")["score"] for more in ("", " min 0.3", "")]
+    assert scores == [0.5, 0.5, 0.5]
