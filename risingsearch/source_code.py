@@ -76,7 +76,8 @@ def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
     saved : dict of str to str
         An earlier result of ``code_of``.
     current : dict of str to str
-        The result now. A file that is new, or has another name, is no change alone.
+        The result now. A file that only one has, or that has another name, is no
+        change alone: it may have been reached by what else the process had imported.
 
     Returns
     -------
@@ -90,7 +91,8 @@ def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
     """
     names = [n for n in saved | current if saved.get(n) != current.get(n)]
     kept = set(current.values())  # perhaps under another name
-    if all(saved[name] in kept for name in names if name in saved):
+    are_kept = all(saved[name] in kept for name in names if name in saved)
+    if are_kept or current.keys().isdisjoint(names):
         return []
     changes = {name: _change(saved.get(name), current.get(name)) for name in names}
     return [f"{name} ({changes[name]})" for name in sorted(changes)]

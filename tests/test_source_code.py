@@ -144,5 +144,7 @@ def test_files_that_are_gone_are_named_and_new_ones_with_them():
     saved = {"a.py": "aaaa", "b.py": "bbbb"}
     assert changed_files(saved, saved | {"c.py": "cccc"}) == []
     assert changed_files(saved, {"a.py": "aaaa", "moved.py": "bbbb"}) == []
+    assert changed_files(saved, {"a.py": "aaaa"}) == []
+    assert changed_files(saved, {"a.py": "eeee"}) == ["a.py (1 line)", "b.py (gone)"]
     now = {"a.py": "aaaa", "c.py": "ccccdddd"}
     assert changed_files(saved, now) == ["b.py (gone)", "c.py (2 lines)"]
