@@ -16,7 +16,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from risingsearch.policies import POLICIES, policy_info
-from risingsearch.search import loop, training
+from risingsearch.search import loop, training, wall_clock
 from risingsearch.simulation import engine, plan
 
 sys.path.insert(0, str(Path(__file__).parent))  # for slurm_cluster
@@ -351,6 +351,6 @@ def clock(monkeypatch):
     """Return a clock that only a test moves."""
     clock = SimpleNamespace(now=1000.0)
     clock.monotonic = clock.perf_counter = clock.time = lambda: clock.now
-    for module in (loop, training):
+    for module in (loop, training, wall_clock):
         monkeypatch.setattr(module, "time", clock)
     return clock

@@ -22,7 +22,7 @@ from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, CallbackList
-from risingsearch.search.loop import FirstFailures
+from risingsearch.search.first_failures import FirstFailures
 from risingsearch.storage.journal import Event
 
 logger = logging.getLogger(__name__)

@@ -21,6 +21,7 @@ from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.results import best_half
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.policies import policy_info, registered_name
+from risingsearch.search.loop import Embedding
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
@@ -59,24 +60,26 @@ class SearchRun:
         if executor is None and count > 1 and not (executor := _threads(count)):
             trainable = processes.SentOnce(folds)
             self._workers = processes.WorkerProcesses(count, trainable)
-        self.search = RisingSearch(
-            trainable,
-            candidates,
+        embedding = Embedding(
+            apart=None if self._workers or executor else processes.ProcessApart(folds),
+            seconds_before=seconds_before,
+            seconds_besides=self._refit_seconds if refits else float,
+        )
+        self.search = RisingSearch._embedded(
+            embedding,
+            trainable=trainable,
+            candidates=candidates,
             policy_params=_with_range(folds, policy, policy_params),
             policy=policy,
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
             **options,
         )
-        if not (self._workers or executor):
-            self.search._loop.apart = processes.ProcessApart(folds)
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self._scores: dict[int, list[float]] = {}  # the same
         self._halves: dict[int, tuple[float, list[int]]] = {}
         self._clock = self.search._loop.clock
-        self._clock.seconds_before = seconds_before
         self._seconds = 0.0  # of a refit, as it was expected last
-        self._clock.seconds_besides = self._refit_seconds if refits else float
         for report in self.search.reports.values():  # of earlier processes
             self._note(report)
 
@@ -94,9 +97,8 @@ class SearchRun:
                 if tasks.epoch_done():
                     self.search.stop()
 
-        self.search._loop.on_report = tell
         try:
-            result = self.search.run()
+            result = self.search._run(tell)
         except BaseException as error:
             if self._workers is not None and not isinstance(error, Exception):
                 self._workers.end_jobs()

@@ -90,7 +90,6 @@ def run_sweep(
         fingerprint=begun or identity.described(sweep, cwd),
     )
     cleaner = _CheckpointCleaner(trainable, search, resumes=sweep.resume)
-    search._loop.on_report = cleaner.after_job
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
@@ -102,7 +101,7 @@ def run_sweep(
         _prepare(search, trainable, n_workers, more)
         if retry_failed:
             _retry_failed(search, run_dir)
-        result = search.run()
+        result = search._run(cleaner.after_job)
         cleaner.clean()
     if sweep.resume:
         _check_resumed(search, DOUBTFUL)

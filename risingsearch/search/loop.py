@@ -10,9 +10,10 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from risingsearch.arms import Job, Report
-from risingsearch.budget import SECONDS, WALL_CLOCK, in_words
+from risingsearch.budget import SECONDS
 from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
@@ -20,8 +21,8 @@ from risingsearch.errors import (
     SetupError,
     WorkerError,
 )
-from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import CallbackList
+from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import (
     first_interrupt,
     noted_termination,
@@ -39,122 +40,12 @@ from risingsearch.search.training import (
     raise_failure,
     without_frames,
 )
+from risingsearch.search.wall_clock import WallClock
 
 logger = logging.getLogger("risingsearch")
 
 SIGNAL_DELAY = 1.0  # seconds, at most, until signals are handled during training
-SHORTEST, LONGEST = 5.0, 600.0  # seconds for jobs in training once the time is over
 LATE = 1.0  # seconds after which processes are ended that should have ended themselves
-# Failed arms, without any score, that end a run. If half of all cannot be trained, so
-# many fail in a row in one search of a thousand. Causes are not compared: one mistake
-# has many messages, and they name the arm's own values.
-ENOUGH = 10
-
-
-class FirstFailures:
-    """Early end of a run whose first arms have all failed, without any score."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget the failures of earlier runs."""
-        self._n_before = len(self._scheduler.with_all_results().history)  # rows
-        self._had_score = False
-
-    def are_enough(self) -> bool:
-        """Return whether nothing more should be tried."""
-        if not self._had_score:
-            rows = self._scheduler.with_all_results().history[self._n_before :]
-            self._had_score = any(math.isfinite(row["score"]) for row in rows)
-        if self._had_score:
-            return False
-        n_arms = len({row["arm"] for row in rows})
-        least = ENOUGH * (1 + self._scheduler.max_failures)
-        return n_arms >= ENOUGH and len(rows) >= least
-
-
-class WallClock:
-    """Wall-clock of a search: the seconds of its runs, not the time between them."""
-
-    def __init__(self, scheduler: Scheduler, timeout: float | None) -> None:
-        self._scheduler = scheduler
-        self.seconds_before = 0.0  # of the next run
-        self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        self._timeout = math.inf if timeout is None else timeout
-        self._run_began = 0.0
-        self._counts = scheduler.unit in WALL_CLOCK
-        self._second = 1.0 / SECONDS.get(scheduler.unit, 1.0)  # in its unit
-        self._zero = 0.0
-        self.waited = 0.0  # in this run, until its first worker process had started
-        self._returned: dict[int, float] = {}  # by job
-
-    def resume(self, recorded: float) -> None:
-        """Begin, or continue from the end of the last run of the search."""
-        self._run_began = time.monotonic() - self.seconds_before
-        self.seconds_before = self.waited = 0.0
-        spent = self._scheduler.spent / self._second if self._counts else 0.0
-        measured = recorded if math.isfinite(recorded) else 0.0
-        self._zero = self._run_began - max([spent, measured, *self._returned.values()])
-
-    @property
-    def now(self) -> float | None:
-        """The spent part of a wall-clock budget; None under another."""
-        return self.seconds() * self._second if self._counts else None
-
-    def with_timestamp(self, job: Job, outcome: Outcome) -> Outcome:
-        """Return the outcome of a job with the time when it came back."""
-        clock = self._returned.setdefault(job.id, self.seconds())
-        now = clock * self._second if self._counts else None
-        return outcome._replace(clock=clock, now=now)
-
-    @property
-    def left(self) -> float:
-        """Seconds until the search ends, or this run of it."""
-        left = min(self._left_of_run, self._left_of_budget)
-        return left if math.isinf(left) else left - self.seconds_besides()
-
-    def why_over(self) -> str | None:
-        """Return the reason for ending, as text; None while there is time left."""
-        if self.left > 0.0:
-            return None
-        if self.ends_search:
-            unit = in_words(self._scheduler.unit)
-            return f"the budget of {self._scheduler.budget:g} {unit} is spent"
-        return f"the timeout of {self._timeout:g} seconds is over"
-
-    def grace(self, longest: float) -> float:
-        """Return for how long jobs are waited for once the time is over."""
-        total = time.monotonic() - self._run_began + self.left
-        return max(SHORTEST, 2.0 * longest or min(total, LONGEST))
-
-    @property
-    def remark(self) -> str:
-        """Addition to the reason for ending, if a process took most time to start."""
-        is_most = 2.0 * self.waited > time.monotonic() - self._run_began
-        told = f"; a worker process took {self.waited:.1f} s to start"
-        return told if is_most and self.left <= 0.0 else ""
-
-    @property
-    def ends_search(self) -> bool:
-        """Whether the time of the budget passes before that of this run."""
-        return self._left_of_budget <= self._left_of_run
-
-    @property
-    def _left_of_run(self) -> float:
-        return self._timeout - (time.monotonic() - self._run_began)
-
-    @property
-    def _left_of_budget(self) -> float:
-        now = self.now
-        if now is None:
-            return math.inf
-        return (self._scheduler.budget - now) / self._second
-
-    def seconds(self) -> float:
-        """Return how long the search has run."""
-        return max(0.0, time.monotonic() - self._zero)
 
 
 def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
@@ -167,6 +58,15 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
     if outcome.charged is not None:  # an epoch without a score costs as the others
         cost = math.fsum(costs) * outcome.charged / len(costs) if costs else None
     return outcome._replace(cost=cost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding:
+    """What an interface around a search adds to its loop."""
+
+    apart: Workers | None = None  # for a job that may kill this process
+    seconds_before: float = 0.0  # of the wall-clock, before the first run
+    seconds_besides: Callable[[], float] = float  # for a refit, say
 
 
 class Loop:
@@ -184,9 +84,10 @@ class Loop:
         raises_failures: bool,
         timeout: float | None,
         epoch_timeout: float | None,
+        embedding: Embedding,
     ) -> None:
-        self.on_report: Callable[[Report], None] | None = None  # of every job
-        self.apart: Workers | None = None  # for a job that may kill this process
+        self._on_report: Callable[[Report], None] | None = None
+        self._apart = embedding.apart
         self.interrupted = False  # by Ctrl-C, in the last run
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
@@ -195,7 +96,12 @@ class Loop:
         self._log, self._scheduler = log, log.scheduler
         self._callbacks = callbacks
         self._raises_failures = raises_failures
-        self.clock = WallClock(log.scheduler, timeout)
+        self.clock = WallClock(
+            log.scheduler,
+            timeout,
+            seconds_before=embedding.seconds_before,
+            seconds_besides=embedding.seconds_besides,
+        )
         self.failures = FirstFailures(log.scheduler)
         self._workers, self._in_process = workers, in_process
         self._seed_of = seed_of
@@ -210,8 +116,9 @@ class Loop:
         self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
-    def run(self) -> None:
+    def run(self, on_report: Callable[[Report], None] | None = None) -> None:
         """Train until the scheduler is done, or the loop is stopped."""
+        self._on_report = on_report
         self._stopping = self.interrupted = False
         self._log.why_late, self._log.remark = None, ""
         self._longest = 0.0
@@ -232,7 +139,7 @@ class Loop:
                     self._log.release()
                 raise
             finally:
-                for workers in filter(None, (self._workers, self.apart)):
+                for workers in filter(None, (self._workers, self._apart)):
                     workers.release_idle()
                 self._count_failures()
         if self._log.why_late and self.clock.ends_search and not self._scheduler.done:
@@ -277,8 +184,8 @@ class Loop:
     def _notify(self, report: Report) -> None:
         """Tell callbacks of a job that is recorded, and raise its failure if asked."""
         self._show_failure(report)
-        if self.on_report is not None:
-            self.on_report(report)
+        if self._on_report is not None:
+            self._on_report(report)
         self._callbacks.epochs()
         if self._raises_failures:
             raise_failure(report, self._log.candidates[report.job.arm])
@@ -510,8 +417,8 @@ class Loop:
 
     def _workers_for(self, job: Job) -> Workers:
         """Return where a job trains: apart if it may have killed this process."""
-        is_suspect = self.apart is not None and self._log.deaths[job.id] > 0
-        return self.apart if self.apart and is_suspect else self._workers
+        is_suspect = self._apart is not None and self._log.deaths[job.id] > 0
+        return self._apart if self._apart and is_suspect else self._workers
 
     @property
     def _starts_processes(self) -> bool:
@@ -530,7 +437,7 @@ class Loop:
             if jobs:
                 self._log.died([job.id for job in jobs])
             self._timed_out |= {job.id: self._is_timed_out(job, error) for job in jobs}
-            if not self._workers.isolates_jobs and self.apart is None:
+            if not self._workers.isolates_jobs and self._apart is None:
                 raise self._executor_failed(error) from error
             for one in lost:
                 del self._futures[one]

@@ -25,7 +25,7 @@ from risingsearch.search.arguments import (
     proposer_of,
 )
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
-from risingsearch.search.loop import Loop
+from risingsearch.search.loop import Embedding, Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
 from risingsearch.search.run_log import RunLog, check_kind
@@ -169,6 +169,8 @@ class RisingSearch:
     6
     """
 
+    _embedding = Embedding()
+
     def __init__(
         self,
         trainable: Trainable,
@@ -216,6 +218,14 @@ class RisingSearch:
         if run_dir is not None:
             arguments["run_dir"] = run_dir = kept_path("run_dir", run_dir)
         self._make(arguments, None if run_dir is None else Run.at(run_dir))
+
+    @classmethod
+    def _embedded(cls, embedding: Embedding, **arguments: Any) -> RisingSearch:
+        """Return a new search with what an interface around it adds to its loop."""
+        search = cls.__new__(cls)
+        search._embedding = embedding
+        search.__init__(**arguments)  # type: ignore[misc]
+        return search
 
     @classmethod
     def _of_run(cls, run: Run | None, **arguments: Any) -> RisingSearch:
@@ -284,6 +294,7 @@ class RisingSearch:
             raises_failures=arguments["error_score"] == "raise",
             timeout=arguments["timeout_of_run"],
             epoch_timeout=arguments["epoch_timeout"],
+            embedding=self._embedding,
         )
 
     @classmethod
@@ -403,8 +414,12 @@ class RisingSearch:
         SetupError
             If the trainable says that no arm can be trained as things are.
         """
+        return self._run(None)
+
+    def _run(self, on_report: Callable[[Report], None] | None) -> SearchResult:
+        """Run as an interface around the search does, which is told of every job."""
         with self._log.held(), self._callbacks.running(self.save_best):
-            self._loop.run()
+            self._loop.run(on_report)
             self._log.note_stop()
             self._log.save_state()
         if self._loop.interrupted:

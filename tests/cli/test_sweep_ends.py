@@ -12,7 +12,7 @@ import pytest
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
-from risingsearch.search import loop
+from risingsearch.search import wall_clock
 from risingsearch.storage.journal import read
 from tests.cli.sweeping import (
     BASH,
@@ -32,7 +32,7 @@ HANGS = BASH.replace("set -eu", "[[ $1 == 7 && -e hangs ]] && sleep 3600\nset -e
 def test_a_timeout_does_not_wait_for_a_script_that_hangs(
     folder, capsys, monkeypatch, tops, workers
 ):
-    monkeypatch.setattr(loop, "SHORTEST", 0.2)
+    monkeypatch.setattr(wall_clock, "SHORTEST", 0.2)
     Path("train.sh").write_text(HANGS)
     Path("hangs").touch()
     sweep = BASH_SWEEP.replace("int, low: 1, high: 50", f"choice, values: {tops}")

@@ -6,7 +6,7 @@ import pytest
 from curve_search import FLAT, Recorded, a_search
 
 from risingsearch.errors import SearchFailedError
-from risingsearch.search.loop import ENOUGH
+from risingsearch.search.first_failures import ENOUGH
 from risingsearch.search.search import RisingSearch
 
 

@@ -10,7 +10,7 @@ from example_search import start
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, SearchFailedError
-from risingsearch.search import loop, processes
+from risingsearch.search import loop, processes, wall_clock
 
 GUILTY = 2
 
@@ -82,7 +82,7 @@ def test_an_epoch_that_never_ends_fails(does, max_failures):
 
 def test_a_worker_that_never_starts_is_ended(monkeypatch):
     monkeypatch.setattr(processes, "end_with_parent", sleeps)
-    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
     monkeypatch.setattr(loop, "LATE", 0.1)
     search = RisingSearch(
         Functions(start, train), [{"arm": 0}] * 3, budget=4, n_jobs=2, timeout=0.1
@@ -94,7 +94,7 @@ def test_a_worker_that_never_starts_is_ended(monkeypatch):
 @pytest.mark.parametrize("limit", [{"epoch_timeout": 0.3}, {"timeout": 0.3}])
 @pytest.mark.parametrize("start", [start, start_never_ends])
 def test_no_arm_may_ever_begin(monkeypatch, start, limit):
-    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
     monkeypatch.setattr(loop, "LATE", 3600.0)  # the processes end themselves
     trainable = Functions(start, never_ends)
     candidates = [{"hangs_after": 0}, {"hangs_after": 0}]
@@ -105,7 +105,7 @@ def test_no_arm_may_ever_begin(monkeypatch, start, limit):
 
 @pytest.mark.parametrize("options", [{}, {"budget": 100}])
 def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
-    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
     monkeypatch.setattr(loop, "LATE", 3600.0)
     candidates = [{"hangs_after": n} for n in (1, 2, 3)]
     options |= {"max_epochs": 9, "n_jobs": 2}
@@ -159,7 +159,7 @@ def test_it_is_a_time(wrong):
 
 def test_a_limit_of_epochs_is_not_blamed_where_none_began(monkeypatch):
     monkeypatch.setattr(processes, "end_with_parent", sleeps)
-    monkeypatch.setattr(loop, "SHORTEST", 0.1)
+    monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
     monkeypatch.setattr(loop, "LATE", 0.1)
     limits = {"timeout": 0.1, "epoch_timeout": 0.05}
     search = RisingSearch(

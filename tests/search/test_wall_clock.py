@@ -9,11 +9,14 @@ from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.search.loop import Embedding
 
 SECONDS = 60.0
 
 
-def a_search(clock, *, epoch_seconds: float = 1.0, **options) -> RisingSearch:
+def a_search(
+    clock, *, epoch_seconds: float = 1.0, besides=lambda search: 0.0, **options
+) -> RisingSearch:
     def start(params, seed):
         return {"epochs": 0, **params}
 
@@ -24,7 +27,18 @@ def a_search(clock, *, epoch_seconds: float = 1.0, **options) -> RisingSearch:
 
     candidates = [{"top": (arm + 1) / 40} for arm in range(40)]
     options = {"budget": Budget(wall_seconds=SECONDS), "seed": 0, **options}
-    return RisingSearch(Functions(start, train), candidates, max_epochs=30, **options)
+    search = RisingSearch._embedded(
+        Embedding(seconds_besides=lambda: besides(search)),
+        trainable=Functions(start, train),
+        candidates=candidates,
+        max_epochs=30,
+        **options,
+    )
+    return search
+
+
+def a_tenth_of_the_epochs(search: RisingSearch) -> float:
+    return 0.1 * search.scheduler.n_epochs
 
 
 @pytest.mark.parametrize("options", [{}, {"budget": None, "timeout": SECONDS}])
@@ -149,8 +163,13 @@ def test_one_epoch_is_trained_in_whatever_time(clock, budget):
 
 @pytest.mark.parametrize("budget", [None, 500, Budget(wall_seconds=500.0)])
 def test_time_is_kept_for_what_follows(clock, budget, capsys):
-    search = a_search(clock, budget=budget, timeout=SECONDS, progress=True)
-    search._loop.clock.seconds_besides = lambda: 0.1 * search.scheduler.n_epochs
+    search = a_search(
+        clock,
+        besides=a_tenth_of_the_epochs,
+        budget=budget,
+        timeout=SECONDS,
+        progress=True,
+    )
     assert search.run().n_epochs == 55
     assert clock.now + 0.1 * 55 == pytest.approx(1000.0 + SECONDS + 0.5)
     assert "55/" in capsys.readouterr().err.splitlines()[-1]
@@ -158,9 +177,7 @@ def test_time_is_kept_for_what_follows(clock, budget, capsys):
 
 def test_a_search_that_kept_time_for_what_follows_is_finished(clock, tmp_path):
     def again() -> RisingSearch:
-        search = a_search(clock, run_dir=tmp_path / "run")
-        search._loop.clock.seconds_besides = lambda: 0.1 * search.scheduler.n_epochs
-        return search
+        return a_search(clock, besides=a_tenth_of_the_epochs, run_dir=tmp_path / "run")
 
     first = again()
     assert first.run().n_epochs == first.run().n_epochs == 55
@@ -185,8 +202,7 @@ def test_a_search_that_kept_time_for_what_follows_is_finished(clock, tmp_path):
     ],
 )
 def test_it_says_which_time_was_over(clock, budget, reason):
-    search = a_search(clock, budget=budget, timeout=SECONDS)
-    search._loop.clock.seconds_besides = lambda: 5.0
+    search = a_search(clock, besides=lambda search: 5.0, budget=budget, timeout=SECONDS)
     assert search.run().stop_reason.startswith(reason)
     assert search.result().stop_reason.startswith(reason)
 

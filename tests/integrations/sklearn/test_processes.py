@@ -28,7 +28,7 @@ from risingsearch import RisingSearchCV
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn import processes
 from risingsearch.integrations.sklearn.processes import SentOnce
-from risingsearch.search import loop
+from risingsearch.search import wall_clock
 
 X, Y = make_classification(80, 6, random_state=0)
 SPACE = [{"alpha": 10.0**-k} for k in range(6)]
@@ -132,7 +132,7 @@ class TestJobs:
     def test_a_process_that_never_starts_is_ended(self, monkeypatch):
         monkeypatch.setattr(processes, "_IDLE", [])
         monkeypatch.setattr(processes, "end_with_parent", lambda pid: time.sleep(3600))
-        monkeypatch.setattr(loop, "SHORTEST", 0.1)
+        monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
         search = rising(SGDClassifier(), n_jobs=2, budget=None, timeout=0.1)
         with pytest.raises(SearchFailedError, match="as it began or trained long"):
             search.fit(X, Y)

@@ -1,0 +1,104 @@
+"""The wall-clock of a search."""
+
+import math
+import time
+from collections.abc import Callable
+
+from risingsearch.arms import Job
+from risingsearch.budget import SECONDS, WALL_CLOCK, in_words
+from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.training import Outcome
+
+# Seconds that jobs in training have, at least and at most, once the time is over.
+SHORTEST = 5.0
+LONGEST = 600.0
+
+
+class WallClock:
+    """Wall-clock of a search: the seconds of its runs, not the time between them."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        timeout: float | None,
+        *,
+        seconds_before: float = 0.0,  # of the first run
+        seconds_besides: Callable[[], float] = float,
+    ) -> None:
+        self._scheduler = scheduler
+        self._seconds_before = seconds_before
+        self._seconds_besides = seconds_besides
+        self._timeout = math.inf if timeout is None else timeout
+        self._run_began = 0.0
+        self._counts = scheduler.unit in WALL_CLOCK
+        self._second = 1.0 / SECONDS.get(scheduler.unit, 1.0)  # in its unit
+        self._zero = 0.0
+        self.waited = 0.0  # in this run, until its first worker process had started
+        self._returned: dict[int, float] = {}  # by job
+
+    def resume(self, recorded: float) -> None:
+        """Begin, or continue from the end of the last run of the search."""
+        self._run_began = time.monotonic() - self._seconds_before
+        self._seconds_before = 0.0
+        self.waited = 0.0
+        spent = self._scheduler.spent / self._second if self._counts else 0.0
+        measured = recorded if math.isfinite(recorded) else 0.0
+        self._zero = self._run_began - max([spent, measured, *self._returned.values()])
+
+    @property
+    def now(self) -> float | None:
+        """The spent part of a wall-clock budget; None under another."""
+        return self.seconds() * self._second if self._counts else None
+
+    def with_timestamp(self, job: Job, outcome: Outcome) -> Outcome:
+        """Return the outcome of a job with the time when it came back."""
+        clock = self._returned.setdefault(job.id, self.seconds())
+        now = clock * self._second if self._counts else None
+        return outcome._replace(clock=clock, now=now)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the search ends, or this run of it."""
+        left = min(self._left_of_run, self._left_of_budget)
+        return left if math.isinf(left) else left - self._seconds_besides()
+
+    def why_over(self) -> str | None:
+        """Return the reason for ending, as text; None while there is time left."""
+        if self.left > 0.0:
+            return None
+        if self.ends_search:
+            unit = in_words(self._scheduler.unit)
+            return f"the budget of {self._scheduler.budget:g} {unit} is spent"
+        return f"the timeout of {self._timeout:g} seconds is over"
+
+    def grace(self, longest: float) -> float:
+        """Return for how long jobs are waited for once the time is over."""
+        total = time.monotonic() - self._run_began + self.left
+        return max(SHORTEST, 2.0 * longest or min(total, LONGEST))
+
+    @property
+    def remark(self) -> str:
+        """Addition to the reason for ending, if a process took most time to start."""
+        is_most = 2.0 * self.waited > time.monotonic() - self._run_began
+        told = f"; a worker process took {self.waited:.1f} s to start"
+        return told if is_most and self.left <= 0.0 else ""
+
+    @property
+    def ends_search(self) -> bool:
+        """Whether the time of the budget passes before that of this run."""
+        return self._left_of_budget <= self._left_of_run
+
+    @property
+    def _left_of_run(self) -> float:
+        return self._timeout - (time.monotonic() - self._run_began)
+
+    @property
+    def _left_of_budget(self) -> float:
+        now = self.now
+        if now is None:
+            return math.inf
+        return (self._scheduler.budget - now) / self._second
+
+    def seconds(self) -> float:
+        """Return how long the search has run."""
+        return max(0.0, time.monotonic() - self._zero)
