@@ -161,6 +161,13 @@ def test_a_face_hands_on_what_is_not_at_its_default():
         ("target_score", "high"),
         ("patience", True),
         ("policy_params", [1]),
+        ("direction", "up"),
+        ("error_score", "rise"),
+        ("shuffle", None),
+        ("progress", 1),
+        ("max_checkpoint_bytes", 0),
+        ("metric", ""),
+        ("fingerprint", [1]),
     ],
 )
 def test_an_option_outside_its_range_is_refused_by_name(name, wrong):

@@ -102,7 +102,7 @@ class SearchOptions:
                 self._set(**{name: checks.checked_magnitude(name, score)})
 
     def _check_journal(self) -> None:
-        """Check what a run directory holds, and where it is."""
+        """Check the metric, the fingerprint and the place of checkpoints."""
         metric = self.metric
         if metric is not None and (not isinstance(metric, str) or not metric):
             msg = f"metric must be the name of the score, as text; got {metric!r}"

@@ -279,9 +279,7 @@ def resolved(
         budget=budget,
         enqueue=first,
         n_candidates=most,
-        n_jobs=checked_n_jobs(
-            options.n_jobs, options.executor, workers, options.deterministic
-        ),
+        n_jobs=checked_n_jobs(options, workers),
         metric=options.metric or (run and run.header.get("metric")),
         prior=prior,
     )

@@ -340,12 +340,10 @@ class RisingSearch:
             self._log,
             workers,
             self._callbacks,
+            options,
             in_process=options.executor is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
-            progress=options.progress,
-            raises_failures=options.raises_failures,
             timeout=timeout,
-            epoch_timeout=options.epoch_timeout,
             embedding=embedding or Embedding(),
         )
 
