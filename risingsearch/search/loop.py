@@ -63,7 +63,7 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """What an interface around a search adds to its loop."""
+    """Additions of an interface around a search to its loop."""
 
     apart: Workers | None = None  # for a job that may kill this process
     seconds_before: float = 0.0  # of the wall-clock, before the first run
