@@ -206,12 +206,18 @@ class RisingSampler(BaseSampler):
         target_score: float | None = None,
         enqueue: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        arguments = dict(locals())  # the signature is the only list of the arguments
         self.budget = epochs_of(budget, instead="study.optimize(timeout=...)")
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
-        own = {"policy": "auto", "n_candidates": None, "enqueue": (), "prior": None}
-        own |= {"callbacks": (), "patience": None, "target_score": None}
-        options = SearchOptions.among(arguments, **own)
+        options = SearchOptions(
+            budget=budget,
+            max_epochs=max_epochs,
+            policy_params=policy_params,
+            epochs_per_job=epochs_per_job,
+            error_score=error_score,
+            max_failures=max_failures,
+            seed=seed,
+            min_epochs=min_epochs,
+        )
         self._stop_rules = patience, target_score
         self._options = options.non_defaults()
         self.give_up_after = checked_float(

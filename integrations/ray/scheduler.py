@@ -109,7 +109,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         patience: int | None = None,
         target_score: float | None = None,
     ) -> None:
-        arguments = dict(locals())  # the signature is the only list of the arguments
         super().__init__()
         self.callbacks = checked_callbacks(callbacks)
         self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
@@ -118,11 +117,17 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self._metric = metric
         self._mode = mode
         self.time_attr = time_attr
-        self._options = SearchOptions.among(
-            arguments,
-            callbacks=(),
-            patience=None,
-            target_score=None,
+        self._options = SearchOptions(
+            budget=budget,
+            max_epochs=max_epochs,
+            policy=policy,
+            policy_params=policy_params,
+            epochs_per_job=epochs_per_job,
+            n_jobs=n_jobs,
+            deterministic=deterministic,
+            error_score=error_score,
+            seed=seed,
+            min_epochs=min_epochs,
         ).non_defaults()
         self._stop_rules = patience, target_score  # may be others after Tuner.restore
         self._key = uuid.uuid4().hex  # the same after Tuner.restore

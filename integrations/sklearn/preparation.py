@@ -40,7 +40,7 @@ from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.json_values import plain
 from risingsearch.paths import checked_path
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
-from risingsearch.scheduling.options import DEFAULTS
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import checked_enqueue, with_enqueued
 from risingsearch.search.run import Run
@@ -59,9 +59,6 @@ INSTEAD = {
     "seed": "random_state",
     "pre_dispatch": "n_jobs alone, jobs are sent as processes become free",
 }
-# options that are not handed on to RisingSearch as they are, and all that are
-OTHERS = "max_epochs", "n_candidates", "seed", "error_score", "enqueue", "learning_rate"
-SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
 
 
 def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
@@ -107,24 +104,43 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     if budget.epochs is None:
         folds.max_epochs = folds.in_full(candidates[0])
     pickle.dumps(Models([folds.estimator]))  # or raise before any training
+    options = SearchOptions(
+        policy=cv.policy,
+        budget=cv.budget,
+        max_epochs=folds.max_epochs,
+        executor=cv.executor,
+        deterministic=cv.deterministic,
+        callbacks=cv.callbacks,
+        policy_params=cv.policy_params,
+        epochs_per_job=cv.epochs_per_job,
+        error_score=_error_score(cv.error_score),
+        max_failures=cv.max_failures,
+        seed=seed,
+        timeout=cv.timeout,
+        epoch_timeout=cv.epoch_timeout,
+        progress=cv.verbose > 0,
+        run_dir=cv.run_dir,
+        checkpoints=cv.checkpoints,
+        metric=cv._metric_name(),
+        fingerprint=None if cv.run_dir is None else _fingerprint(folds, cv),
+        prior=cv.prior,
+        learning_rate=_learning_rate(cv, candidates.space),
+        epoch_costs=None if folds.resource is None else folds.resource.costs,
+        min_epochs=cv.min_epochs,
+        patience=cv.patience,
+        target_score=cv.target_score,
+        enqueue=first,
+    )
     return SearchRun(
         folds,
         candidates,
-        max_epochs=folds.max_epochs,
-        epoch_costs=None if folds.resource is None else folds.resource.costs,
+        options,
+        n_jobs=cv.n_jobs,
         refits=cv._refits(folds),
         refit=cv.refit,
         is_timed=budget.epochs is None and folds.resource is None,
         advises=chooses and budget.epochs is not None and cv.verbose > 0,
-        error_score=_error_score(cv.error_score),
-        seed=seed,
-        progress=cv.verbose > 0,
-        enqueue=first,
-        learning_rate=_learning_rate(cv, candidates.space),
-        metric=cv._metric_name(),
-        fingerprint=None if cv.run_dir is None else _fingerprint(folds, cv),
         seconds_before=time.monotonic() - started,
-        **{name: getattr(cv, name) for name in SAME},
     )
 
 

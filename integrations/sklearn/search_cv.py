@@ -221,9 +221,38 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         enqueue: Any = (),
         max_failures: int = 0,
     ) -> None:
-        arguments = dict(locals())  # the signature is the only list of the arguments
-        del arguments["self"]
-        self.__dict__.update(arguments)
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.policy = policy
+        self.budget = budget
+        self.timeout = timeout
+        self.epoch_timeout = epoch_timeout
+        self.n_candidates = n_candidates
+        self.max_epochs = max_epochs
+        self.policy_params = policy_params
+        self.scoring = scoring
+        self.cv = cv
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.deterministic = deterministic
+        self.executor = executor
+        self.error_score = error_score
+        self.random_state = random_state
+        self.verbose = verbose
+        self.return_train_score = return_train_score
+        self.steps_per_epoch = steps_per_epoch
+        self.resource = resource
+        self.run_dir = run_dir
+        self.checkpoints = checkpoints
+        self.prior = prior
+        self.learning_rate = learning_rate
+        self.callbacks = callbacks
+        self.min_epochs = min_epochs
+        self.epochs_per_job = epochs_per_job
+        self.patience = patience
+        self.target_score = target_score
+        self.enqueue = enqueue
+        self.max_failures = max_failures
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:

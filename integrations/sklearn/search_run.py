@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.results import best_half
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.policies import policy_info, registered_name
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.loop import Embedding
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
@@ -36,20 +38,18 @@ class SearchRun:
         self,
         folds: Folds,
         candidates: list[dict[str, Any]],
+        options: SearchOptions,
         *,
         n_jobs: int | None,
-        executor: Any,
         refits: bool,
         refit: Any,
         is_timed: bool,  # so that all trees are refitted, and passes averaged
         seconds_before: float,
         advises: bool,  # on the length of an epoch
-        policy: Any,
-        policy_params: Any,
-        **options: Any,
     ) -> None:
         self.folds = folds
         trainable: Any = folds
+        executor = options.executor
         count = effective_n_jobs(n_jobs)
         self._workers: processes.WorkerProcesses | None = None
         self._advises = advises and not executor
@@ -65,15 +65,14 @@ class SearchRun:
             seconds_before=seconds_before,
             seconds_besides=self._refit_seconds if refits else float,
         )
-        self.search = RisingSearch._embedded(
-            embedding,
-            trainable=trainable,
-            candidates=candidates,
-            policy_params=_with_range(folds, policy, policy_params),
-            policy=policy,
+        options = replace(
+            options,
+            policy_params=_with_range(folds, options.policy, options.policy_params),
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
-            **options,
+        )
+        self.search = RisingSearch._of(
+            trainable, candidates, options, embedding=embedding
         )
         self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self._scores: dict[int, list[float]] = {}  # the same

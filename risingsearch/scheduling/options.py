@@ -1,9 +1,9 @@
 """Options common to all interfaces of a search: one name, default and meaning."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -23,77 +23,119 @@ COUNTS = {
     "epochs_per_job": 1,
     "max_failures": 0,
     "patience": 1,
+    "max_checkpoint_bytes": 1,
 }
 """Options that are whole numbers, or None if that is the default, with the least."""
+
+FLAGS = ("deterministic", "shuffle", "progress")
+DIRECTIONS = ("maximize", "minimize")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Common options of a search, checked; an interface documents those it takes."""
+    """All options of a search, checked; an interface documents those it takes."""
 
+    policy: Any = "auto"
+    proposer: Any = "auto"
     budget: int | str | Budget | None = None
     max_epochs: int | None = None
-    min_epochs: int = 1
-    policy: Any = "auto"
-    policy_params: Mapping[str, Any] | None = None
-    n_candidates: int | None = None
+    executor: Any = None
     n_jobs: int | None = None
     deterministic: bool = False
-    seed: int | None = None
-    error_score: float | None = None
+    callbacks: Sequence[object] = ()
+    policy_params: Mapping[str, Any] | None = None
+    epochs_per_job: int | None = None
+    direction: str = "maximize"
+    error_score: float | str | None = None
     max_failures: int = 0
-    enqueue: Sequence[Any] = ()
-    prior: Any = None
-    learning_rate: str | Mapping[str, float] | bool | None = None
+    seed: int | None = None
+    n_candidates: int | None = None
+    shuffle: bool = True
     timeout: float | None = None
     epoch_timeout: float | None = None
+    progress: bool = False
+    run_dir: Any = None  # a path
+    max_checkpoint_bytes: int | None = None
+    checkpoints: str | None = None
+    metric: str | None = None
+    fingerprint: Mapping[str, Any] | None = None
+    prior: Any = None
+    learning_rate: str | Mapping[str, float] | bool | None = None
+    epoch_costs: Iterable[float] | None = None
+    min_epochs: int = 1
     patience: int | None = None
     target_score: float | None = None
-    epochs_per_job: int | None = None
-    callbacks: Sequence[Callable[..., object]] = ()
-    run_dir: Any = None  # a path
+    enqueue: Iterable[Any] = ()
 
     def __post_init__(self) -> None:
         if self.budget is not None:
             self._set(budget=Budget.of(self.budget))
-        self._set(
-            deterministic=checks.checked_flag("deterministic", self.deterministic)
-        )
+        for name in FLAGS:
+            self._set(**{name: checks.checked_flag(name, getattr(self, name))})
         for name, least in COUNTS.items():
             value = getattr(self, name)
             if value is not None or DEFAULTS[name] is not None:
                 self._set(**{name: checks.checked_int(name, value, least)})
-        for name in ("error_score", "target_score"):
-            if (value := getattr(self, name)) is not None:
-                score = checks.checked_float(name, value, -math.inf, open_low=False)
-                self._set(**{name: checks.checked_magnitude(name, score)})
-        self._set(policy_params=checked_params(self.policy_params) or None)
         for name in ("timeout", "epoch_timeout"):
             if (value := getattr(self, name)) is not None:
                 self._set(**{name: checked_timeout(value, name)})
-        self._set(seed=checks.checked_seed(self.seed))
-        self._set(learning_rate=checked_learning_rate(self.learning_rate))
+        self._check_scores()
+        self._check_journal()
+        self._set(
+            direction=checks.checked_choice("direction", self.direction, DIRECTIONS),
+            policy_params=checked_params(self.policy_params) or None,
+            seed=checks.checked_seed(self.seed),
+            learning_rate=checked_learning_rate(self.learning_rate),
+            epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
+        )
+
+    def _check_scores(self) -> None:
+        if self.raises_failures and self.error_score != "raise":
+            raise InvalidParameterError(
+                "error_score must be a number, None or 'raise'; "
+                f"got {self.error_score!r}"
+            )
+        scores = {"error_score": self.failure_score, "target_score": self.target_score}
+        for name, value in scores.items():
+            if value is not None:
+                score = checks.checked_float(name, value, -math.inf, open_low=False)
+                self._set(**{name: checks.checked_magnitude(name, score)})
+
+    def _check_journal(self) -> None:
+        """Check the metric, the fingerprint and the place of checkpoints."""
+        metric = self.metric
+        if metric is not None and (not isinstance(metric, str) or not metric):
+            msg = f"metric must be the name of the score, as text; got {metric!r}"
+            raise InvalidParameterError(msg)
+        if not isinstance(self.fingerprint, Mapping | None):
+            got = checks.shown(self.fingerprint)
+            msg = f"fingerprint must be a dict of JSON values; got {got}"
+            raise InvalidParameterError(msg)
+        if self.run_dir is None and self.checkpoints is not None:
+            raise InvalidParameterError(
+                "checkpoints need a run_dir, whose journal names them: "
+                "give both, or none"
+            )
+
+    @property
+    def raises_failures(self) -> bool:
+        """Whether the first failure ends the search with its exception."""
+        return isinstance(self.error_score, str)
+
+    @property
+    def failure_score(self) -> float | None:
+        """The score of a failed epoch; None for the worst so far."""
+        return None if isinstance(self.error_score, str) else self.error_score
 
     def _set(self, **values: Any) -> None:
         """Replace the given values by checked and converted ones."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def among(cls, arguments: Mapping[str, Any], **others: Any) -> Self:
-        """Return the options among an interface's arguments and ``others``."""
-        taken = arguments.keys() & {field.name for field in fields(cls)}
-        return cls(**{name: arguments[name] for name in taken} | others)
-
     def non_defaults(self) -> dict[str, Any]:
         """Return the options that are not at their defaults, to be handed on."""
-        values = {name: getattr(self, name) for name in DEFAULTS}
-        return {
-            name: value
-            for name, value in values.items()
-            if value is not (default := DEFAULTS[name])
-            and not (type(value) is type(default) and value == default)
-        }
+        values = ((name, getattr(self, name)) for name in DEFAULTS)
+        return {name: value for name, value in values if value != DEFAULTS[name]}
 
 
 DEFAULTS = {field.name: field.default for field in fields(SearchOptions)}
@@ -105,10 +147,10 @@ class SchedulerOptions(SearchOptions):
 
     budget: Any  # a Budget, once it is checked
     n_arms: int
-    direction: str
+    error_score: float | None = None
     opening_order: Any  # an array, once it is checked
     enqueue: Any  # a list, once it is checked
-    epoch_costs: Any = None  # a tuple of floats, once they are checked
+    epoch_costs: Any  # a tuple of floats, once they are checked
     trains_anew: bool = False  # in every epoch, which has more of a resource
 
     def __post_init__(self) -> None:
@@ -118,9 +160,8 @@ class SchedulerOptions(SearchOptions):
             raise InvalidParameterError(msg)
         n_arms = checks.checked_int("n_arms", n_arms, 1)
         super().__post_init__()
-        direction = checks.checked_choice(
-            "direction", self.direction, ("maximize", "minimize")
-        )
+        if self.raises_failures:
+            checks.checked_float("error_score", self.error_score, -math.inf)
         if self.n_jobs is None and self.deterministic:
             self._set(n_jobs=1)
         order = range(n_arms) if self.opening_order is None else self.opening_order
@@ -128,8 +169,6 @@ class SchedulerOptions(SearchOptions):
         first = checks.checked_arms("enqueue", self.enqueue, n_arms)
         self._set(
             n_arms=n_arms,
-            direction=direction,
-            epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
             trains_anew=checks.checked_flag("trains_anew", self.trains_anew),
             enqueue=first,
             opening_order=np.array(list(dict.fromkeys([*first, *order]))),

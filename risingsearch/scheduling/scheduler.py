@@ -109,7 +109,7 @@ class Scheduler:
         n_arms: int | None = None,
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
-        policy_params: dict[str, Any] | None = None,
+        policy_params: Mapping[str, Any] | None = None,
         epochs_per_job: int | None = None,
         direction: str = "maximize",
         seed: int | None = None,
@@ -125,10 +125,29 @@ class Scheduler:
         min_epochs: int = 1,
         enqueue: Iterable[int] = (),
     ) -> None:
-        named = dict(locals())  # the signature is the only list of the arguments
-        options = SchedulerOptions.among(named)
-        self.direction, self.max_failures = options.direction, options.max_failures
-        self.max_epochs, self.epoch_costs = options.max_epochs, options.epoch_costs
+        options = SchedulerOptions(
+            policy=policy,
+            n_arms=n_arms,  # type: ignore[arg-type]
+            budget=budget,
+            max_epochs=max_epochs,
+            policy_params=policy_params,
+            epochs_per_job=epochs_per_job,
+            direction=direction,
+            seed=seed,
+            deterministic=deterministic,
+            n_jobs=n_jobs,
+            error_score=error_score,
+            max_failures=max_failures,
+            opening_order=opening_order,
+            epoch_costs=epoch_costs,
+            min_epochs=min_epochs,
+            enqueue=enqueue,
+            trains_anew=trains_anew,
+        )
+        self.direction = options.direction
+        self.max_failures = options.max_failures
+        self.max_epochs = options.max_epochs
+        self.epoch_costs = options.epoch_costs
         self.epochs_per_job = options.epochs_per_job
         self._decider = Decider(options, policy, proposer)
         self._arms, self._ledger = self._decider.arms, self._decider.ledger

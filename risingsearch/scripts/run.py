@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -185,20 +186,28 @@ def check_sweep(sweep: Sweep) -> None:
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
-    first = range(len(sweep.enqueue))  # they come first
-    same = SearchOptions.among(
-        dict(sweep),
-        enqueue=first,
-        prior=sweep.earlier(),
-    )
-    return RisingSearch(
-        trainable,
-        sweep.draw(),
+    same = SearchOptions(
+        policy=sweep.policy,
+        budget=sweep.budget,
+        max_epochs=sweep.max_epochs,
+        deterministic=sweep.deterministic,
+        policy_params=sweep.policy_params,
+        epochs_per_job=sweep.epochs_per_job,
         direction=sweep.direction,
-        metric=sweep.metric_name,
+        error_score=sweep.error_score,
+        max_failures=sweep.max_failures,
+        seed=sweep.seed,
+        timeout=sweep.timeout,
         progress=True,
-        **same.non_defaults() | {"epoch_timeout": None} | options,  # scripts have it,
+        metric=sweep.metric_name,
+        prior=sweep.earlier(),
+        learning_rate=sweep.learning_rate,
+        min_epochs=sweep.min_epochs,
+        patience=sweep.patience,
+        target_score=sweep.target_score,
+        enqueue=range(len(sweep.enqueue)),  # they come first
     )
+    return RisingSearch._of(trainable, sweep.draw(), replace(same, **options))
 
 
 def _trainable(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import shown
 from risingsearch.comparison import PARTS, TEXT, described, named
 from risingsearch.errors import InvalidParameterError
@@ -21,6 +21,7 @@ from risingsearch.proposers.early import EarlyProposer
 from risingsearch.proposers.encoding import encode
 from risingsearch.proposers.learning_rate import LearningRate
 from risingsearch.proposers.open_space import LARGE, ListProposer, OpenSpaceProposer
+from risingsearch.scheduling.options import DEFAULTS, SearchOptions
 from risingsearch.scheduling.policy_choice import (
     choose_policy,
     horizon_and_limit,
@@ -30,57 +31,82 @@ from risingsearch.search.trainable import Seeds
 from risingsearch.source_code import code_of
 from risingsearch.space import PART, Configurations, Space, key_of_all
 
+# options that are not compared when a search is resumed
+PER_PROCESS = (
+    "executor",
+    "callbacks",
+    "progress",
+    "metric",
+    "timeout",
+    "epoch_timeout",
+    "run_dir",
+    "max_checkpoint_bytes",
+    "checkpoints",
+    "patience",
+    "target_score",
+)
+SAVED = [name for name in DEFAULTS if name not in (*PER_PROCESS, "prior")]
+"""Options that define a search, without its earlier searches."""
+
 
 def proposer_of(
-    given: Mapping[str, Any], candidates: list[dict[str, Any]], seeds: Seeds
+    options: SearchOptions, candidates: Configurations, seeds: Seeds
 ) -> Proposer:
     """Return the proposer of a search, informed by its earlier searches."""
-    is_auto = given["proposer"] == "auto"
-    own = _auto_proposer(given, candidates, seeds) if is_auto else given["proposer"]
+    is_auto = options.proposer == "auto"
+    own = _auto_proposer(options, candidates, seeds) if is_auto else options.proposer
     own = checked_proposer(own)
-    if given["prior"]:
-        space = given["space"] if is_auto else None
-        return PriorProposer.between(candidates, given["prior"], own, space)
+    if options.prior:
+        space = candidates.space if is_auto else None
+        return PriorProposer.between(candidates, options.prior, own, space)
     return own
 
 
 def _auto_proposer(
-    given: Mapping[str, Any], candidates: list[dict[str, Any]], seeds: Seeds
+    options: SearchOptions, candidates: Configurations, seeds: Seeds
 ) -> Proposer | None:
     """Return the proposer for ``policy="auto"`` in random order; None for any other."""
-    if given["policy"] != "auto" or not given["shuffle"]:
+    if options.policy != "auto" or not options.shuffle:
         return None
-    sizes = given["budget"], given["max_epochs"], len(candidates)
-    if given["space"] is not None:
-        horizon, limit = horizon_and_limit(*sizes)
-        more = seeds.more_configurations if given["n_candidates"] is None else None
-        own = OpenSpaceProposer(given["space"], candidates, horizon / limit, more)
-        if isinstance(given["space"], ShownSpace):
+    budget = budget_within(options.budget)
+    space = candidates.space
+    if space is not None:
+        horizon, limit = horizon_and_limit(budget, options.max_epochs, len(candidates))
+        more = seeds.more_configurations if options.n_candidates is None else None
+        own = OpenSpaceProposer(space, candidates, horizon / limit, more)
+        if isinstance(space, ShownSpace):
             return own
-        enqueued = (candidates[arm] for arm in given["enqueue"])
-        rate = LearningRate.of(given["space"], given["learning_rate"], enqueued)
-        is_long = Budget.of(given["budget"]).epochs and horizon > LARGE * limit
+        enqueued = (candidates[arm] for arm in options.enqueue)
+        rate = LearningRate.of(space, options.learning_rate, enqueued)
+        is_long = budget.epochs and horizon > LARGE * limit
         if rate is None or is_long:
             return own
-        return EarlyProposer(candidates, given["space"], rate, own)
-    options = {name: given[name] for name in ("min_epochs", "epochs_per_job")}
-    params = given["policy_params"]
-    if not choose_policy("auto", *sizes, parameters=params, **options).proposes:
-        return None
-    features = encode(candidates)
+        return EarlyProposer(candidates, space, rate, own)
+    choice = choose_policy(
+        "auto",
+        budget,
+        options.max_epochs,
+        len(candidates),
+        parameters=options.policy_params,
+        min_epochs=options.min_epochs,
+        epochs_per_job=options.epochs_per_job,
+    )
+    features = encode(candidates) if choice.proposes else None
     return None if features is None else ListProposer(features)
 
 
-def check_learning_rate(given: Mapping[str, Any]) -> None:
-    """Raise if a declared learning rate is none, also where nothing asks for it."""
-    declared, space = given["learning_rate"], given["space"]
-    if space is not None:
-        LearningRate.of(space, declared)
+def check_learning_rate(
+    declared: str | Mapping[str, float] | bool | None, candidates: Configurations
+) -> None:
+    """Raise if the declared learning rate names no numeric parameter."""
+    if candidates.space is not None:
+        LearningRate.of(candidates.space, declared)
         return
-    candidates = given["candidates"]
-    for name in [declared] if isinstance(declared, str) else declared or ():
-        if all(name not in one for one in candidates):
-            known = dict.fromkeys(name for one in candidates for name in one)
+    if not isinstance(declared, str | Mapping):
+        return
+    for name in [declared] if isinstance(declared, str) else declared:
+        if all(name not in params for params in candidates):
+            known = dict.fromkeys(name for params in candidates for name in params)
             raise InvalidParameterError(
                 "learning_rate must name a parameter of the candidates, "
                 f"{', '.join(known) or 'which have none'}; got {name!r}"
@@ -136,32 +162,35 @@ class ShownSpace(Space):
 
 
 def header_of(
-    arguments: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], entropy: Any
+    options: SearchOptions, candidates: Configurations, entropy: Any
 ) -> dict[str, Any]:
     """Return the header of a new search's journal, as JSON values."""
-    fingerprint = dict(arguments["fingerprint"] or {})
-    apart = ("prior", "candidates", "space")
-    saved = {name: arguments[name] for name in arguments if name not in apart}
-    settings = settings_of(candidates, saved | {"fingerprint": fingerprint})
+    saved = {name: getattr(options, name) for name in SAVED} | {
+        "fingerprint": dict(options.fingerprint or {}),
+        "epoch_costs": options.epoch_costs and list(options.epoch_costs),
+    }
+    settings = settings_of(candidates, saved)
     header = {
         "settings": settings,
         "entropy": entropy,
         "candidates": pickled_candidates(settings, candidates),
     }
-    if (space := arguments["space"]) is not None:
+    if (space := candidates.space) is not None:
         settings["space"] = space.description
         header["space"] = _pickled("a space", space)
-    if arguments["prior"]:
-        header["prior"] = [search.to_json() for search in arguments["prior"]]
+    if options.prior:
+        header["prior"] = [search.to_json() for search in options.prior]
     return header
 
 
 def code_for(
-    trainable: Any, callbacks: Sequence[Any], arguments: Mapping[str, Any]
+    trainable: Any,
+    callbacks: Sequence[Any],
+    options: SearchOptions,
+    candidates: Configurations,
 ) -> dict[str, dict[str, str]]:
     """Return the user's code that a search runs, for the header of its journal."""
-    names = ("policy", "proposer", "space", "candidates")
-    objects = [arguments[name] for name in names]
+    objects = [options.policy, options.proposer, candidates.space, list(candidates)]
     return {
         "search": code_of(trainable, *objects),
         "callbacks": code_of(*callbacks),
@@ -273,12 +302,23 @@ def _pickled(what: str, value: Any) -> str:
         raise InvalidParameterError(msg) from error
 
 
-def slots_in(arguments: Mapping[str, Any], rng: np.random.Generator) -> Configurations:
+def slots_in(
+    space: Space, options: SearchOptions, rng: np.random.Generator
+) -> Configurations:
     """Return the configurations that are drawn from a space for a search."""
-    space, n = Space.of(arguments["candidates"]), arguments["n_candidates"]
     if not space.coordinates:
         raise InvalidParameterError("the space is empty: give at least one parameter")
-    return space.draw(recommended_candidates(**arguments) if n is None else n, rng)
+    n = options.n_candidates
+    if n is None:
+        n = recommended_candidates(
+            options.policy,
+            budget_within(options.budget),
+            options.max_epochs,
+            options.policy_params,
+            options.min_epochs,
+            options.epochs_per_job,
+        )
+    return space.draw(n, rng)
 
 
 def _shown(params: Mapping[str, Any]) -> Any:

@@ -21,6 +21,7 @@ from risingsearch.errors import (
     SetupError,
     WorkerError,
 )
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.callbacks import CallbackList
 from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import (
@@ -62,7 +63,7 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """What an interface around a search adds to its loop."""
+    """Additions of an interface around a search to its loop."""
 
     apart: Workers | None = None  # for a job that may kill this process
     seconds_before: float = 0.0  # of the wall-clock, before the first run
@@ -77,13 +78,11 @@ class Loop:
         log: RunLog,
         workers: Workers,
         callbacks: CallbackList,
+        options: SearchOptions,
         *,
         in_process: bool,
         seed_of: Callable[[int], int],
-        progress: bool,
-        raises_failures: bool,
         timeout: float | None,
-        epoch_timeout: float | None,
         embedding: Embedding,
     ) -> None:
         self._on_report: Callable[[Report], None] | None = None
@@ -95,7 +94,7 @@ class Loop:
         self._shown: Counter[str] = Counter()  # failures of this run
         self._log, self._scheduler = log, log.scheduler
         self._callbacks = callbacks
-        self._raises_failures = raises_failures
+        self._raises_failures = options.raises_failures
         self.clock = WallClock(
             log.scheduler,
             timeout,
@@ -106,8 +105,8 @@ class Loop:
         self._workers, self._in_process = workers, in_process
         self._seed_of = seed_of
         note = getattr(log.trainable, "progress_note", str)
-        self._progress = ProgressLine(log.scheduler, note) if progress else None
-        self._epoch_timeout = math.inf if epoch_timeout is None else epoch_timeout
+        self._progress = ProgressLine(log.scheduler, note) if options.progress else None
+        self._epoch_timeout = options.epoch_timeout or math.inf
         self._begun: dict[int, float] = {}  # by job, when it was submitted last
         self._timed_out: dict[int, bool] = {}  # by job, its last process
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import inspect
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch import errors
 from risingsearch.budget import Budget, budget_within
-from risingsearch.checks import checked_flag, checked_int
 from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
-from risingsearch.json_values import AS_TEXT, SHOWN, from_json, plain
+from risingsearch.json_values import AS_TEXT, SHOWN, from_json
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
-from risingsearch.scheduling.ledger import checked_epoch_costs
-from risingsearch.scheduling.options import DEFAULTS, SearchOptions
-from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.arguments import (
+    SAVED,
     ShownSpace,
     check_learning_rate,
     checked_candidates,
     slots_in,
     with_enqueued,
 )
-from risingsearch.search.trainable import Seeds, is_trained_anew
+from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
-from risingsearch.space import Space, is_space
+from risingsearch.space import Configurations, Space, is_space
 from risingsearch.space.pickled import unpickled
 from risingsearch.storage.journal import Event, read_appended
 from risingsearch.storage.run_directory import (
@@ -45,17 +42,6 @@ from risingsearch.storage.run_directory import (
     holds_search,
     saved_search,
 )
-
-STOP_RULES = ("patience", "target_score")
-# arguments that are not compared when a search is resumed
-PER_PROCESS = (
-    *("trainable", "executor", "callbacks", "progress", "metric"),
-    *("timeout", "epoch_timeout", "run_dir", "max_checkpoint_bytes", "checkpoints"),
-    *STOP_RULES,
-)
-# common options that the scheduler takes
-_SCHEDULED = inspect.signature(Scheduler).parameters.keys() & DEFAULTS.keys()
-
 
 # Arguments that a header lacks had these values before the release that introduced
 # them, as JSON. A default that changes later stays here as it was.
@@ -194,42 +180,47 @@ class Run(NamedTuple):
                 ) from error
         return searches
 
-    def arguments(
-        self, names: Sequence[str], objects: Mapping[str, Any], *, unpickle: bool
-    ) -> dict[str, Any]:
-        """Return the ``known`` arguments, with the objects among them as ``given``."""
+    def options(self, objects: Mapping[str, Any], *, unpickle: bool) -> SearchOptions:
+        """Return the options of the search, with the objects among them as given."""
         settings = self.header["settings"]
-        check_known(settings, names)
-        arguments: dict[str, Any] = {}
-        for name, value in settings.items():
+        check_known(settings, ("candidates", *SAVED))
+        options: dict[str, Any] = {}
+        for name in SAVED:
+            value = settings[name]
             if isinstance(value, dict) and OBJECT in value:
                 if objects.get(name) is None and unpickle:
                     raise InvalidParameterError(
                         f"give {name} to RisingSearch.resume: it was a {value[OBJECT]}"
                     )
-                arguments[name] = objects.get(name)
+                options[name] = objects.get(name)
                 if unpickle:
                     settings[name] = _accept_replacement(
                         name, value, named(objects[name])
                     )
             elif name == "budget":
-                arguments[name] = Budget.from_json(value)
-            elif name == "space":
-                arguments[name] = ShownSpace(value)
-            elif name != "candidates":
-                arguments[name] = from_json(value)
-        if unpickle and "space" in arguments:
-            arguments["space"] = unpickled(base64.b64decode(self.header["space"]))
-        if not unpickle and arguments["policy"] is None:  # it explains no index
-            arguments |= {"policy": "round-robin", "policy_params": None}
+                options[name] = Budget.from_json(value)
+            else:
+                options[name] = from_json(value)
+        if not unpickle and options["policy"] is None:  # it explains no index
+            options |= {"policy": "round-robin", "policy_params": None}
+        return SearchOptions(**options)
+
+    def candidates(self, *, unpickle: bool) -> Configurations:
+        """Return the candidates of the search, and the space that they are from."""
+        settings = self.header["settings"]
+        space: Space | None = None
+        if "space" in settings and unpickle:
+            space = unpickled(base64.b64decode(self.header["space"]))
+        elif "space" in settings:
+            space = ShownSpace(settings["space"])
         if unpickle and (saved := self.header.get("candidates")) is not None:
-            pickled = base64.b64decode(saved)
-            return arguments | {"candidates": unpickled(pickled)}  # runs any code
-        arguments["candidates"] = [
-            {AS_TEXT: str(params[SHOWN])} if SHOWN in params else from_json(params)
-            for params in settings["candidates"]
-        ]
-        return arguments
+            candidates = unpickled(base64.b64decode(saved))  # runs any code
+        else:
+            candidates = [
+                {AS_TEXT: str(params[SHOWN])} if SHOWN in params else from_json(params)
+                for params in settings["candidates"]
+            ]
+        return Configurations(checked_candidates(candidates), space)
 
     @property
     def left_out(self) -> str | None:
@@ -257,76 +248,46 @@ def _accept_replacement(
     return now
 
 
-def completed(
-    arguments: dict[str, Any], run: Run | None, seeds: Seeds
-) -> tuple[Workers, dict[str, Any]]:
-    """Check and complete the arguments; return the workers, and the scheduler's own."""
-    error_score = arguments["error_score"]
-    raises_failures = isinstance(error_score, str)
-    if raises_failures and error_score != "raise":
-        msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
-        raise InvalidParameterError(msg)
-    metric = arguments["metric"]
-    if metric is not None and (not isinstance(metric, str) or not metric):
-        msg = f"metric must be the name of the score, as text; got {metric!r}"
-        raise InvalidParameterError(msg)
-    if arguments["checkpoints"] is not None and arguments["run_dir"] is None:
-        msg = "checkpoints need a run_dir, whose journal names them: give both, or none"
-        raise InvalidParameterError(msg)
-    options = SearchOptions.among(
-        arguments, error_score=None if raises_failures else error_score
+def resolved(
+    options: SearchOptions, candidates: Any, run: Run | None, seeds: Seeds
+) -> tuple[SearchOptions, Configurations, Workers]:
+    """Return the options without anything left open, all candidates, and the workers.
+
+    A search that continues has the earlier searches and the unit that it began with.
+    """
+    budget = budget_within(options.budget, options.timeout)
+    options = replace(options, budget=budget)
+    whole = Space.of(candidates) if is_space(candidates) else None
+    if whole is not None:
+        candidates = slots_in(whole, options, seeds.of_candidates())
+    space = getattr(candidates, "space", None)
+    most = options.n_candidates or getattr(candidates, "most", None)
+    everyone, first = with_enqueued(
+        checked_candidates(candidates), options.enqueue, space, whole
     )
-    common = arguments.keys() & DEFAULTS.keys()
-    arguments |= {name: getattr(options, name) for name in common}
-    timeout = arguments["timeout"]
-    arguments["timeout_of_run"] = None if arguments["budget"] is None else timeout
-    arguments["budget"] = budget_within(arguments["budget"], timeout)
-    candidates = _with_candidates(arguments, seeds)
+    everyone = Configurations(everyone, space, most)
     if run is None:
-        check_learning_rate(arguments)
-        arguments["prior"] = read_prior(arguments["prior"], candidates)
-        arguments["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
+        check_learning_rate(options.learning_rate, everyone)
+        prior = read_prior(options.prior, everyone)
     else:
-        arguments["prior"] = run.prior(candidates)
-        arguments["budget"] = run.budget(arguments["budget"])
-        arguments["begun"] = run.header.get("begun")
-    saved_metric = None if run is None else run.header.get("metric")
-    arguments["metric"] = metric or saved_metric or "score"
-    executor, n_jobs = arguments["executor"], arguments["n_jobs"]
-    workers = workers_of(executor, n_jobs=n_jobs)
-    if arguments["epoch_timeout"] is not None and not workers.isolates_jobs:
+        prior = run.prior(everyone)
+        budget = run.budget(budget)
+    workers = workers_of(options.executor, n_jobs=options.n_jobs)
+    if options.epoch_timeout is not None and not workers.isolates_jobs:
         raise InvalidParameterError(
             "epoch_timeout needs worker processes of the search: give n_jobs, at least "
             "2, without an executor, or a GpuPool as executor"
         )
-    in_order = arguments["deterministic"]
-    arguments["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, in_order)
-    scheduled = {name: arguments[name] for name in _SCHEDULED}
-    scheduled["trains_anew"] = is_trained_anew(arguments["trainable"], arguments)
-    if raises_failures:
-        arguments["error_score"] = "raise"
-    costs = checked_epoch_costs(arguments["epoch_costs"], options.max_epochs)
-    arguments["epoch_costs"] = costs and list(costs)
-    arguments["direction"] = plain(arguments["direction"])
-    for flag in ("shuffle", "progress"):
-        arguments[flag] = checked_flag(flag, arguments[flag])
-    if (most := arguments["max_checkpoint_bytes"]) is not None:
-        checked_int("max_checkpoint_bytes", most, 1)
-    return workers, scheduled
-
-
-def _with_candidates(arguments: dict[str, Any], seeds: Seeds) -> list[dict[str, Any]]:
-    """Complete candidates, space and enqueued arms; return the candidates."""
-    own, whole = arguments["candidates"], None
-    if is_space(own):
-        whole = Space.of(own)
-        own = slots_in(arguments, seeds.of_candidates())
-    arguments["space"] = space = getattr(own, "space", arguments.get("space"))
-    arguments["n_candidates"] = arguments["n_candidates"] or getattr(own, "most", None)
-    arguments["candidates"], arguments["enqueue"] = with_enqueued(
-        checked_candidates(own), arguments["enqueue"], space, whole
+    options = replace(
+        options,
+        budget=budget,
+        enqueue=first,
+        n_candidates=most,
+        n_jobs=checked_n_jobs(options, workers),
+        metric=options.metric or (run and run.header.get("metric")),
+        prior=prior,
     )
-    return arguments["candidates"]  # type: ignore[no-any-return]
+    return options, everyone, workers
 
 
 def key_of(run_dir: Path, entropy: object) -> str:

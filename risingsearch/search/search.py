@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import concurrent.futures
-import inspect
+import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.arms import ArmList, EpochFacts, Report
 from risingsearch.budget import Budget
-from risingsearch.checks import checked_seed, shown
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import kept_path
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import (
     code_for,
@@ -27,9 +28,9 @@ from risingsearch.search.arguments import (
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Embedding, Loop
 from risingsearch.search.results import SearchResult
-from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
+from risingsearch.search.run import Run, key_of, resolved
 from risingsearch.search.run_log import RunLog, check_kind
-from risingsearch.search.trainable import Functions, Seeds, Trainable, checked_trainable
+from risingsearch.search.trainable import Seeds, Trainable, checked_trainable
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space, is_space
@@ -169,8 +170,6 @@ class RisingSearch:
     6
     """
 
-    _embedding = Embedding()
-
     def __init__(
         self,
         trainable: Trainable,
@@ -208,70 +207,127 @@ class RisingSearch:
         target_score: float | None = None,
         enqueue: Iterable[Mapping[str, Any] | int] = (),
     ) -> None:
-        arguments = dict(locals())  # the signature is the only list of the arguments
         if n_candidates is not None and not is_space(candidates):
             msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
             raise InvalidParameterError(msg)
-        if not isinstance(fingerprint, Mapping | None):
-            msg = f"fingerprint must be a dict of JSON values; got {shown(fingerprint)}"
-            raise InvalidParameterError(msg)
-        if run_dir is not None:
-            arguments["run_dir"] = run_dir = kept_path("run_dir", run_dir)
-        self._make(arguments, None if run_dir is None else Run.at(run_dir))
-
-    @classmethod
-    def _embedded(cls, embedding: Embedding, **arguments: Any) -> RisingSearch:
-        """Return a new search with what an interface around it adds to its loop."""
-        search = cls.__new__(cls)
-        search._embedding = embedding
-        search.__init__(**arguments)  # type: ignore[misc]
-        return search
-
-    @classmethod
-    def _of_run(cls, run: Run | None, **arguments: Any) -> RisingSearch:
-        """Return the search of a directory that was read; None: it is only shown."""
-        parameters = inspect.signature(cls).parameters.values()
-        search = cls.__new__(cls)
-        search._make({each.name: each.default for each in parameters} | arguments, run)
-        return search
-
-    def _make(self, arguments: dict[str, Any], run: Run | None) -> None:
-        """Put the parts together; ``run`` is the search that continues, if any."""
-        self.trainable = checked_trainable(arguments["trainable"])
-        seed = checked_seed(arguments["seed"])
-        self._seeds = Seeds(run.entropy if seed is None and run is not None else seed)
-        workers, scheduled = completed(arguments, run, self._seeds)
-        callbacks = checked_callbacks(arguments["callbacks"])
-        self.candidates: list[dict[str, Any]] = arguments["candidates"]
-        n_arms = len(self.candidates)
-        self.scheduler = Scheduler(
-            n_arms=n_arms,
-            direction=arguments["direction"],
-            opening_order=self._seeds.order(n_arms) if arguments["shuffle"] else None,
-            proposer=proposer_of(arguments, self.candidates, self._seeds),
-            epoch_costs=arguments["epoch_costs"],
-            **scheduled | {"seed": self._seeds.of_policy},
+        options = SearchOptions(
+            policy=policy,
+            proposer=proposer,
+            budget=budget,
+            max_epochs=max_epochs,
+            executor=executor,
+            n_jobs=n_jobs,
+            deterministic=deterministic,
+            callbacks=callbacks,
+            policy_params=policy_params,
+            epochs_per_job=epochs_per_job,
+            direction=direction,
+            error_score=error_score,
+            max_failures=max_failures,
+            seed=seed,
+            n_candidates=n_candidates,
+            shuffle=shuffle,
+            timeout=timeout,
+            epoch_timeout=epoch_timeout,
+            progress=progress,
+            run_dir=run_dir,
+            max_checkpoint_bytes=max_checkpoint_bytes,
+            checkpoints=checkpoints,
+            metric=metric,
+            fingerprint=fingerprint,
+            prior=prior,
+            learning_rate=learning_rate,
+            epoch_costs=epoch_costs,
+            min_epochs=min_epochs,
+            patience=patience,
+            target_score=target_score,
+            enqueue=enqueue,
         )
-        if isinstance(arguments["proposer"], Proposer):
-            of_all = self.candidates, arguments["space"]
-            self.scheduler.check_proposals(configurations_of(*of_all, enqueued=False))
-        self.scheduler.stop_when(*(arguments[name] for name in STOP_RULES))
-        header = {"metric": arguments["metric"], "begun": arguments["begun"]}
-        restore = getattr(arguments["space"], "restored", dict)
+        self._make(trainable, candidates, options)
+
+    @classmethod
+    def _of(
+        cls,
+        trainable: Trainable,
+        candidates: Any,
+        options: SearchOptions,
+        run: Run | None = None,
+        embedding: Embedding | None = None,
+    ) -> RisingSearch:
+        """Return the search with these options; ``run`` is one that was read."""
+        search = cls.__new__(cls)
+        search._make(trainable, candidates, options, run, embedding)
+        return search
+
+    def _make(
+        self,
+        trainable: Trainable,
+        candidates: Any,
+        options: SearchOptions,
+        run: Run | None = None,
+        embedding: Embedding | None = None,
+    ) -> None:
+        """Put the parts together; ``run`` is one that was read to be continued."""
+        if run is None and options.run_dir is not None:
+            options = replace(options, run_dir=kept_path("run_dir", options.run_dir))
+            run = Run.at(options.run_dir)
+        self.trainable = checked_trainable(trainable)
+        is_resumed = options.seed is None and run is not None
+        self._seeds = Seeds(run.entropy if run and is_resumed else options.seed)
+        timeout = None if options.budget is None else options.timeout  # of a run
+        options, everyone, workers = resolved(options, candidates, run, self._seeds)
+        callbacks = checked_callbacks(options.callbacks)
+        self.candidates: list[dict[str, Any]] = everyone
+        n_arms = len(everyone)
+        trains_anew: bool = getattr(self.trainable, "trains_anew", False)
+        self.scheduler = Scheduler(
+            options.policy,
+            n_arms,
+            options.budget,
+            options.max_epochs,
+            options.policy_params,
+            options.epochs_per_job,
+            options.direction,
+            self._seeds.of_policy,
+            deterministic=options.deterministic,
+            n_jobs=options.n_jobs,
+            error_score=options.failure_score,
+            max_failures=options.max_failures,
+            opening_order=self._seeds.order(n_arms) if options.shuffle else None,
+            proposer=proposer_of(options, everyone, self._seeds),
+            epoch_costs=options.epoch_costs,
+            min_epochs=options.min_epochs,
+            enqueue=options.enqueue,
+            trains_anew=trains_anew,
+        )
+        space = everyone.space
+        metric = options.metric or "score"
+        if isinstance(options.proposer, Proposer):
+            problem_of = configurations_of(everyone, space, enqueued=False)
+            self.scheduler.check_proposals(problem_of)
+        self.scheduler.stop_when(options.patience, options.target_score)
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        begun = now if run is None else run.header.get("begun")
+        restore = dict if space is None else space.restored
         self._log = RunLog(
-            self.trainable, self.candidates, self.scheduler, restore, **header
+            self.trainable,
+            everyone,
+            self.scheduler,
+            restore,
+            metric=metric,
+            begun=begun,
         )
         self.save_best: Callable[[Path], object] | None = self._log.save_best
         key = secrets.token_hex(8)
-        if arguments["run_dir"] is not None:
-            names = (*_saved_names(), "prior", "space")
-            saved = {name: arguments[name] for name in names}
-            header |= header_of(saved, self.candidates, self._seeds.entropy)
-            header |= {"trains_anew": True} if scheduled["trains_anew"] else {}
+        if options.run_dir is not None:
+            header = {"metric": metric, "begun": begun}
+            header |= header_of(options, everyone, self._seeds.entropy)
+            header |= {"trains_anew": True} if trains_anew else {}
             header["own_processes"] = workers.is_own
-            header["code"] = code_for(self.trainable, callbacks, arguments)
-            kept = ("run_dir", "max_checkpoint_bytes", "checkpoints")
-            directory = RunDirectory(*(arguments[name] for name in kept))
+            header["code"] = code_for(self.trainable, callbacks, options, everyone)
+            directory = RunDirectory(
+                options.run_dir, options.max_checkpoint_bytes, options.checkpoints
+            )
             check_owner(directory.path)
             self._log.open(directory, header, run)
             key = key_of(directory.path, self._seeds.entropy)
@@ -279,7 +335,7 @@ class RisingSearch:
             callbacks,
             lambda: self.scheduler,
             search=key,
-            metric=arguments["metric"],
+            metric=metric,
             params=self.candidates.__getitem__,
             reports=self._log.reports,
             stop=self.stop,
@@ -288,13 +344,11 @@ class RisingSearch:
             self._log,
             workers,
             self._callbacks,
-            in_process=arguments["executor"] is None and isinstance(workers, InProcess),
+            options,
+            in_process=options.executor is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
-            progress=arguments["progress"],
-            raises_failures=arguments["error_score"] == "raise",
-            timeout=arguments["timeout_of_run"],
-            epoch_timeout=arguments["epoch_timeout"],
-            embedding=self._embedding,
+            timeout=timeout,
+            embedding=embedding or Embedding(),
         )
 
     @classmethod
@@ -350,13 +404,12 @@ class RisingSearch:
         check_kind(path, run.header["settings"], {})
         objects = {"policy": policy, "proposer": proposer}
         with damage_as_error(path):
-            arguments = run.arguments(_saved_names(), objects, unpickle=True)
+            options = run.options(objects, unpickle=True)
+            candidates = run.candidates(unpickle=True)
         own = run.header.get("own_processes", False)
-        return cls._of_run(
-            run,
-            **arguments,
-            trainable=trainable,
-            executor=workers_to_resume(executor, arguments["n_jobs"], own=own),
+        options = replace(
+            options,
+            executor=workers_to_resume(executor, options.n_jobs, own=own),
             callbacks=callbacks,
             timeout=timeout,
             epoch_timeout=epoch_timeout,
@@ -367,6 +420,7 @@ class RisingSearch:
             max_checkpoint_bytes=max_checkpoint_bytes,
             checkpoints=checkpoints,
         )
+        return cls._of(trainable, candidates, options, run)
 
     @classmethod
     def saved_result(cls, run_dir: str | Path) -> SearchResult:
@@ -505,18 +559,20 @@ class Replayed(NamedTuple):
     def of(cls, run: Run) -> Replayed:
         """Replay the search of a directory; nothing is unpickled."""
         with gc_paused(), damage_as_error(run.path):
-            arguments = run.arguments(_saved_names(), {}, unpickle=False)
-            arguments |= {"seed": run.entropy, "learning_rate": None}
-            arguments["trains_anew"] = run.header.get("trains_anew", False)
-            if run.left_out is None:
-                arguments["prior"] = run.prior(arguments["candidates"]) or None
-            elif "space" not in arguments:
-                arguments["proposer"] = None
-            executor = workers_to_resume(None, arguments["n_jobs"], own=False)
-            never = Functions(_not_trained, _not_trained)
-            search = RisingSearch._of_run(
-                None, trainable=never, executor=executor, **arguments
+            options = run.options({}, unpickle=False)
+            candidates = run.candidates(unpickle=False)
+            options = replace(
+                options,
+                seed=run.entropy,
+                learning_rate=None,
+                executor=workers_to_resume(None, options.n_jobs, own=False),
             )
+            if run.left_out is None:
+                options = replace(options, prior=run.prior(candidates) or None)
+            elif candidates.space is None:
+                options = replace(options, proposer=None)
+            never = _NeverTrained(trains_anew=run.header.get("trains_anew", False))
+            search = RisingSearch._of(never, candidates, options)
             search._log.replay(run.saved.events, run.saved.n_in_state, run.saved.state)
         return cls(search, run)
 
@@ -545,11 +601,14 @@ class Replayed(NamedTuple):
         return self._replace(run=run)
 
 
-def _saved_names() -> list[str]:
-    """Return the arguments that define a search, without its earlier searches."""
-    names = inspect.signature(RisingSearch).parameters
-    return [name for name in names if name not in (*PER_PROCESS, "prior")]
+class _NeverTrained(NamedTuple):
+    """Stand-in for the trainable of a search that only shows its result."""
 
+    trains_anew: bool
 
-def _not_trained(*_: Any) -> Any:
-    """Stand for a trainable in a search that only shows its result."""
+    def start(self, params: Mapping[str, Any], seed: int) -> None:
+        """Return no state."""
+
+    def train(self, state: None) -> float:
+        """Return no score."""
+        return math.nan

@@ -118,11 +118,6 @@ def gpus_of(trainable: Any) -> float:
     return gpus
 
 
-def is_trained_anew(trainable: Any, saved: Mapping[str, Any]) -> bool:
-    """Return whether every epoch trains anew, by saved facts if it is only shown."""
-    return bool(getattr(trainable, "trains_anew", saved.get("trains_anew", False)))
-
-
 def dump(trainable: Any, state: Any) -> bytes:
     """Return the state as bytes, by the trainable's own ``save`` or by pickle."""
     if not has_method(trainable, "save"):

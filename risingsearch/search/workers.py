@@ -5,6 +5,7 @@ from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.processes import OwnProcesses
 from risingsearch.search.training import InProcess, Outcome, Task, Workers, run_task
 
@@ -58,22 +59,21 @@ def workers_of(
     return Pool(executor, is_elastic=is_elastic)
 
 
-def checked_n_jobs(
-    n_jobs: int | None, executor: Any, workers: Workers, deterministic: bool
-) -> int | None:
+def checked_n_jobs(options: SearchOptions, workers: Workers) -> int | None:
     """Return how many jobs may be in flight; None stands for one per worker."""
-    if n_jobs is not None:
-        return n_jobs
+    if options.n_jobs is not None:
+        return options.n_jobs
+    executor = options.executor
     n_workers = workers.n_workers
     if n_workers is None:
         msg = f"{executor!r} does not say how many workers it has: give n_jobs"
         raise InvalidParameterError(msg)
-    if n_workers == 0 and deterministic:
+    if n_workers == 0 and options.deterministic:
         raise InvalidParameterError(
             f"deterministic=True needs a fixed n_jobs, and {executor!r} has no workers "
             "yet: give n_jobs"
         )
-    return None if workers.is_elastic and not deterministic else n_workers
+    return None if workers.is_elastic and not options.deterministic else n_workers
 
 
 def workers_to_resume(executor: Any, n_jobs: int | None, *, own: bool) -> Any:

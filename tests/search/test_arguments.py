@@ -14,7 +14,7 @@ from risingsearch.budget import Budget
 from risingsearch.comparison import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.arguments import pickled_candidates, settings_of
-from risingsearch.search.run import Run
+from risingsearch.search.run import FIRST_DEFAULTS, Run
 from risingsearch.storage.journal import Recorded, create, read
 from risingsearch.storage.run_directory import Saved
 
@@ -25,16 +25,18 @@ class Plain:
     pass
 
 
-def on_disk(candidates, given=None, **arguments):
-    """Return the arguments after a trip through JSON."""
-    settings = settings_of(candidates, arguments)
+def on_disk(candidates, **arguments):
+    """Return the options, and the candidates, after a trip through JSON."""
+    settings = settings_of(candidates, {"budget": Budget(epochs=9)} | arguments)
     header = {
         "settings": settings,
         "candidates": pickled_candidates(settings, candidates),
     }
     header = json.loads(json.dumps(header, allow_nan=False))
     run = Run(Path("run"), Saved(Recorded(header, [], 0), 0, None))
-    return run.arguments([*settings], given or {}, unpickle=True)
+    header["settings"] = FIRST_DEFAULTS | header["settings"]
+    run = Run(Path("run"), Saved(Recorded(header, [], 0), 0, None))
+    return run.options({}, unpickle=True), run.candidates(unpickle=True)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +59,11 @@ def on_disk(candidates, given=None, **arguments):
     ],
 )
 def test_arguments_come_back_as_they_were(arguments):
-    back = on_disk(PLAIN, **arguments)
-    assert back == {"candidates": PLAIN, **arguments}
-    back = {"candidates": back["candidates"], **back}
-    assert repr(back) == repr({"candidates": PLAIN, **arguments})
+    options, candidates = on_disk(PLAIN, **arguments)
+    back = {name: getattr(options, name) for name in arguments}
+    assert back == arguments
+    assert repr(back) == repr(arguments)
+    assert repr(candidates) == repr(PLAIN)
 
 
 def test_candidates_of_plain_values_are_not_pickled():

@@ -16,7 +16,7 @@ from risingsearch.cli.main import main
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.policies import UCB1
 from risingsearch.proposers import Proposer
-from risingsearch.search.run import PER_PROCESS
+from risingsearch.search.arguments import PER_PROCESS
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.checkpoints import Folder, Key, Store
 from risingsearch.storage.journal import Journal, create, read

@@ -36,8 +36,9 @@ from risingsearch.errors import (
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search import run_log
+from risingsearch.search.arguments import SAVED
 from risingsearch.search.run import FIRST_DEFAULTS, earlier_failure
-from risingsearch.search.search import RisingSearch, _saved_names
+from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import Journal, create, read
 from risingsearch.storage.run_directory import JOURNAL, STATE
@@ -506,7 +507,7 @@ class TestJournalsOfOtherReleases:
         assert RisingSearch.resume(folder, trainable).run().n_epochs == 10
 
     def test_every_argument_has_a_first_default(self):
-        assert set(FIRST_DEFAULTS) == {*_saved_names()} - {"candidates", "budget"}
+        assert set(FIRST_DEFAULTS) == {*SAVED} - {"budget"}
 
     def test_an_unknown_argument_is_named(self, folder):
         a_search(folder).run()

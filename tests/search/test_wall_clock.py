@@ -9,6 +9,7 @@ from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.loop import Embedding
 
 SECONDS = 60.0
@@ -27,13 +28,10 @@ def a_search(
 
     candidates = [{"top": (arm + 1) / 40} for arm in range(40)]
     options = {"budget": Budget(wall_seconds=SECONDS), "seed": 0, **options}
-    search = RisingSearch._embedded(
-        Embedding(seconds_besides=lambda: besides(search)),
-        trainable=Functions(start, train),
-        candidates=candidates,
-        max_epochs=30,
-        **options,
-    )
+    options = SearchOptions(max_epochs=30, **options)
+    embedding = Embedding(seconds_besides=lambda: besides(search))
+    trainable = Functions(start, train)
+    search = RisingSearch._of(trainable, candidates, options, embedding=embedding)
     return search
 
 
