@@ -425,7 +425,7 @@ def _copied_parts(value: Any) -> tuple[Any, ...]:
     return make, arguments, state, list(items or ()), dict(pairs or ())
 
 
-def _is_cached(kind: type, name: object) -> bool:
+def _is_cached(kind: type, name: str) -> bool:
     return any(isinstance(vars(one).get(name), cached_property) for one in kind.__mro__)
 
 
