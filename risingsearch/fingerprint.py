@@ -428,8 +428,16 @@ def _copied_parts(value: object) -> tuple[Any, ...]:
         return type(value), reduced
     make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     if isinstance(state, dict):
-        state = {name: state[name] for name in state if name != "_sklearn_version"}
+        # A cached property is computed from the rest, as soon as it is asked for.
+        lasting = (n for n in state if not _is_cached(type(value), n))
+        state = {name: state[name] for name in lasting if name != "_sklearn_version"}
     return make, arguments, state, list(items or ()), dict(pairs or ())
+
+
+def _is_cached(kind: type, name: str) -> bool:
+    return any(
+        isinstance(vars(base).get(name), cached_property) for base in kind.__mro__
+    )
 
 
 def _text_of(value: object) -> str:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -282,3 +282,19 @@ def test_a_setting_in_a_closure_that_is_only_read_counts():
     before = digest(scale)
     settings["by"] = 2
     assert digest(scale) != before
+
+
+class Images:
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    @cached_property
+    def largest(self):
+        return max(self.sizes)
+
+
+def test_a_cached_property_may_be_asked_for():
+    asked = Images([1, 3])
+    assert asked.largest == 3
+    assert digest(asked) == digest(Images([1, 3]))
+    assert digest(asked) != digest(Images([1, 4]))

@@ -11,7 +11,7 @@ from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
 from risingsearch.events import Ended, Failed, Returned, event_of
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.replay import apply, replay, result, started
+from risingsearch.scheduling.replay import apply, replay, result
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.storage.journal import Event
 
@@ -84,7 +84,7 @@ class Arms:
         arm = None if again is None else self.arm[again]
         job = self.scheduler.ask() if arm is None else self.scheduler.start(arm)
         assert job is not None
-        self._note(started(self.scheduler, job).to_json())
+        self._note(self.scheduler.why(job).to_json())
         self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def take_up(self, trial_id: str) -> None:

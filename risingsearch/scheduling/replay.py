@@ -17,11 +17,6 @@ from risingsearch.events import (
 from risingsearch.scheduling.scheduler import Scheduler
 
 
-def started(scheduler: Scheduler, job: Job) -> Started:
-    """Return the event of a job in flight: the decision to start it."""
-    return scheduler.why(job)
-
-
 def result(
     job: Job,
     scores: Sequence[float],

@@ -38,7 +38,7 @@ from risingsearch.events import (
     event_of,
 )
 from risingsearch.json_values import plain
-from risingsearch.scheduling.replay import apply, replay, started
+from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
@@ -189,7 +189,7 @@ class RunLog:
             if self.directory is None or not (begins or one.id not in self._decided):
                 continue
             is_here = here and one == job
-            self._write(replace(started(self.scheduler, one), here=is_here))
+            self._write(replace(self.scheduler.why(one), here=is_here))
             self._decided.add(one.id)
             self._running[one.id] = is_here
 

@@ -123,7 +123,7 @@ def dump(trainable: Any, state: Any) -> bytes:
     if not has_method(trainable, "save"):
         name = f"the state, a {type(state).__name__},"
         try:
-            with blaming_the_disk(name, "make room, and resume"):
+            with blaming_the_disk(name, "make room, and resume", always=()):
                 return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise NotTrainableError(
@@ -153,7 +153,7 @@ def temporary_folder() -> Iterator[Path]:
         made = tempfile.TemporaryDirectory(prefix="risingsearch-")
     with made as name:
         folder = Path(name)
-        with blaming_the_disk(folder.parent, _ROOM, folder):
+        with blaming_the_disk(folder.parent, _ROOM, folder, always=()):
             yield folder
 
 

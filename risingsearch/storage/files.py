@@ -40,26 +40,26 @@ def blaming_the_disk(
     what: Path | str,
     advice: str,
     folder: Path | None = None,
+    always: type[OSError] | tuple[()] = OSError,
 ) -> Iterator[None]:
-    """Raise a RunDirError if a block, which may be the user's, fails to write.
+    """Raise a RunDirError if a block fails to write.
 
     Libraries hide the cause: an error of any type counts if it tells of no room, or if
-    nothing more can be written to ``folder``.
+    nothing more can be written to ``folder``. Those of ``always`` count in any
+    case; in code of the user, which may read other files or wait for a server, none.
     """
     try:
         yield
     except (RunDirError, SetupError):
         raise
     except Exception as error:
-        if not _is_of_the_disk(error, folder):
+        if not isinstance(error, always) and not _is_of_the_disk(error, folder):
             raise
         raise RunDirError(f"{what} cannot be written ({error}): {advice}") from error
 
 
 def _is_of_the_disk(error: BaseException, folder: Path | None) -> bool:
     """Whether an error says that there is no room, or none is left in a folder."""
-    if isinstance(error, OSError):
-        return True
     link: BaseException | None = error
     while link is not None:
         if any(words in str(link) for words in _NO_ROOM):

@@ -10,7 +10,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.events import Advanced, Ended, Extended, Resized, event_of
 from risingsearch.policies.stationary.baselines import RoundRobin
-from risingsearch.scheduling.replay import apply, replay, result, started
+from risingsearch.scheduling.replay import apply, replay, result
 from risingsearch.scheduling.scheduler import Scheduler
 
 ARGUMENTS = {"n_arms": 12, "budget": 40, "max_epochs": 9, "seed": 1}
@@ -27,13 +27,13 @@ def live(scheduler, seed, more=2):
     while True:
         while len(jobs) < 3 and (job := scheduler.ask()) is not None:
             jobs.append(job)
-            events.append(started(scheduler, job))
+            events.append(scheduler.why(job))
         if draw.random() < 0.2:
             arm = draw.randrange(scheduler.n_arms)
             scheduler.peek()
             try:
                 jobs.append(scheduler.start(arm, draw.choice([None, 1])))
-                events.append(started(scheduler, jobs[-1]))
+                events.append(scheduler.why(jobs[-1]))
             except InvalidParameterError:
                 if scheduler.status(arm) != "running" and draw.random() < 0.3:
                     happen(Ended(arms=[arm]))
@@ -198,7 +198,7 @@ def test_a_replay_in_order_asks_the_policy_nothing(n_jobs):
     while (job := scheduler.ask()) is not None or jobs:
         if job is not None:
             jobs.append(job)
-            events.append(started(scheduler, job))
+            events.append(scheduler.why(job))
             continue
         job = jobs.pop()
         events.append(result(job, [0.1 * job.arm] * job.n_epochs))

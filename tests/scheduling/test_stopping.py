@@ -12,7 +12,7 @@ from scheduler_runs import ask, finish, saved
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.events import Event
-from risingsearch.scheduling.replay import replay, result, started
+from risingsearch.scheduling.replay import replay, result
 from risingsearch.scheduling.scheduler import Scheduler
 
 MADE: dict[str, Any] = {"policy": "round-robin", "n_arms": 3, "budget": 30, "seed": 0}
@@ -121,7 +121,7 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
     events: list[Event] = []
     while not search.done:
         while draw.random() < 0.7 and (job := search.ask()) is not None:
-            events.append(started(search, job))
+            events.append(search.why(job))
         if search.in_flight:
             job = draw.choice(search.in_flight)
             scores = [draw.random() for _ in range(job.n_epochs)]

@@ -7,7 +7,13 @@ import pytest
 from risingsearch.arms import COLUMNS, Job
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.search import training
-from risingsearch.search.trainable import Functions, checked_trainable, dump, restore
+from risingsearch.search.trainable import (
+    Functions,
+    checked_trainable,
+    dump,
+    restore,
+    temporary_folder,
+)
 
 
 def start(params, seed):
@@ -200,3 +206,12 @@ class TestTheClock:
         outcome = training.run_task(Slow(), a_task(4))
         assert outcome.elapsed == 12.0
         assert outcome.startup == pytest.approx(startup, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionResetError("reset"), FileNotFoundError("images"), OSError()]
+)
+def test_an_error_of_the_system_in_code_of_the_user_is_not_blamed_on_the_disk(error):
+    with pytest.raises(type(error)) as raised, temporary_folder():
+        raise error
+    assert raised.value is error
