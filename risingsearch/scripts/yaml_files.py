@@ -121,8 +121,8 @@ def unusable_text(values: Any, place: str = "") -> str | None:
         items = enumerate(values)
     for key, value in items:
         at = f"{place}.{key}".lstrip(".")
-        if unusable_text(key, at) or unusable_text(value, at):
-            return unusable_text(value, at) or at
+        if found := unusable_text(value, at) or unusable_text(key, at):
+            return found
     return None
 
 
