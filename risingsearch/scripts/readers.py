@@ -62,7 +62,7 @@ _UNIT = re.compile(
 )
 """A number that another meaning follows: a unit, a fraction, more of its digits."""
 _SUFFIX = re.compile(rf"\s?(%|(?:{_WORDS})(?=\s+[-+]?\.?\d)|)")
-"""What may be a unit where it does not stand behind every number of a search."""
+"""A possible unit: it may not differ from one number of a search to another."""
 
 
 class JsonLines:

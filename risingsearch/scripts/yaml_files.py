@@ -78,7 +78,7 @@ class _MergedValues:
         self._n_merged = 0
 
     def size(self, value: Any) -> int:
-        """Merge what is inside, and return of how many values it then consists."""
+        """Merge all that is inside, and return the number of values that it then is."""
         if not isinstance(value, dict | list):
             return 1
         if id(value) not in self._sizes:
