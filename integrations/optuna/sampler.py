@@ -346,16 +346,7 @@ class RisingSampler(BaseSampler):
         if _opens(trial) and state != TrialState.FAIL:
             trials.warn_of_unsuggested(trial)
         with self._following(study) as replica:
-            arm = trial.user_attrs.get(trials.ARM, trial.number)
-            for key, value in replica.constraints[arm].items():
-                if key not in trial.system_attrs:
-                    study._storage.set_trial_system_attr(trial._trial_id, key, value)
-            if state == TrialState.PRUNED and replica.stays_infeasible(trial):
-                # Recorded, so that it stands in a release that would not decide so.
-                study._storage.set_trial_user_attr(
-                    trial._trial_id, trials.RETIRED, True
-                )
-                trial.user_attrs[trials.RETIRED] = True
+            _record_constraints(study, trial, state, replica)
             replica.finish(trial, state, values)
             stale = replica.stale_trials(self.give_up_after, self._here.mine)
             trials.give_up(study, stale)
@@ -553,6 +544,20 @@ def _has_constraints(base: BaseSampler) -> bool:
     """Whether a sampler has constraints, which each slice of an arm may change."""
     judge = getattr(base, "_base_sampler", base)  # inside a PartialFixedSampler
     return getattr(judge, "_constraints_func", None) is not None
+
+
+def _record_constraints(
+    study: Study, trial: FrozenTrial, state: TrialState, replica: StudyReplica
+) -> None:
+    """Give a trial that ends the earlier constraints of its arm, which may retire."""
+    arm = trial.user_attrs.get(trials.ARM, trial.number)
+    for key, value in replica.constraints[arm].items():
+        if key not in trial.system_attrs:
+            study._storage.set_trial_system_attr(trial._trial_id, key, value)
+    if state == TrialState.PRUNED and replica.stays_infeasible(trial):
+        # Recorded, so that it stands in a release that would not decide so.
+        study._storage.set_trial_user_attr(trial._trial_id, trials.RETIRED, True)
+        trial.user_attrs[trials.RETIRED] = True
 
 
 def _opens(trial: FrozenTrial) -> bool:
