@@ -124,7 +124,8 @@ def _pairs(
     saved: Mapping[str, Any], current: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield all settings with both values, those of the fingerprint one by one."""
-    for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
+    names = dict.fromkeys([*current, *saved])
+    for name in sorted(names, key=_causes_first):
         was = saved.get(name)
         now = current.get(name)
         if name == "fingerprint" and isinstance(now, dict):
@@ -160,10 +161,8 @@ def _content(value: Any) -> Any:
 
 def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     """Return the first difference between two values, deep inside them."""
-    was, now = (
-        value.get(PARTS, value) if isinstance(value, dict) and SHOWN in value else value
-        for value in (was, now)
-    )
+    was = _parts(was)
+    now = _parts(now)
     dicts = isinstance(was, dict) and isinstance(now, dict)
     if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):
@@ -175,6 +174,13 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
                 return _deepest(f"{name}[{i}]", before, after)
         return f"len({name})", len(was), len(now)
     return name, was, now
+
+
+def _parts(value: Any) -> Any:
+    """Return the parts of a value that is saved as text; any other as it is."""
+    if isinstance(value, dict) and SHOWN in value:
+        return value.get(PARTS, value)
+    return value
 
 
 def _text(value: object) -> str:
@@ -190,7 +196,8 @@ def _distinguished(was: str, now: str) -> tuple[str, str]:
     if was == now:
         return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"
     same = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), 0)  # noqa: B905
-    begin = max(0, same - _SAME) if max(len(was), len(now)) > _LONGEST else 0
+    is_long = max(len(was), len(now)) > _LONGEST
+    begin = max(0, same - _SAME) if is_long else 0
     return _cut(was, begin), _cut(now, begin)
 
 
