@@ -55,7 +55,10 @@ def described_parts(owner: object) -> Any:
     if not hasattr(owner, "get_params"):
         return described(owner)
     params = owner.get_params(deep=True)
-    names = sorted(params, key=lambda name: (-name.count("__"), name))
+    names = sorted(
+        params,
+        key=lambda name: (-name.count("__"), name),
+    )
     digester = Digester()
     parts = {name: _described_function(params[name], digester) for name in names}
     kind = named(type(owner))
@@ -107,7 +110,8 @@ def adopted(saved: Any, current: Any) -> Any:
 
 
 def first_difference(
-    saved: Mapping[str, object], current: Mapping[str, object]
+    saved: Mapping[str, object],
+    current: Mapping[str, object],
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
     differences = [
@@ -125,7 +129,8 @@ def first_difference(
 
 
 def _pairs(
-    saved: Mapping[str, Any], current: Mapping[str, Any]
+    saved: Mapping[str, Any],
+    current: Mapping[str, Any],
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield all settings with both values, those of the fingerprint one by one."""
     names = dict.fromkeys([*current, *saved])
@@ -173,11 +178,19 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
             before = was.get(key)
             after = now.get(key)
             if _content(before) != _content(after):
-                return _deepest(f"{name}.{key}", before, after)
+                return _deepest(
+                    f"{name}.{key}",
+                    before,
+                    after,
+                )
     if isinstance(was, list) and isinstance(now, list):
         for i, (before, after) in enumerate(zip(was, now, strict=False)):
             if _content(before) != _content(after):
-                return _deepest(f"{name}[{i}]", before, after)
+                return _deepest(
+                    f"{name}[{i}]",
+                    before,
+                    after,
+                )
         return f"len({name})", len(was), len(now)
     return name, was, now
 
