@@ -11,7 +11,6 @@ from risingsearch.cli.options import add_run_command, writing
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.status import RunView, named
 from risingsearch.errors import InvalidParameterError, needed
-from risingsearch.events import Json
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -113,7 +112,7 @@ def _export(arguments: argparse.Namespace) -> None:
             _write(rows, file, kind)
 
 
-def _write(rows: list[Json], file: Any, kind: str) -> None:
+def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
     if kind == "json":
         print_json(rows, file)
         return
@@ -125,7 +124,7 @@ def _write(rows: list[Json], file: Any, kind: str) -> None:
     writer.writerows([quoted(row.get(name, "")) for name in names] for row in rows)
 
 
-def _write_parquet(rows: list[Json], out: Path) -> None:
+def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:
     from risingsearch.search.results import History
 
     frame = History(rows).to_frame()

@@ -263,7 +263,7 @@ class Decider:
         opened: Opened,
         unopened: NDArray[np.int64],
     ) -> str | None:
-        """Return what is wrong with a proposal; None if nothing is."""
+        """Return the fault of a proposal in words; None if there is none."""
         params = proposal.params
         if not isinstance(params, Mapping):
             return f"{shown(params)}, which is no dict of parameters"
