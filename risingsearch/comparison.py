@@ -1,6 +1,7 @@
 """Values as JSON that can be compared: digests, and their differences in words."""
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from types import FunctionType
 from typing import Any
 
@@ -18,11 +19,11 @@ from risingsearch.fingerprint import (
 )
 from risingsearch.json_values import SHOWN, as_json, from_json, plain
 
+# Keys of values that JSON cannot hold: compared by the first, named by the others.
 DIGEST = "$content"
 TEXT = "text"
 OBJECT = "$object"
 PARTS = "parts"
-"""Keys of values that JSON cannot hold: compared by the first, named by the others."""
 
 OLD_DIGEST = "$digest"
 """The key of digests by releases that counted functions by their bytecode."""
@@ -54,7 +55,10 @@ def described_parts(owner: object) -> Any:
     if not hasattr(owner, "get_params"):
         return described(owner)
     params = owner.get_params(deep=True)
-    names = sorted(params, key=lambda name: (-name.count("__"), name))
+    names = sorted(
+        params,
+        key=lambda name: (-name.count("__"), name),
+    )
     digester = Digester()
     parts = {name: _described_function(params[name], digester) for name in names}
     kind = named(type(owner))
@@ -86,25 +90,28 @@ def adopted(saved: Any, current: Any) -> Any:
     functions, the text alone is compared.
     """
     if isinstance(saved, list) and isinstance(current, list):
-        rest = [None] * (len(saved) - len(current))
-        return [adopted(*pair) for pair in zip(saved, current + rest, strict=False)]
+        pairs = zip_longest(saved, current[: len(saved)])
+        return [adopted(was, now) for was, now in pairs]
     if not isinstance(saved, dict) or not isinstance(current, dict):
         return saved
-    saved, current = (each.get("$dict", each) for each in (saved, current))
+    saved = saved.get("$dict", saved)
+    current = current.get("$dict", current)
     if DIGEST in current:
         whole = saved.get("code", saved)  # of a function, beside its defaults
         whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
         if OLD_DIGEST not in whole:
             return saved
-        is_same = whole[OLD_DIGEST] == current[DIGEST] or (
-            NEW in current[DIGEST] and _text(whole) == _text(current)
-        )
-        return current if is_same else saved
+        if whole[OLD_DIGEST] == current[DIGEST]:
+            return current
+        if NEW in current[DIGEST] and _text(whole) == _text(current):
+            return current
+        return saved
     return {name: adopted(value, current.get(name)) for name, value in saved.items()}
 
 
 def first_difference(
-    saved: Mapping[str, object], current: Mapping[str, object]
+    saved: Mapping[str, object],
+    current: Mapping[str, object],
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
     differences = [
@@ -117,14 +124,17 @@ def first_difference(
     (where, was, now), *others = differences
     names = [name for name, *_ in others if name.partition("[")[0] not in _FOLLOWING]
     also = f"; others differ too: {', '.join(names)}" if names else ""
-    return where, *_distinguished(_text(was), _text(now)), also
+    before, after = _distinguished(_text(was), _text(now))
+    return where, before, after, also
 
 
 def _pairs(
-    saved: Mapping[str, Any], current: Mapping[str, Any]
+    saved: Mapping[str, Any],
+    current: Mapping[str, Any],
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield all settings with both values, those of the fingerprint one by one."""
-    for name in sorted(dict.fromkeys([*current, *saved]), key=_causes_first):
+    names = dict.fromkeys([*current, *saved])
+    for name in sorted(names, key=_causes_first):
         was = saved.get(name)
         now = current.get(name)
         if name == "fingerprint" and isinstance(now, dict):
@@ -144,7 +154,7 @@ def _content(value: Any) -> Any:
     if isinstance(value, list):
         return [_content(item) for item in value]
     if not isinstance(value, dict):
-        return repr(value)  # 1, 1.0 and True may mean different things
+        return repr(plain(value))  # 1, 1.0 and True may mean different things
     value = value.get("$dict", value)
     if OBJECT in value:
         return without_own_modules(value[OBJECT]), value.get(DIGEST)
@@ -160,21 +170,36 @@ def _content(value: Any) -> Any:
 
 def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     """Return the first difference between two values, deep inside them."""
-    was, now = (
-        value.get(PARTS, value) if isinstance(value, dict) and SHOWN in value else value
-        for value in (was, now)
-    )
+    was = _parts(was)
+    now = _parts(now)
     dicts = isinstance(was, dict) and isinstance(now, dict)
     if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):
-            if _content(was.get(key)) != _content(now.get(key)):
-                return _deepest(f"{name}.{key}", was.get(key), now.get(key))
+            before = was.get(key)
+            after = now.get(key)
+            if _content(before) != _content(after):
+                return _deepest(
+                    f"{name}.{key}",
+                    before,
+                    after,
+                )
     if isinstance(was, list) and isinstance(now, list):
         for i, (before, after) in enumerate(zip(was, now, strict=False)):
             if _content(before) != _content(after):
-                return _deepest(f"{name}[{i}]", before, after)
+                return _deepest(
+                    f"{name}[{i}]",
+                    before,
+                    after,
+                )
         return f"len({name})", len(was), len(now)
     return name, was, now
+
+
+def _parts(value: Any) -> Any:
+    """Return the parts of a value that is saved as text; any other as it is."""
+    if isinstance(value, dict) and SHOWN in value:
+        return value.get(PARTS, value)
+    return value
 
 
 def _text(value: object) -> str:
@@ -190,7 +215,8 @@ def _distinguished(was: str, now: str) -> tuple[str, str]:
     if was == now:
         return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"
     same = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), 0)  # noqa: B905
-    begin = max(0, same - _SAME) if max(len(was), len(now)) > _LONGEST else 0
+    is_long = max(len(was), len(now)) > _LONGEST
+    begin = max(0, same - _SAME) if is_long else 0
     return _cut(was, begin), _cut(now, begin)
 
 

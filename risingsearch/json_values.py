@@ -14,8 +14,9 @@ _MARKS = {
 }
 
 SHOWN = "$shown"
+"""Key of a candidate that JSON cannot hold, saved as text."""
 AS_TEXT = "as_text"
-"""Key of a candidate that JSON cannot hold, saved as text, and of the one read back."""
+"""Key of such a candidate that is read back."""
 
 
 def as_json(value: Any) -> Any:

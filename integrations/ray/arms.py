@@ -50,7 +50,11 @@ class TrialJob:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training."""
 
-    def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        note: Callable[..., None],
+    ) -> None:
         self.scheduler = scheduler
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}
@@ -125,7 +129,12 @@ class Arms:
         event = result(slice_.job, kept, reason, charged).to_json()
         event["results"] = slice_.results[:n_kept]
         self._know(event)
-        self.scheduler.fail(slice_.job, reason, kept, charged=charged)
+        self.scheduler.fail(
+            slice_.job,
+            reason,
+            kept,
+            charged=charged,
+        )
         self._note(event, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:
@@ -178,7 +187,10 @@ class Arms:
             trial_id = self.trial[job.arm]
             seconds = [float(one.get(TIME_THIS_ITER_S, math.nan)) for one in found]
             self.reports[job.id] = Report(
-                job, tuple(scores), tuple(seconds), tuple(found)
+                job,
+                tuple(scores),
+                tuple(seconds),
+                tuple(found),
             )
             self.results.setdefault(trial_id, []).extend(found)
             last = job.from_epoch + len(scores)

@@ -17,6 +17,7 @@ from risingsearch.cli.printing import print_facts
 from risingsearch.errors import InvalidParameterError
 
 if TYPE_CHECKING:
+    from risingsearch.events import Json
     from risingsearch.search.following import RunStatus
     from risingsearch.search.results import SearchResult
 
@@ -147,7 +148,7 @@ class RunView:
             parts.append(f"{duration(status.result.wall_seconds)} of wall-clock time")
         return ", ".join(parts)
 
-    def settings_and_space(self) -> tuple[dict[str, Any], dict[str, str] | None]:
+    def settings_and_space(self) -> tuple[Json, dict[str, str] | None]:
         """Return the settings of the run, and its space as text if that is known."""
         from risingsearch.storage.run_directory import damage_as_error, saved_header
 
@@ -162,7 +163,7 @@ class RunView:
     def print_facts(self, *, as_json: bool) -> None:
         """Print how far the run has come."""
         status = self.status
-        facts: dict[str, Any] = {"run": str(self.path), "state": self.state}
+        facts: Json = {"run": str(self.path), "state": self.state}
         if status is None:
             facts["progress"] = self.progress_text()
             print_facts(facts, as_json=as_json)
@@ -208,7 +209,7 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
     return dict(zip(names, run_dirs, strict=True))
 
 
-def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
+def facts_of(result: SearchResult, run_dir: Path) -> Json:
     """Return how far a run has come."""
     last_jobs = {row["arm"]: row["job"] for row in result.history}
     tried = [

@@ -26,6 +26,7 @@ from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 if TYPE_CHECKING:
     from risingsearch.budget import Budget
+    from risingsearch.events import Json
     from risingsearch.integrations.trackers import Tracker
     from risingsearch.scripts.sweep import Sweep
 
@@ -104,7 +105,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     placement = sweep.placement()
     n_workers = len(placement.variables)
     run_dir = Path("runs", arguments.sweep.stem)
-    facts: dict[str, Any] = {
+    facts: Json = {
         "metric": sweep.metric_name,
         "direction": sweep.direction,
         "policy": sweep.policy,
@@ -146,7 +147,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     print_facts(facts, as_json=arguments.json)
 
 
-def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
+def _advice_on_starts(run_dir: Path, sweep: Sweep) -> Json:
     """Return the share of time that job starts took, and advice on it, if any."""
     from risingsearch.events import event_of
     from risingsearch.search.progress import Starts
@@ -155,7 +156,7 @@ def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
 
     events = map(event_of, read(run_dir / JOURNAL).events)
     starts = Starts.of_events(events, sweep.max_epochs)
-    facts: dict[str, Any] = {}
+    facts: Json = {}
     if starts.share >= 0.0:
         facts["share_of_time_starting"] = round(starts.share, 4)
     if (advice := starts.advice(sweep.epochs_per_job)) is not None:
@@ -198,7 +199,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     _print_found(arguments, run_dir, "SWEEP.yaml", begin)
 
 
-def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
+def _trackers(options: dict[str, Json]) -> list[Tracker]:
     """Return the trackers that a sweep names, or raise an error."""
     from risingsearch.integrations import trackers
 

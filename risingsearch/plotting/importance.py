@@ -182,11 +182,22 @@ def _importances(
     all_params = _together(total, squares, n_params)
     full = _errors(all_params, quantiles) ** 2
     rng = np.random.default_rng(0)
-    weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
+    weights = (
+        rng.multinomial(
+            n,
+            np.full(n, 1.0 / n),
+            RESAMPLES,
+        )
+        / n
+    )
     tail = (1.0 - LEVEL) / 2.0
     parameters = []
     for name, kernel in kernels.items():
-        others = _together(total - kernel, squares - kernel**2, n_params - 1)
+        others = _together(
+            total - kernel,
+            squares - kernel**2,
+            n_params - 1,
+        )
         lost = (_errors(others, quantiles) ** 2 - full) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
         parameters.append(

@@ -66,7 +66,11 @@ class Matching:
            [1.33333333]])
     """
 
-    def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
+    def __init__(
+        self,
+        candidates: Params,
+        searches: Iterable[Params] = (),
+    ) -> None:
         everybody = [*candidates, *chain.from_iterable(searches)]
         names = dict.fromkeys(chain.from_iterable(candidates))
         self._parameters = {
@@ -145,7 +149,11 @@ def relative_places(values: Floats, among: Floats) -> Floats:
     with np.errstate(over="ignore"):  # what is infinite is as far outside as can be
         if np.isinf(high - low):
             return relative_places(0.25 * values, 0.25 * among)
-        places = np.interp(values, among, np.linspace(0.0, 1.0, len(among)))
+        places = np.interp(
+            values,
+            among,
+            np.linspace(0.0, 1.0, len(among)),
+        )
         if low > 0.0 and high / low >= WIDE:
             positive = np.maximum(values, np.nextafter(0.0, 1.0))
             values = np.log(positive)

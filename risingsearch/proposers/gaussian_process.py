@@ -130,7 +130,11 @@ def normal_scores(values: Floats) -> Floats:
     >>> normal_scores(np.array([5.0, -1e9, 7.0])).round(2)
     array([ 0.  , -1.22,  1.22])
     """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(
+        values,
+        return_inverse=True,
+        return_counts=True,
+    )
     mean_ranks = np.cumsum(counts) - 0.5 * (counts + 1)
     shares = (mean_ranks[inverse] + 0.5) / len(values)
     quantiles = map(NormalDist().inv_cdf, shares)
@@ -206,7 +210,11 @@ class Observations(NamedTuple):
         n_others = most - n_best
         order = np.argsort(-self.scores, kind="stable")
         best = order[:n_best]
-        others = rng.choice(order[n_best:], n_others, replace=False)
+        others = rng.choice(
+            order[n_best:],
+            n_others,
+            replace=False,
+        )
         rows = np.concatenate([best, others])
         return Observations(self.at[rows], self.scores[rows])
 
@@ -233,10 +241,17 @@ class GaussianProcess(NamedTuple):
     def from_logs(cls, logs: Floats) -> GaussianProcess:
         """Build the process from the logarithms of its hyperparameters."""
         values = np.exp(logs)
-        return cls(values[:-N_SCALARS], *values[-N_SCALARS:].tolist())
+        return cls(
+            values[:-N_SCALARS],
+            *values[-N_SCALARS:].tolist(),
+        )
 
     @classmethod
-    def fitted(cls, observations: Observations, n_parameters: int) -> GaussianProcess:
+    def fitted(
+        cls,
+        observations: Observations,
+        n_parameters: int,
+    ) -> GaussianProcess:
         """Fit by maximum likelihood (15 steps of Rprop).
 
         Parameters
@@ -265,11 +280,19 @@ class GaussianProcess(NamedTuple):
             sign_kept = gradient * slope
             has_turned = sign_kept < 0
             factor = np.where(has_turned, SHRINKAGE, 1.0)
-            factor = np.where(sign_kept > 0, GROWTH, factor)
+            factor = np.where(
+                sign_kept > 0,
+                GROWTH,
+                factor,
+            )
             step = np.clip(step * factor, *STEP_RANGE)
             slope = np.where(has_turned, 0.0, gradient)
             logs = logs + np.sign(slope) * step
-            logs = np.clip(logs, objective.low, objective.high)
+            logs = np.clip(
+                logs,
+                objective.low,
+                objective.high,
+            )
         return cls.from_logs(best)
 
     def kernel(self, a: Floats, b: Floats) -> Floats:
@@ -377,7 +400,11 @@ def fitted_posterior(
 class _Likelihood:
     """Logarithm of the likelihood of log-hyperparameters, with their prior."""
 
-    def __init__(self, observations: Observations, n_parameters: int) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        n_parameters: int,
+    ) -> None:
         self.scores = observations.scores
         epochs = observations.at[:, -1]
         columns = observations.at[:, :-1].T

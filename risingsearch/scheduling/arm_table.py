@@ -221,8 +221,8 @@ class ArmTable:
             "epoch": epoch,
             "score": score,
             "round": round_,
+            "job": job.id,
         }
-        row["job"] = job.id
         self.history.append(row | facts | row)  # no part of an index stands for these
         self._compare(
             arm,

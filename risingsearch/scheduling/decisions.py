@@ -252,28 +252,33 @@ class Decider:
         proposal = proposer.propose(opened, unopened, rng)
         if not isinstance(proposal, Proposal):
             proposal = Proposal(arm=proposal)
-        msg = f"{type(proposer).__name__} proposed "
+        if problem := self._problem_with(proposal, opened, unopened):
+            raise PolicyError(f"{type(proposer).__name__} proposed {problem}")
+        like = np.ravel(proposal.like).tolist()
+        return proposal._replace(like=tuple(map(int, like)))
+
+    def _problem_with(
+        self,
+        proposal: Proposal,
+        opened: Opened,
+        unopened: NDArray[np.int64],
+    ) -> str | None:
+        """Return the fault of a proposal in words; None if there is none."""
         params = proposal.params
         if not isinstance(params, Mapping):
-            msg += f"{shown(params)}, which is no dict of parameters"
-            raise PolicyError(msg)
+            return f"{shown(params)}, which is no dict of parameters"
         if params and (problem := self.problem_of(params)):
-            msg += f"{shown(params)}, which is no configuration of this search: "
-            raise PolicyError(msg + problem)
+            given = shown(params)
+            return f"{given}, which is no configuration of this search: {problem}"
         if proposal.arm is not None and proposal.arm not in unopened:
-            msg += (
+            return (
                 f"arm {shown(proposal.arm)}, which is not among the unopened arms; "
                 "a configuration is proposed by Proposal(params)"
             )
-            raise PolicyError(msg)
-        like = np.ravel(proposal.like).tolist()
-        if not {*like} <= {
-            *opened.arms.tolist(),
-            *opened.without_score.tolist(),
-        }:
-            msg += f"like={shown(proposal.like)}, which are not all begun arms"
-            raise PolicyError(msg)
-        return proposal._replace(like=tuple(map(int, like)))
+        begun = {*opened.arms.tolist(), *opened.without_score.tolist()}
+        if not begun.issuperset(np.ravel(proposal.like).tolist()):
+            return f"like={shown(proposal.like)}, which are not all begun arms"
+        return None
 
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""
@@ -430,7 +435,10 @@ class Decider:
                 if provisional and not arms.has_provisional_rewards:
                     self._replan()
                 elif error is None:
-                    self.policy.refresh(job.arm if k else None)
+                    if k == 0:
+                        self.policy.refresh()
+                    else:
+                        self.policy.refresh_arm(job.arm)
                     rng = self._draws.of(UPDATE, n_before)
                     self.policy.update(
                         round_,

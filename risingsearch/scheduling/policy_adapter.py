@@ -104,26 +104,35 @@ class PolicyAdapter:
         """Whether the policy plans the whole horizon ahead."""
         return self._registered is None or policy_info(self._registered).plans_rounds
 
-    def refresh(self, arm: int | None = None) -> None:
-        """Bring the scheduler's arrays up to date; after an epoch, one arm's values."""
-        arms = self._arms
+    def refresh(self) -> None:
+        """Bring the scheduler's arrays up to date."""
         policy = self.policy
-        ledger = self._ledger
-        at: Any = EVERY_ARM if arm is None else arm
-        places, order = (at, self._arm_at) if arm is None else (self._place_of[arm], ())
-        if arm is None:
-            self.affordable = ledger.affordable(arms.finalist)
-            if hasattr(policy, "horizon"):
-                policy.horizon[:] = ledger.horizon(arms.rounds)[order]
+        self.affordable = self._ledger.affordable(self._arms.finalist)
+        if hasattr(policy, "horizon"):
+            horizon = self._ledger.horizon(self._arms.rounds)
+            policy.horizon[:] = horizon[self._arm_at]
+        available, pulls_left = self._open_to(EVERY_ARM)
+        policy.available[:] = available[self._arm_at]
+        policy.pulls_left[:] = pulls_left[self._arm_at]
+
+    def refresh_arm(self, arm: int) -> None:
+        """Bring the values of an arm up to date, after an epoch of it."""
+        place = self._place_of[arm]
+        available, pulls_left = self._open_to(arm)
+        self.policy.available[place] = available
+        self.policy.pulls_left[place] = pulls_left
+
+    def _open_to(self, at: Any) -> tuple[Any, Any]:
+        """Return which arms are available, and how many pulls each has left."""
+        arms = self._arms
         can_train = arms.can_train(at)
         busy = arms.busy[at]
         if arms.min_epochs > 1:
             can_train &= busy | ~arms.too_late(self.affordable)[at]
-        left = arms.max_epochs - arms.charged[at]
         affordable = self.affordable[at]
-        policy.available[places] = (can_train & ~busy & (affordable > 0))[order]
-        left = ledger.pulls_left(left * can_train, busy, affordable)
-        policy.pulls_left[places] = left[order]
+        left = (arms.max_epochs - arms.charged[at]) * can_train
+        available = can_train & ~busy & (affordable > 0)
+        return available, self._ledger.pulls_left(left, busy, affordable)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""

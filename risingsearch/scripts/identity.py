@@ -12,6 +12,7 @@ from typing import Any
 
 from risingsearch.comparison import first_difference
 from risingsearch.errors import RunDirError
+from risingsearch.events import Json
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.storage.files import make_folder, read_digested, write_digested
 from risingsearch.storage.run_directory import damage_as_error, saved_header
@@ -42,7 +43,7 @@ Identity = Mapping[str, Any]
 """A sweep, the names of its environment, and where its scripts run."""
 
 
-def described(sweep: Sweep, cwd: Path) -> dict[str, Any]:
+def described(sweep: Sweep, cwd: Path) -> Json:
     """Return the sweep and its folder as JSON values without secrets."""
     settings = sweep.model_dump(
         mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
+from risingsearch.events import Json
 from risingsearch.scripts.ended import HAS_ENDED, MADE_ROOM
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of
@@ -173,7 +174,7 @@ class _Living:
         self.best = -math.inf  # score, the higher the better
         self.open = ExitStack()
         self.script: Script
-        self.records: Iterator[dict[str, Any]]
+        self.records: Iterator[Json]
         self.reader: Reader
 
     def close(self) -> None:

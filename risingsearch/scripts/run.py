@@ -17,6 +17,7 @@ from typing import Any
 from risingsearch.arms import Report
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
+from risingsearch.events import Json
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scripts import identity
 from risingsearch.scripts.ended import was_cut_short, with_ended_arms
@@ -217,7 +218,7 @@ def _trainable(
     cwd: Path,
 ) -> CommandTrainable:
     folder, slices = (run_dir.absolute() / name for name in (ARMS, SLURM))
-    same: dict[str, Any] = {  # also in the jobs of Slurm, as JSON
+    same: Json = {  # also in the jobs of Slurm, as JSON
         "metric": sweep.model_dump()["metric"],
         "report_file": sweep.report_file,
         "cost": None if sweep.budget.cost is None else sweep.cost or COST,

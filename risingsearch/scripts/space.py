@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Annotated, Any, Literal, get_args
 
 from risingsearch.errors import InvalidParameterError, needed
+from risingsearch.events import Json
 from risingsearch.space import (
     Choices,
     Coordinate,
@@ -223,7 +224,7 @@ def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
     )
 
 
-def space_in(content: dict[str, Any]) -> Space:
+def space_in(content: Json) -> Space:
     """Return the space of a file of ConfigSpace; a ValueError if it holds none."""
     with needed("ConfigSpace", "configspace"):
         from ConfigSpace import ConfigurationSpace
@@ -239,7 +240,7 @@ def space_in(content: dict[str, Any]) -> Space:
     return Space.of(space)
 
 
-def all_of(space: Space) -> list[dict[str, Any]]:
+def all_of(space: Space) -> list[Json]:
     """Return all configurations, or raise an error if there are too many."""
     for coordinate in space.coordinates:
         if coordinate.kind.listed is None:

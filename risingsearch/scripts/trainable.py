@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
 from risingsearch.errors import ScriptError, SetupError
+from risingsearch.events import Json
 from risingsearch.scripts.output import Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
@@ -36,7 +37,7 @@ LOG = "log.txt"
 PROGRESS = "progress.json"
 FILES = "files"
 """In a state, which is a tar file: the progress of the arm, and its directory."""
-Reports = list[dict[str, Any]]  # of epochs, each with its score and other metrics
+Reports = list[Json]  # of epochs, each with its score and other metrics
 
 
 class Attempt(NamedTuple):
@@ -52,7 +53,7 @@ class ScriptRun:
     """An arm between two jobs: its checkpoint directory is named after its epoch."""
 
     arm: int
-    params: dict[str, Any]
+    params: Json
     seed: int
     epoch: int = 0
 
@@ -121,7 +122,7 @@ class CommandTrainable:
         """Return an arm that has not trained yet."""
         return ScriptRun(self.arms[seed], dict(params), seed)
 
-    def train(self, run: ScriptRun) -> dict[str, Any]:
+    def train(self, run: ScriptRun) -> Json:
         """Run the script for one epoch."""
         results = self.train_epochs(run, 1)
         if not results:
@@ -317,7 +318,7 @@ class CommandTrainable:
         work: Path,
         slot: int,
         reader: Reader,
-    ) -> Iterator[tuple[Script, Iterator[dict[str, Any]]]]:
+    ) -> Iterator[tuple[Script, Iterator[Json]]]:
         """Yield a script that runs, and its reports."""
         epochs = from_epoch, to_epoch - from_epoch, to_epoch
         facts = (run.arm, run.seed, *epochs, str(work), json.dumps(run.params))
@@ -406,12 +407,12 @@ class CommandTrainable:
 
     def _checked(
         self,
-        record: dict[str, Any],
+        record: Json,
         reader: Reader,
         begin: int,
         epoch: int,
         last: int,
-    ) -> dict[str, Any]:
+    ) -> Json:
         _check_epoch(
             record.pop(EPOCH, None),
             begin,

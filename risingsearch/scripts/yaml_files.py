@@ -135,7 +135,9 @@ def _problem_of(error: Exception) -> str:
 
 
 def problems_of(
-    error: ValidationError, tagged: Mapping[str, int], keys: Mapping[str, Sequence[str]]
+    error: ValidationError,
+    tagged: Mapping[str, int],
+    keys: Mapping[str, Sequence[str]],
 ) -> str:
     """Return all problems in one sentence each."""
     # `tagged` says which part of a place is no key of the file, by the first part;
@@ -171,7 +173,11 @@ def _sentence(
     return f"{_cut(where)} {_cut(words + _given(problem))}".lstrip()
 
 
-def _unknown_key(place: list[str], form: str, keys: Mapping[str, Sequence[str]]) -> str:
+def _unknown_key(
+    place: list[str],
+    form: str,
+    keys: Mapping[str, Sequence[str]],
+) -> str:
     if own := keys.get(f"{place[0]}.*.{form}"):
         return f"is no key of {form}, which has {', '.join(sorted(own))}"
     return f"is no key of a sweep here{_hint(place, keys)}"
@@ -180,7 +186,11 @@ def _unknown_key(place: list[str], form: str, keys: Mapping[str, Sequence[str]])
 def _unknown_form(context: Mapping[str, str]) -> str:
     tag = context["tag"]
     tags = context["expected_tags"]
-    meant = difflib.get_close_matches(tag, tags.replace("'", "").split(", "), n=1)
+    meant = difflib.get_close_matches(
+        tag,
+        tags.replace("'", "").split(", "),
+        n=1,
+    )
     hint = f" (did you mean {meant[0]}?)" if meant else ""
     return f"must be one of {tags}; got {_cut(json.dumps(tag))}{hint}"
 

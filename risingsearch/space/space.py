@@ -49,7 +49,9 @@ class Space:
     """
 
     def __init__(
-        self, coordinates: Iterable[Coordinate], forbidden: Iterable[object] = ()
+        self,
+        coordinates: Iterable[Coordinate],
+        forbidden: Iterable[object] = (),
     ) -> None:
         self.coordinates = list(coordinates)
         self._forbidden: dict[str | None, list[Any]] = {None: list(forbidden)}
@@ -211,7 +213,11 @@ class Space:
         """
         return next(self._allowed(rng, 1))
 
-    def _allowed(self, rng: np.random.Generator, at_once: int) -> Iterator[Params]:
+    def _allowed(
+        self,
+        rng: np.random.Generator,
+        at_once: int,
+    ) -> Iterator[Params]:
         """Yield random configurations that are allowed, without end."""
         n_forbidden = 0
         while n_forbidden < TRIES:
@@ -240,7 +246,11 @@ class Space:
         """
         yield from filter(self.permits, self._every({}, self.coordinates))
 
-    def _every(self, chosen: Params, left: Sequence[Coordinate]) -> Iterator[Params]:
+    def _every(
+        self,
+        chosen: Params,
+        left: Sequence[Coordinate],
+    ) -> Iterator[Params]:
         if not left:
             yield {name: value for name, value in chosen.items() if name != PART}
             return
@@ -462,7 +472,10 @@ class Space:
                 parents = np.stack([codes[name] for name in coordinate.parents], axis=1)
                 # It is asked once for all rows whose parents have the same values.
                 _, first, row_of = np.unique(
-                    parents, axis=0, return_index=True, return_inverse=True
+                    parents,
+                    axis=0,
+                    return_index=True,
+                    return_inverse=True,
                 )
                 flags = []
                 for i in first:
@@ -481,7 +494,11 @@ class Space:
                 codes[coordinate.name] = np.where(is_known, order, -1)
         return active
 
-    def perturbed(self, units: ArrayLike, rng: np.random.Generator) -> Places:
+    def perturbed(
+        self,
+        units: ArrayLike,
+        rng: np.random.Generator,
+    ) -> Places:
         """Return points near these, each with some of its coordinates changed.
 
         Parameters

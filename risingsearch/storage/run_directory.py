@@ -25,9 +25,10 @@ import secrets
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from risingsearch.errors import RisingSearchError, RunDirError, SetupError
+from risingsearch.events import Json
 from risingsearch.storage import lock
 from risingsearch.storage.checkpoints import Folder, Store
 from risingsearch.storage.files import (
@@ -62,7 +63,7 @@ class Saved(NamedTuple):
 
     recorded: Recorded
     n_in_state: int  # events that the state knows
-    state: dict[str, Any] | None  # None if it knows none
+    state: Json | None  # None if it knows none
 
     @property
     def events(self) -> list[Event]:
@@ -243,7 +244,7 @@ def saved_search(path: Path) -> Saved:
     return Saved(recorded, n_in_state, state)
 
 
-def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
+def _saved_state(file: Path) -> tuple[int, Json | None]:
     """Read a saved state and how many events it knows; warn if it is damaged."""
     with _usable(file), contextlib.suppress(FileNotFoundError):
         try:

@@ -7,11 +7,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from risingsearch.errors import RisingSearchError, RunDirError, ScriptError, SetupError
+from risingsearch.events import Json
 from risingsearch.scripts.slurm.slices import SliceOutcome, SlurmSlice, SubmittedSlice
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
 from risingsearch.storage.files import read_digested
@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     submitted.note(outcome=outcome._asdict())
 
 
-def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
+def outcome_of(facts: Json, part: SlurmSlice) -> SliceOutcome:
     """Train a slice and return its outcome."""
     began = psutil.Process().create_time()
     try:
@@ -74,7 +74,7 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
 
 
 def trainable_of(
-    facts: dict[str, Any],
+    facts: Json,
     slot: int,
     markers: Path,
 ) -> CommandTrainable:

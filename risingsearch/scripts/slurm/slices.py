@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.errors import SetupError
+from risingsearch.events import Json
 from risingsearch.storage import files
 
 FOLDER = "slurm"  # in the run directory
@@ -33,7 +34,7 @@ class SlurmSlice(NamedTuple):
     arm: int
     number: int  # of the arm's earlier slices, failed ones too
     seed: int
-    params: dict[str, Any]
+    params: Json
     epoch: int  # after which it begins
     begin: int  # epoch of the checkpoint that it starts from; earlier if that is lost
     to_epoch: int
@@ -41,7 +42,7 @@ class SlurmSlice(NamedTuple):
 
     def is_same(self, other: SlurmSlice) -> bool:
         """Whether both are the same part of the same training."""
-        rest: dict[str, Any] = {"params": {}, "begin": 0, "slot": 0}
+        rest: Json = {"params": {}, "begin": 0, "slot": 0}
         return self._replace(**rest) == other._replace(**rest)
 
 
@@ -49,7 +50,7 @@ class SliceOutcome(NamedTuple):
     """Result of a job: the reports of its script, or why it has failed."""
 
     seconds: float  # of the allocation, until the script had ended
-    results: list[dict[str, Any]]
+    results: list[Json]
     work: str = ""  # name of the folder with the checkpoint, in that of the arm
     error: str | None = None  # name of its type
     message: str = ""
@@ -73,16 +74,16 @@ class SubmittedSlice(NamedTuple):
         return (self.folder / _FILE).exists()
 
     @property
-    def spec(self) -> tuple[dict[str, Any], SlurmSlice]:
+    def spec(self) -> tuple[Json, SlurmSlice]:
         """Facts that its job needs, and the slice."""
         content = self._content()
         return content["facts"], SlurmSlice(**content["slice"])
 
     @property
-    def noted(self) -> dict[str, Any]:
+    def noted(self) -> Json:
         """Notes of its job: nothing before that has begun, ``outcome`` at its end."""
         with suppress(FileNotFoundError):
-            noted: dict[str, Any] = self._content()["noted"]
+            noted: Json = self._content()["noted"]
             return noted
         return {}
 
@@ -117,10 +118,10 @@ class SubmittedSlice(NamedTuple):
     def _write(self, content: Mapping[str, object]) -> None:
         files.write_digested(self.folder / _FILE, json.dumps(content).encode())
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> Json:
         path = self.folder / _FILE
         try:
-            content: dict[str, Any] = json.loads(files.read_digested(path))
+            content: Json = json.loads(files.read_digested(path))
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
