@@ -17,6 +17,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache, partial
 from io import IOBase
+from itertools import chain
 from pathlib import Path
 from types import (
     BuiltinMethodType,
@@ -72,10 +73,8 @@ _MADE: dict[str, Callable[..., Any]] = {
 }
 _OPEN = (nn.Module, Optimizer, LRScheduler, Sampler, DataLoader, Dataset, Batches)
 _DEPTH = 10  # of containers in containers, for the fast comparison of long ones
-_TEXTS_AND_NUMBERS = {
-    *(bool, int, float, complex, str, bytes, type(None)),
-    *(dict, list, tuple, set, frozenset),
-}
+_TEXTS_AND_NUMBERS = {bool, int, float, complex, str, bytes, type(None)}
+_HOLDING_THEM = {dict, list, tuple, set, frozenset}
 _NAMESPACES = (SimpleNamespace, Namespace)
 _FRAMEWORKS = {
     "accelerate",
@@ -379,7 +378,7 @@ def _pickled(value: Any) -> tuple[int, ...] | None:
         pickled = pickle.dumps(value, 5, buffer_callback=arrays.append)
     except Exception:  # of an object that holds threads, files or connections
         return None
-    return tuple(zlib.crc32(each) for each in (pickled, *(a.raw() for a in arrays)))
+    return zlib.crc32(pickled), *(zlib.crc32(array.raw()) for array in arrays)
 
 
 def _has_attributes(held: Any) -> bool:
@@ -533,15 +532,14 @@ def _as_bytes(value: Any) -> bytes | None:
     """Return the content of a container of numbers and text alone, as bytes."""
     level = [value]
     for _ in range(_DEPTH):
-        if not _TEXTS_AND_NUMBERS.issuperset(map(type, level)):
+        kinds = set(map(type, level))
+        if kinds - _TEXTS_AND_NUMBERS - _HOLDING_THEM:
             return None
-        inner = [held for held in level if isinstance(held, _CONTAINERS)]
-        if not inner:
+        if not kinds & _HOLDING_THEM:
             return marshal.dumps(value, 2)  # a version without references
-        level = [item for held in inner for item in held]
-        for held in inner:
-            if isinstance(held, dict):
-                level += held.values()
+        inner = [held for held in level if type(held) in _HOLDING_THEM]
+        dicts = [held.values() for held in inner if type(held) is dict]
+        level = list(chain.from_iterable([*inner, *dicts]))
     return None
 
 
