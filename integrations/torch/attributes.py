@@ -610,7 +610,8 @@ class _Writer:
             return leaf_node(value)
         # What build makes inside of a container may be gone from there by then.
         can_be_built = not isinstance(value, _CONTAINERS) or value is self._value
-        is_made = kind in _MADE or (can_be_built and kind in self._kinds)
+        is_known = kind in _MADE and is_installed(type(value).__module__)
+        is_made = is_known or (can_be_built and kind in self._kinds)
         if is_made and isinstance(value, GENERATORS):
             return "generator", data_node(generator_state(value))
         if is_made and isinstance(value, Enum):
