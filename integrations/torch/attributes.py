@@ -5,16 +5,20 @@ saved by the path of its owner, such as ``model.encoder``, and a name, as ``n_st
 """
 
 import inspect
+import marshal
 import pickle
 import re
 import sys
 import zlib
 from argparse import Namespace
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from enum import Enum
 from functools import cache, partial
 from io import IOBase
+from itertools import chain
+from pathlib import Path
 from types import (
     BuiltinMethodType,
     CellType,
@@ -24,6 +28,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any, NamedTuple
+from weakref import ProxyTypes
 
 import numpy as np
 import torch
@@ -33,6 +38,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from risingsearch.errors import SetupError
+from risingsearch.fingerprint import is_installed
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.random_states import (
     GENERATORS,
@@ -41,6 +47,7 @@ from risingsearch.integrations.torch.random_states import (
 )
 from risingsearch.integrations.torch.snapshots import (
     CPU,
+    PLAIN,
     Node,
     data_node,
     has_state,
@@ -59,8 +66,15 @@ WEIGHTS = "weights"  # name of what an optimizer trains and no module holds
 PARTS = "parts"  # name of a module's parameters, buffers and submodules
 
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
-_MADE = {kind.__name__: kind for kind in (*_CONTAINERS, OrderedDict, Counter)}
+_FACTORIES = (bool, int, float, str, list, dict, set)
+_MADE: dict[str, Callable[..., Any]] = {
+    **{kind.__name__: kind for kind in (*_CONTAINERS, OrderedDict, Counter)},
+    **{f"defaultdict of {kind}": partial(defaultdict, kind) for kind in _FACTORIES},
+}
 _OPEN = (nn.Module, Optimizer, LRScheduler, Sampler, DataLoader, Dataset, Batches)
+_DEPTH = 10  # of containers in containers, for the fast comparison of long ones
+_TEXTS_AND_NUMBERS = {bool, int, float, complex, str, bytes, type(None)}
+_HOLDING_THEM = {dict, list, tuple, set, frozenset}
 _NAMESPACES = (SimpleNamespace, Namespace)
 _FRAMEWORKS = {
     "accelerate",
@@ -71,6 +85,12 @@ _FRAMEWORKS = {
     "risingsearch",
     "torch",
     "transformers",
+}
+_REPORTING = {"logging", "loguru", "mlflow", "rich", "tensorboardX", "tqdm", "wandb"}
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "PosixPath": Path,
+    "WindowsPath": Path,
+    "datetime": datetime.fromisoformat,
 }
 _HELD_BY_STATE = {
     nn.Module: {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"},
@@ -124,18 +144,37 @@ class Attributes:
         """
         now = _Walk(self._objects, self._bases, self._built)
         changed: list[Change] = []
+        left_out: tuple[str, ...] = ()
+        written: dict[int, int] = {}
         for at, slot in now.slots.items():
+            if left_out and at[0].startswith(left_out):
+                continue
             if at[0] not in self._built.owners:
                 raise SetupError(
                     f"the state of {at[0]} cannot be saved, because build has not made "
                     f"that {type(slot.owner).__name__}: let build return all objects"
                 )
             before = self._marks.get(at)
-            if _mark(slot.value, self._built) != before:
-                writer = _Writer(self._built, at, before)
-                changed.append((*at, writer.node(slot.value)))
+            if _mark(slot.value, self._built) == before:
+                continue
+            if _is_of_process(slot.value):
+                left_out += (".".join(at),)
+            else:
+                writer = _Writer(self._built, at, before, slot.value, written)
+                node = writer.node(slot.value)
+                was = self._built.slots.get(at)
+                if (
+                    node[0] in ("tensor", "array")
+                    and (was and was.value) is not slot.value
+                ):
+                    node = "new", node
+                changed.append((*at, node))
         gone = [at for at in self._marks if at not in now.slots and at[0] in now.owners]
-        return changed + [(*at, ("gone", None)) for at in gone if STATE not in at]
+        return changed + [
+            (path, name, ("gone", None))
+            for path, name in gone
+            if name != STATE and not hasattr(now.owners[path], name)
+        ]
 
     def restore(self, changes: list[Change], device: torch.device) -> None:
         """Give objects as they were built the attributes of a run that has trained."""
@@ -149,9 +188,10 @@ class Attributes:
                 state = restored(node, None, path, CPU)
                 set_state(self._built.owners[path], state, path)
         self._share()
+        made: list[Any] = []
         for path, name, node in changes:
             if name != STATE:
-                self._restore(path, name, node, device)
+                self._restore(path, name, node, device, made)
 
     def _share(self) -> None:
         """Give optimizers the groups and states again that wrappers share with them."""
@@ -165,15 +205,20 @@ class Attributes:
                 state.update(optimizer.state)
                 optimizer.state = state
 
-    def _restore(self, path: str, name: str, node: Node, device: torch.device) -> None:
+    def _restore(
+        self, path: str, name: str, node: Node, device: torch.device, made: list[Any]
+    ) -> None:
         owner = self._built.owners[path]
         if node[0] == "gone":
             object.__delattr__(owner, name)
             return
         slot = self._built.slots.get((path, name))
         held = None if slot is None else slot.value
+        if node[0] == "new":  # what build makes there may be a view of weights
+            held = None
+            node = node[1]
         near = owner.device if isinstance(owner, torch.Tensor) else device
-        reader = _Reader(self._built.owners, near, f"{path}.{name}")
+        reader = _Reader(self._built.owners, near, f"{path}.{name}", made)
         _set(owner, name, reader.value(node, held))
 
 
@@ -289,7 +334,7 @@ def _objects_in(held: Any, path: str) -> Iterator[tuple[str, Any]]:
         or isinstance(held, (Enum, *GENERATORS))
     ):
         return
-    if isinstance(held, _CONTAINERS):
+    if isinstance(held, _CONTAINERS) and _as_bytes(held) is None:
         items = held.items() if isinstance(held, dict) else enumerate(held)
         for at, item in items:
             shown = repr(at) if isinstance(at, str | int) else type(at).__name__
@@ -299,13 +344,41 @@ def _objects_in(held: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from _objects_in(held.__func__, path)
     elif _has_attributes(held) and not isinstance(held, tuple):
         yield path, held
-    elif hasattr(type(held), "__next__") and not isinstance(held, IOBase):
+    elif _is_iterator(held) and next(held, None) is not None:
         root = re.split(r"[.\[]", path)[0]
         raise SetupError(
             f"{root!r} holds a {type(held).__name__} ({path}), which cannot be saved "
             "and would begin anew when its run comes back: let build return the loader "
             "and begin the iterator in train_epoch, or use Batches"
         )
+
+
+def _is_iterator(held: Any) -> bool:
+    kind = type(held)
+    return hasattr(kind, "__next__") and not isinstance(held, (IOBase, *ProxyTypes))
+
+
+def _is_of_process(held: Any) -> bool:
+    """Whether it is no state of a run, such as a bar, an open file or a thread."""
+    kind = type(held)
+    of_run = (*_CONTAINERS, *GENERATORS, FunctionType, nn.Module, torch.Tensor)
+    if isinstance(held, of_run) or not is_installed(kind.__module__):
+        return False
+    return _is_reporting(kind) or _is_iterator(held) or _pickled(held) is None
+
+
+def _is_reporting(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in _REPORTING
+
+
+def _pickled(value: Any) -> tuple[int, ...] | None:
+    """Return checksums of an object's pickle, whose arrays are not copied."""
+    arrays: list[pickle.PickleBuffer] = []
+    try:
+        pickled = pickle.dumps(value, 5, buffer_callback=arrays.append)
+    except Exception:  # of an object that holds threads, files or connections
+        return None
+    return zlib.crc32(pickled), *(zlib.crc32(array.raw()) for array in arrays)
 
 
 def _has_attributes(held: Any) -> bool:
@@ -315,17 +388,18 @@ def _has_attributes(held: Any) -> bool:
     if isinstance(held, (type, ModuleType)):
         return False
     of = held if isinstance(held, FunctionType) else type(held)
-    return has_state(held) or not _is_installed(of.__module__)
-
-
-@cache
-def _is_installed(module: str | None) -> bool:
-    """Whether a module is of Python, of a framework, or of an installed package."""
-    root = (module or "builtins").partition(".")[0]
-    if root in _FRAMEWORKS or root in sys.stdlib_module_names - {"__main__"}:
+    if has_state(held):
         return True
-    file = getattr(sys.modules.get(root), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
+    if _is_closed(of.__module__):
+        return False
+    # Objects of compiled packages are compared as a whole.
+    return not is_installed(of.__module__) or next(_named(held), None) is not None
+
+
+def _is_closed(module: str | None) -> bool:
+    root = (module or "builtins").partition(".")[0]
+    is_python = root in sys.stdlib_module_names and root != "__main__"
+    return is_python or root in _FRAMEWORKS or root in _REPORTING
 
 
 def _held_by(owner: Any, bases: tuple[type, ...]) -> Iterator[tuple[str, Any]]:
@@ -392,10 +466,15 @@ def _cells(function: FunctionType) -> dict[str, Any]:
 
 def _are_rows(value: Any) -> bool:
     """Whether an attribute of a data set is its rows, which build loads again."""
-    if isinstance(value, torch.Tensor | np.ndarray | Dataset):
-        return not isinstance(value, Dataset)
-    if not isinstance(value, _CONTAINERS):
+    if isinstance(value, Dataset | Sampler | nn.Module):
         return False
+    if not isinstance(value, _CONTAINERS):
+        has_rows = hasattr(value, "shape") or hasattr(value, "__len__")
+        return (
+            has_rows
+            and type(value) not in PLAIN
+            and is_installed(type(value).__module__)
+        )
     items = value.values() if isinstance(value, dict) else value
     return len(value) > _LONG or any(map(_are_rows, items))
 
@@ -414,9 +493,11 @@ def _set_by_framework(kind: type, bases: tuple[type, ...]) -> frozenset[str]:
 
 def _mark(value: Any, built: _Walk) -> Any:
     """Return what differs from an earlier mark of a value if that has changed."""
-    kind = type(value).__name__
+    kind = _kind_of(value)
     if path := built.reference_to(value):
         return "same", path
+    if isinstance(value, _CONTAINERS) and (plain := _as_bytes(value)):
+        return kind, zlib.crc32(plain)
     if isinstance(value, torch.Tensor):
         return _mark_of_tensor(value, built)
     if isinstance(value, np.ndarray):
@@ -447,7 +528,22 @@ def _mark(value: Any, built: _Walk) -> Any:
     return _mark_of_object(value)
 
 
-def _mark_of_object(value: Any) -> tuple[str, str]:
+def _as_bytes(value: Any) -> bytes | None:
+    """Return the content of a container of numbers and text alone, as bytes."""
+    level = [value]
+    for _ in range(_DEPTH):
+        kinds = set(map(type, level))
+        if kinds - _TEXTS_AND_NUMBERS - _HOLDING_THEM:
+            return None
+        if not kinds & _HOLDING_THEM:
+            return marshal.dumps(value, 2)  # a version without references
+        inner = [held for held in level if type(held) in _HOLDING_THEM]
+        dicts = [held.values() for held in inner if type(held) is dict]
+        level = list(chain.from_iterable([*inner, *dicts]))
+    return None
+
+
+def _mark_of_object(value: Any) -> tuple[str, Any]:
     """Return the type of an object, and the content of one that is not looked into."""
     kind = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}"
@@ -455,14 +551,8 @@ def _mark_of_object(value: Any) -> tuple[str, str]:
         return name, value.__qualname__
     root = kind.__module__.partition(".")[0]
     if _has_attributes(value) or isinstance(value, MethodType) or root in _FRAMEWORKS:
-        return name, ""
-    if root in sys.stdlib_module_names:
-        shown = repr(value)
-        return name, "" if " at 0x" in shown else shown
-    try:
-        return name, str(zlib.crc32(pickle.dumps(value)))
-    except Exception:  # of an object that holds threads, files or connections
-        return name, ""
+        return name, None
+    return name, None if _is_reporting(kind) else _pickled(value)
 
 
 def _mark_of_tensor(value: torch.Tensor, built: _Walk) -> Any:
@@ -484,27 +574,50 @@ def _mark_of_tensor(value: torch.Tensor, built: _Walk) -> Any:
 class _Writer:
     """Turns the present value of an attribute into a node."""
 
-    def __init__(self, built: _Walk, at: tuple[str, str], before: Any) -> None:
+    def __init__(
+        self,
+        built: _Walk,
+        at: tuple[str, str],
+        before: Any,
+        value: Any,
+        written: dict[int, int],
+    ) -> None:
         self._built = built
         self._path, self._name = at
+        self._value = value
+        self._written = written  # numbers of the values that were written, by identity
         self._kinds = set(_texts(before))  # that build makes there, with others
 
     def node(self, value: Any) -> Node:
         """Return a value as it is saved; raise a SetupError if that cannot be done."""
-        kind = type(value).__name__
         if self._name == STATE:
             return data_node(value)
         if self._name == PARTS or self._name.endswith("_hooks"):
             raise self._refused("some are new, replaced or gone")
         if path := self._built.reference_to(value):
             return "same", path
+        if type(value) in PLAIN:
+            return leaf_node(value)
+        if id(value) in self._written:
+            return "shared", self._written[id(value)]
+        node = self._new_node(value)
+        self._written[id(value)] = len(self._written)
+        return node
+
+    def _new_node(self, value: Any) -> Node:
+        kind = _kind_of(value)
         if is_leaf(value):
             return leaf_node(value)
-        is_made = type(value) in _MADE.values() or kind in self._kinds
+        # What build makes inside of a container may be gone from there by then.
+        can_be_built = not isinstance(value, _CONTAINERS) or value is self._value
+        is_known = kind in _MADE and is_installed(type(value).__module__)
+        is_made = is_known or (can_be_built and kind in self._kinds)
         if is_made and isinstance(value, GENERATORS):
             return "generator", data_node(generator_state(value))
         if is_made and isinstance(value, Enum):
             return "enum", value.name
+        if kind in _FROM_TEXT:
+            return "text", (kind, str(value))
         if is_made and isinstance(value, dict):
             pairs = [[self.node(key), self.node(each)] for key, each in value.items()]
             return "pairs", (kind, pairs)
@@ -527,22 +640,38 @@ class _Reader:
     """Turns a node into a value, in place of what was built where that is possible."""
 
     def __init__(
-        self, owners: Mapping[str, Any], device: torch.device, path: str
+        self,
+        owners: Mapping[str, Any],
+        device: torch.device,
+        path: str,
+        made: list[Any],
     ) -> None:
         self._owners = owners
         self._device = device
         self._path = path
+        self._made = made  # values in the order in which they were written
 
     def value(self, node: Node, held: Any) -> Any:
         """Return the value of a node; ``held`` is what build has made there."""
         kind, content = node
         if kind == "same":
             return self._owners[content]
+        if kind == "shared":
+            return self._made[content]
+        value = self._new_value(node, held)
+        if kind != "value":
+            self._made.append(value)
+        return value
+
+    def _new_value(self, node: Node, held: Any) -> Any:
+        kind, content = node
         if kind == "generator":
             set_generator_state(held, restored(content, None, self._path, CPU))
             return held
         if kind == "enum":
             return type(held)[content]
+        if kind == "text":
+            return _FROM_TEXT[content[0]](content[1])
         if kind == "pairs":
             return self._dict(content, held)
         if kind == "items":
@@ -556,7 +685,7 @@ class _Reader:
         for key_node, node in pairs:
             key = self.value(key_node, None)
             after[key] = self.value(node, before.get(key))
-        made: Any = held if type(held).__name__ == kind else _MADE[kind]()
+        made: Any = held if _kind_of(held) == kind else _MADE[kind]()
         made.clear()
         made.update(after)
         return made
@@ -576,6 +705,13 @@ class _Reader:
         held.clear()
         held.update(values) if isinstance(held, set) else held.extend(values)
         return held
+
+
+def _kind_of(value: Any) -> str:
+    kind = type(value)
+    if kind is defaultdict and value.default_factory in _FACTORIES:
+        return f"defaultdict of {value.default_factory}"
+    return kind.__name__
 
 
 def _texts(mark: Any) -> Iterator[str]:

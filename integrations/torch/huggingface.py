@@ -24,6 +24,11 @@ from risingsearch.search.trainable import temporary_folder
 try:
     from transformers import PrinterCallback, Trainer, TrainerCallback
     from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
+    from transformers.utils.logging import (
+        disable_progress_bar,
+        enable_progress_bar,
+        is_progress_bar_enabled,
+    )
 except ModuleNotFoundError as error:
     msg = "transformers is not installed; run: pip install 'transformers[torch]'"
     raise MissingDependencyError(msg) from error
@@ -244,7 +249,7 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
             def fit() -> None:
                 # A resumed run would be warned of folders that are no more.
                 level = logging.ERROR if before else logging.NOTSET
-                with quiet_log("transformers", level):
+                with quiet_log("transformers", level), _no_bars():
                     trainer.train(resume_from_checkpoint=before)
 
             yield trainer, lambda: built[0], fit
@@ -259,6 +264,18 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
             if name not in (self.monitor, "epoch")
         }
         return {"score": float(metrics[self.monitor]), **others}
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Hide the progress bars of checkpoints, one of which is written every epoch."""
+    was_shown = is_progress_bar_enabled()
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_shown:
+            enable_progress_bar()
 
 
 def unpacked(run: PausedRun, folder: Path) -> str:

@@ -45,6 +45,7 @@ try:
         LearningRateMonitor,
         ModelCheckpoint,
         ModelPruning,
+        ProgressBar,
         ThroughputMonitor,
     )
     from lightning.pytorch.utilities.exceptions import (
@@ -299,7 +300,9 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
                 resume_from = {"ckpt_path": path, "weights_only": True}
             seed_all(run.seed)
             arguments = self._arguments(run)
-            options = QUIET | {"default_root_dir": folder} | self.trainer_options
+            has_bar = any(isinstance(one, ProgressBar) for one in self._callbacks)
+            options = QUIET | {"enable_progress_bar": has_bar} | self.trainer_options
+            options.setdefault("default_root_dir", folder)
             options["callbacks"] = copy.deepcopy(self._callbacks)
             with _misconfigured(MisconfigurationException, TypeError, ValueError):
                 trainer = Trainer(max_epochs=self.max_epochs, **options)

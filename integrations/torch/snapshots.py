@@ -189,7 +189,8 @@ def state_of(held: Any) -> Any:
     if isinstance(held, GENERATORS):
         return generator_state(held)
     if isinstance(held, nn.Module):
-        return {"state": held.state_dict()}
+        state = held.state_dict()
+        return {"state": state, "versions": getattr(state, "_metadata", {})}
     if hasattr(held, "state_dict"):
         return held.state_dict()
     return [generator_state(generator) for generator in generators_of(held)]
@@ -200,14 +201,16 @@ def set_state(held: Any, state: Any, name: str) -> None:
     if isinstance(held, GENERATORS):
         set_generator_state(held, state)
     elif isinstance(held, nn.Module):
-        held.load_state_dict(state["state"])
+        weights = OrderedDict(state["state"])
+        weights._metadata = state.get("versions", {})  # type: ignore[attr-defined]
+        held.load_state_dict(weights)
         # Older checkpoints have these here, others among the attributes.
         modes = state.get("training", ())
         for module, training in zip(held.modules(), modes, strict=False):
             module.training = training
         gradients = state.get("weights", ())
-        for weights, saved in zip(held.parameters(), gradients, strict=False):
-            _set_gradient(weights, *saved)
+        for parameter, saved in zip(held.parameters(), gradients, strict=False):
+            _set_gradient(parameter, *saved)
     elif isinstance(held, torch.optim.Optimizer):
         try:
             held.load_state_dict(state)

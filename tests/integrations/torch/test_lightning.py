@@ -13,6 +13,7 @@ from lightning.pytorch.callbacks import (
     LearningRateMonitor,
     ModelCheckpoint,
     StochasticWeightAveraging,
+    TQDMProgressBar,
 )
 from lightning.pytorch.loggers import CSVLogger
 from torch import nn
@@ -359,6 +360,12 @@ class Reshaping(Callback):
 
     def on_train_epoch_end(self, trainer, pl_module):
         self.schedule = lambda step: step
+
+
+def test_a_progress_bar_that_is_given_is_shown(capsys):
+    own = trainable(callbacks=[TQDMProgressBar()])
+    own.train(own.start({"rate": 0.1}, 0))
+    assert "Epoch 0" in "".join(capsys.readouterr())
 
 
 def test_what_cannot_be_carried_over_stops_the_search_by_name():

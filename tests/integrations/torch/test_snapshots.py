@@ -4,8 +4,13 @@ import copy
 import enum
 import itertools
 import random
+import sys
+import weakref
 from collections import OrderedDict, defaultdict, deque
+from datetime import datetime
 from functools import partial
+from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +24,7 @@ from torch.utils.data import (
     RandomSampler,
     TensorDataset,
 )
+from tqdm import tqdm
 
 from risingsearch import RisingSearch
 from risingsearch.errors import SetupError
@@ -476,6 +482,72 @@ class TestWithoutState:
         own = self.own(lambda model: Own(model, held(model), update), max_resident=1)
         with pytest.raises(SetupError, match="'own' changes"):
             RisingSearch(own, [{}, {}], budget=4, epochs_per_job=1).run()
+
+    @pytest.mark.parametrize(
+        "made",
+        [
+            lambda own: tqdm(range(3), disable=True),
+            lambda own: sys.__stderr__,
+            lambda own: Thread(target=print),
+            lambda own: weakref.ref(own.model),
+            lambda own: iter([]),
+        ],
+    )
+    def test_what_belongs_to_the_process_does_not_stop_a_search(self, tmp_path, made):
+        own = self.own(
+            lambda model: Own(
+                model, None, lambda own: setattr(own.held, "it", made(own))
+            )
+        )
+        assert RisingSearch(own, [{}], budget=3, run_dir=tmp_path).run().n_epochs == 3
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda held: held.it.append(Path("best", str(len(held.it)))),
+            lambda held: held.it.append(datetime(2026, 1, 1 + len(held.it))),
+            lambda held: held.it.append(defaultdict(int, {"n": len(held.it)})),
+            lambda held: held.it.append(held.it[-1] if held.it else [[]]),
+        ],
+    )
+    def test_values_without_a_state_go_on(self, tmp_path, change):
+        def train_epoch(run):
+            change(run.own.held)
+            if isinstance(run.own.held.it[0], list):
+                run.own.held.it[0].append([])  # which the others are, too
+
+        def validate(run):
+            return repr(run.own.held.it)
+
+        def build():
+            return {"own": Own(nn.Linear(1, 1), [], print)}
+
+        check_goes_on(tmp_path, build, train_epoch, validate)
+
+    def test_a_cache_of_a_data_set_may_grow(self, tmp_path):
+        class Cached(Dataset):
+            def __init__(self):
+                self.cache = {}
+
+            def __len__(self):
+                return len(X)
+
+            def __getitem__(self, i):
+                return self.cache.setdefault(i, (X[i], i))
+
+        check_goes_on(
+            tmp_path,
+            lambda: {"loader": DataLoader(Cached(), shuffle=True)},
+            lambda run: list(run.loader),
+            lambda run: str(list(run.loader)),
+        )
+
+    def test_an_attribute_that_was_a_view_of_weights_leaves_them(self, tmp_path):
+        def build():
+            model = nn.utils.spectral_norm(nn.Linear(2, 1))
+            return {"model": model, "optimizer": make_adam(model.parameters())}
+
+        check_goes_on(tmp_path, build, lambda run: step(run.model, run.optimizer), loss)
 
     @pytest.mark.parametrize("held", [held for held, _ in CHANGES])
     def test_what_does_not_is_built_again(self, tmp_path, held):
