@@ -1,6 +1,6 @@
-"""Attributes of a run's objects that no ``state_dict`` holds: what training changes.
+"""Attributes of a run's objects that no ``state_dict`` holds, and training changes.
 
-The objects are compared with themselves as ``build`` has made them. What differs is
+The objects are compared with themselves as ``build`` has made them. Changes are
 saved by the path of its owner, such as ``model.encoder``, and a name, as ``n_steps``.
 """
 
@@ -103,7 +103,7 @@ _LONG = 100  # items of a container in a data set, above which they are its rows
 
 
 class Attributes:
-    """The attributes of objects as they were built, to tell what training changes.
+    """The attributes of objects as they were built, to find changes by training.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Attributes:
         ]
 
     def changes(self) -> list[Change]:
-        """Return what has changed, as values that a safe reader takes.
+        """Return the changes, as values that a safe reader takes.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class _Walk:
         return path
 
     def _add_parts(self, root: nn.Module, path: str, *, is_saved: bool) -> None:
-        """Add the parts of a module; what its state leaves out is an attribute."""
+        """Add the parts of a module; those that its state leaves out are attributes."""
         state = root.state_dict()
         parts: list[tuple[str, int]] = []
         self.slots[path, PARTS] = _Slot(root, _Parts(parts))
@@ -382,7 +382,7 @@ def _pickled(value: Any) -> tuple[int, ...] | None:
 
 
 def _has_attributes(held: Any) -> bool:
-    """Whether an object is looked into: not a type, and not what others have made."""
+    """Whether an object is looked into: not a type, nor of an installed package."""
     if isinstance(held, (*_OPEN, *_NAMESPACES, partial)):
         return True
     if isinstance(held, (type, ModuleType)):
@@ -492,7 +492,7 @@ def _set_by_framework(kind: type, bases: tuple[type, ...]) -> frozenset[str]:
 
 
 def _mark(value: Any, built: _Walk) -> Any:
-    """Return what differs from an earlier mark of a value if that has changed."""
+    """Return a mark of a value, which differs from an earlier one if it has changed."""
     kind = _kind_of(value)
     if path := built.reference_to(value):
         return "same", path
@@ -637,7 +637,7 @@ class _Writer:
 
 
 class _Reader:
-    """Turns a node into a value, in place of what was built where that is possible."""
+    """Turns a node into a value, in place of the built one where that is possible."""
 
     def __init__(
         self,
@@ -652,7 +652,7 @@ class _Reader:
         self._made = made  # values in the order in which they were written
 
     def value(self, node: Node, held: Any) -> Any:
-        """Return the value of a node; ``held`` is what build has made there."""
+        """Return the value of a node; ``held`` is the one that build has made there."""
         kind, content = node
         if kind == "same":
             return self._owners[content]

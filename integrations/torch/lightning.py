@@ -321,7 +321,7 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
             yield trainer, first, fit
 
     def _arguments(self, run: LightningRun) -> dict[str, Any]:
-        """Return what ``build`` makes, the arguments of ``Trainer.fit``."""
+        """Return the arguments of ``Trainer.fit`` that ``build`` makes."""
         arguments = self.build(dict(run.params))
         if not isinstance(arguments, Mapping) or "model" not in arguments:
             raise SetupError(
@@ -353,7 +353,7 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
 
 @contextmanager
 def _misconfigured(*errors: type[Exception]) -> Iterator[None]:
-    """Raise a SetupError for what Lightning finds wrong, which is so in all arms."""
+    """Raise a SetupError for mistakes that Lightning finds, which all arms share."""
     try:
         yield
     except errors as error:
