@@ -1,7 +1,7 @@
 """Attributes of a run's objects that no ``state_dict`` holds, and training changes.
 
 The objects are compared with themselves as ``build`` has made them. Changes are
-saved by the path of its owner, such as ``model.encoder``, and a name, as ``n_steps``.
+saved by the path of the owner, such as ``model.encoder``, and a name, as ``n_steps``.
 """
 
 import inspect
