@@ -132,10 +132,11 @@ def makes_one_pass(estimator: Any) -> bool:
     _, model = _innermost(estimator)
     if not hasattr(model, "partial_fit"):
         return False
-    has_it = (base for base in type(model).__mro__ if "partial_fit" in vars(base))
-    if not any(base.__module__.startswith("sklearn.") for base in has_it):
-        return False
-    return not any(map(_PASSES.fullmatch, params_of(model)))
+    for base in type(model).__mro__:  # a subclass may have other parameters
+        if base.__module__.startswith("sklearn.") and hasattr(base, "partial_fit"):
+            names = inspect.signature(base).parameters
+            return not any(map(_PASSES.fullmatch, names))
+    return False
 
 
 def passes(estimator: Any) -> list[str]:

@@ -156,6 +156,14 @@ class TestPartialFit:
             probabilities = stepped.predict_proba(rows)
             np.testing.assert_allclose(probabilities, whole.predict_proba(rows))
 
+    def test_one_with_fewer_parameters_than_its_library_class_trains_on(self):
+        class Short(SGDClassifier):
+            def __init__(self, alpha=1e-4):
+                super().__init__(alpha=alpha, random_state=0)
+
+        stepped = trained(Short(), epochs=3)
+        assert stepped.t_ == 1 + 3 * len(X)
+
     @pytest.mark.parametrize("estimator", [SGDClassifier(), Perceptron()])
     def test_classes_are_balanced_by_the_rows_of_the_fold(self, estimator):
         counts = np.bincount(Y[:70])
