@@ -96,8 +96,12 @@ def check_trainable(
     estimator: Any,
     candidates: Iterable[Mapping[str, Any]],
     resource: Resource | None = None,
-) -> None:
-    """Raise if a configuration cannot be trained by epochs, or sets their number."""
+) -> list[Any]:
+    """Raise if a configuration cannot be trained by epochs, or sets their number.
+
+    Returns the configured estimators, one of each kind.
+    """
+    kinds: list[Any] = []
     without_effect: set[str] = set()
     checked: set[Any] = set()
     for params in candidates:
@@ -111,6 +115,7 @@ def check_trainable(
         counters: list[str] = []
         try:
             one = configured(estimator, params)
+            kinds.append(one)
             if resource is not None:
                 resource.check(one, params)
             else:
@@ -129,5 +134,6 @@ def check_trainable(
             "effect, as every epoch is one call and the search decides when to stop: "
             "take it out",
             UserWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
+    return kinds

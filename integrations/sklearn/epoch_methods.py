@@ -7,7 +7,7 @@ libraries' estimators and a user's own work the same way.
 import inspect
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Literal
 
@@ -130,9 +130,13 @@ def makes_one_pass(estimator: Any) -> bool:
     Another one would count the same rows again, so it is no further training.
     """
     _, model = _innermost(estimator)
-    if not hasattr(model, "partial_fit") or not of_scikit_learn(model):
+    if not hasattr(model, "partial_fit"):
         return False
-    return not any(map(_PASSES.fullmatch, params_of(model)))
+    for base in type(model).__mro__:  # a subclass may have other parameters
+        if base.__module__.startswith("sklearn.") and hasattr(base, "partial_fit"):
+            names = inspect.signature(base).parameters
+            return not any(map(_PASSES.fullmatch, names))
+    return False
 
 
 def passes(estimator: Any) -> list[str]:
@@ -143,22 +147,41 @@ def passes(estimator: Any) -> list[str]:
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
 
 
-def warn_of_fewer(estimator: Any, most: int) -> None:
-    """Warn if an estimator's own number of passes or trees is more than it gets."""
-    prefix, model = _innermost(estimator)
-    for counter in fixed_by_search(estimator)[0]:
-        name = counter.removeprefix(prefix)
-        value = params_of(model)[name]
-        by_default = inspect.signature(type(model)).parameters.get(name)
-        is_own = by_default is None or value != by_default.default
-        if is_own and isinstance(value, Integral) and int(value) > most:
+def warn_of_fewer(estimators: Iterable[Any], most: int) -> None:
+    """Warn if estimators' own numbers of passes or trees are more than they get."""
+    found = (count for estimator in estimators for count in _own_counts(estimator))
+    for owner, name, value in dict.fromkeys(found):
+        if value > most:
             warnings.warn(
-                f"{type(model).__name__} has {name}={value}, and the search trains "
-                f"{most} at most: the epochs count in its place, so raise max_epochs "
-                f"or steps_per_epoch to {value} in all, or set {name} to {most}",
+                f"{owner} has {name}={value}, and the search trains {most} at most: "
+                "the epochs count in its place, so raise max_epochs or "
+                f"steps_per_epoch to {value} in all, or set {name} to {most}",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
+
+
+def warn_of_idle_epochs(estimators: Sequence[Any], max_epochs: int) -> None:
+    """Warn if the first epoch is a full training of every estimator."""
+    if max_epochs > 1 and all(map(makes_one_pass, estimators)):
+        name = type(_innermost(estimators[0])[1]).__name__
+        warnings.warn(
+            f"a full training of {name} is one pass, and with max_epochs={max_epochs} "
+            "the budget also pays for epochs that change nothing: set it to 1",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _own_counts(estimator: Any) -> Iterator[tuple[str, str, int]]:
+    """Yield the passes or trees of a model that are not its default."""
+    _, model = _innermost(estimator)
+    defaults = inspect.signature(type(model)).parameters
+    for name in fixed_by_search(model)[0]:
+        value = params_of(model)[name]
+        is_own = name not in defaults or value != defaults[name].default
+        if is_own and isinstance(value, Integral):
+            yield type(model).__name__, name, int(value)
 
 
 def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:

@@ -90,36 +90,50 @@ class _PartialFit(_Stepper):
     adds_learners = False  # as many as n_estimators, in every call
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        n_calls, train = self.steps, self.estimator.partial_fit
-        if makes_one_pass(self.estimator):
-            n_calls = 0 if self.trained else 1
-            train = train if _takes_classes(self.estimator) else self.estimator.fit
+        takes_classes = _takes_classes(self.estimator)
         # scikit-learn's remember the classes, and would compare them in each call
         is_told = self.trained and of_scikit_learn(self.estimator)
-        if not is_told and _takes_classes(self.estimator):
+        if takes_classes and not is_told:
             if self.classes is None:
                 self.classes = class_labels(self.estimator, y)
             params = {"classes": self.classes, **params}
         if hasattr(y, "toarray"):  # labels of each row, in a sparse matrix
             y = y.toarray()
-        if not self.trained and isinstance(self.estimator, OneVsRestClassifier):
-            # For several labels per row, which the first ``partial_fit`` lacks.
-            own, binarizer = self.estimator, LabelBinarizer(sparse_output=True).fit(y)
-            if binarizer.y_type_.startswith("multilabel"):
-                own.classes_, own.label_binarizer_ = self.classes, binarizer
-                own.estimators_ = [clone(own.estimator) for _ in own.classes_]
+        if not self.trained:
+            if isinstance(self.estimator, OneVsRestClassifier):
+                self._give_labels(y)
+            self.adds_learners = _adds_learners(self.estimator, X, y, params)
+        train = self.estimator.partial_fit
+        n_calls = self.steps
+        if makes_one_pass(self.estimator):
+            n_calls = 0 if self.trained else 1
+            train = train if takes_classes else self.estimator.fit
+        with temporarily(self.estimator, **self._settings(y)):
+            for _ in range(n_calls):
+                train(*_data(X, y), **params)
+        self._count()
+
+    def _give_labels(self, y: Any) -> None:
+        """Give several labels per row to one that lacks them in its first call."""
+        binarizer = LabelBinarizer(sparse_output=True).fit(y)
+        if binarizer.y_type_.startswith("multilabel"):
+            own = self.estimator
+            own.classes_ = self.classes
+            own.label_binarizer_ = binarizer
+            own.estimators_ = [clone(own.estimator) for _ in own.classes_]
+
+    def _settings(self, y: Any) -> dict[str, Any]:
+        """Return parameters that the estimator has in a call, instead of its own."""
         settings: dict[str, Any] = dict.fromkeys(passes(self.estimator), 1)
         if params_of(self.estimator).get("class_weight") == "balanced":
             labels = np.unique(y)
             weights = compute_class_weight("balanced", classes=labels, y=y)
             settings["class_weight"] = dict(zip(labels, weights, strict=True))
-        if not self.trained:
-            self.adds_learners = _adds_learners(self.estimator, X, y, params)
         if self.adds_learners:
             settings["n_estimators"] = 1
-        with temporarily(self.estimator, **settings):
-            for _ in range(n_calls):
-                train(*_data(X, y), **params)
+        return settings
+
+    def _count(self) -> None:
         self.trained += self.steps
         if self.adds_learners:
             self.estimator.set_params(n_estimators=self.trained)

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -13,22 +13,25 @@ from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.space import Configurations
 
+TRIED = 10  # configurations at most that ask for the same, for each parameter
 HIGHEST = np.nextafter(1.0, 0.0)  # place of a parameter's largest value
 # parameters that ask for rows: a number of them, or inner splits
 _ASKS = re.compile(
     r"(.*__)?(n_neighbors(_ver3)?|[km]_neighbors|n_components|n_clusters|n_inducing"
-    r"|max_samples|min_cluster_size|n_landmarks|n_splits|n_folds|cv)"
+    r"|(max|min)_samples|min_cluster_size|n_landmarks|n_splits|n_folds|cv"
+    r"|early_stopping)"
 )
 
 
-def with_enough_rows(folds: Folds, candidates: Configurations) -> Resource | None:
+def with_enough_rows(
+    folds: Folds, resource: Resource, candidates: Configurations
+) -> Resource:
     """Return the resource, begun where the most demanding configurations can train.
 
     They are trained, on a single fold, only if a parameter of theirs asks for rows. One
     that cannot be trained on all rows either says nothing about their number.
     """
-    resource = folds.resource
-    if resource is None or resource.rows is None:
+    if resource.rows is None:
         return resource
     demanding = list(_demanding(folds.estimator, candidates))
     shorter = resource
@@ -39,16 +42,18 @@ def with_enough_rows(folds: Folds, candidates: Configurations) -> Resource | Non
     return shorter
 
 
-def _demanding(estimator: Any, candidates: Configurations) -> Iterable[Any]:
-    """Return the configurations that ask for most, one for each parameter."""
-    most: dict[str, tuple[int, Mapping[str, Any]]] = {}
+def _demanding(estimator: Any, candidates: Configurations) -> Iterator[Any]:
+    """Yield the configurations that ask for most, a few for each parameter."""
+    asking: dict[str, dict[int, list[Mapping[str, Any]]]] = {}
     for params in _with_largest_values(candidates):
         own = configured(estimator, params).get_params()
         for name in filter(_ASKS.fullmatch, own):
+            if own[name] is False:
+                continue
             asked = int(own[name]) if isinstance(own[name], Integral) else 0
-            if asked > most.get(name, (-1, params))[0]:
-                most[name] = asked, params
-    return [params for _, params in most.values()]
+            asking.setdefault(name, {}).setdefault(asked, []).append(params)
+    for by_number in asking.values():
+        yield from by_number[max(by_number)][:TRIED]
 
 
 def _with_largest_values(candidates: Configurations) -> Iterator[Mapping[str, Any]]:
@@ -56,8 +61,9 @@ def _with_largest_values(candidates: Configurations) -> Iterator[Mapping[str, An
     yield from candidates
     for coordinate in [] if candidates.space is None else candidates.space.coordinates:
         largest = coordinate.kind.value(HIGHEST)
-        if isinstance(largest, Integral) and coordinate.name in candidates[0]:
-            yield {**candidates[0], coordinate.name: largest}
+        for params in candidates[:TRIED] if isinstance(largest, Integral) else []:
+            if coordinate.name in params:
+                yield {**params, coordinate.name: largest}
 
 
 def _trains(folds: Folds, resource: Resource, params: Mapping[str, Any]) -> bool:

@@ -207,10 +207,6 @@ class Folds:
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
 
-    def makes_one_pass(self, params: Mapping[str, Any]) -> bool:
-        """Return whether the full training of a configuration is one pass."""
-        return epoch_methods.makes_one_pass(configured(self.estimator, params))
-
     def in_full(self, params: Mapping[str, Any]) -> int:
         """Return the epochs of a full training."""
         return self.max_epochs or epoch_methods.epochs_in_full(

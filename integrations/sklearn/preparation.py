@@ -32,7 +32,6 @@ from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import (
     Folds,
     Models,
-    configured,
     frozen_splits,
 )
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
@@ -85,24 +84,15 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     budget = budget_within(cv.budget, cv.timeout)
     _check_unit(budget)
     candidates, first = _candidates(cv, random, folds.resource, budget)
-    if folds.resource is not None and folds.resource.costs != _saved_costs(cv.run_dir):
-        folds.resource = with_enough_rows(folds, candidates)
-    if folds.resource is not None:
-        folds.max_epochs = folds.resource.max_epochs
-    elif budget.epochs is not None:
-        if cv.max_epochs is not None:
-            one = configured(cv.estimator, candidates[0])
-            epoch_methods.warn_of_fewer(one, cv.max_epochs * folds.steps_per_epoch)
-        if all(map(folds.makes_one_pass, candidates)):
-            folds.max_epochs = cv.max_epochs or 1
+    kinds = check_trainable(cv.estimator, candidates, folds.resource)
     folds.transformer_seed = seed = int(random.randint(2**31 - 1))
     chooses = cv.steps_per_epoch == "auto" and folds.resource is None
-    if chooses and budget.epochs is None:
-        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
-        folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
-        folds.steps_per_epoch = steps
-    if budget.epochs is None:
-        folds.max_epochs = folds.in_full(candidates[0])
+    if folds.resource is None:
+        _set_lengths(cv, folds, budget, kinds)
+    else:
+        if folds.resource.costs != _saved_costs(cv.run_dir):
+            folds.resource = with_enough_rows(folds, folds.resource, candidates)
+        folds.max_epochs = folds.resource.max_epochs
     pickle.dumps(Models([folds.estimator]))  # or raise before any training
     options = SearchOptions(
         policy=cv.policy,
@@ -144,6 +134,26 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     )
 
 
+def _set_lengths(cv: Any, folds: Folds, budget: Budget, kinds: list[Any]) -> None:
+    """Set how long an epoch is, and how many of them a configuration has at most."""
+    if cv.max_epochs is not None:
+        epoch_methods.warn_of_idle_epochs(kinds, cv.max_epochs)
+    if budget.epochs is not None:
+        if cv.max_epochs is not None:
+            epoch_methods.warn_of_fewer(kinds, cv.max_epochs * folds.steps_per_epoch)
+        elif all(map(epoch_methods.makes_one_pass, kinds)):
+            folds.max_epochs = 1
+        return
+    if cv.steps_per_epoch == "auto":
+        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
+        folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
+        folds.steps_per_epoch = steps
+    if folds.max_epochs is None:
+        steps = folds.steps_per_epoch
+        in_full = [epoch_methods.epochs_in_full(one, steps) for one in kinds]
+        folds.max_epochs = max(in_full)
+
+
 def _learning_rate(cv: Any, space: Space | None) -> Any:
     """Return the option, with the estimator's own value as one that is good."""
     rate = checked_learning_rate(cv.learning_rate)
@@ -164,13 +174,8 @@ def trained_by(cv: Any) -> str:
 
 def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Folds:
     scorer, metric = cv._get_scorers()
-    # The tag alone is not enough: a Pipeline does not take it from its last step.
-    learns = is_classifier(cv.estimator) or is_regressor(cv.estimator)
-    if y is None and (learns or get_tags(cv.estimator).target_tags.required):
-        raise InvalidParameterError(
-            "RisingSearchCV requires y to be passed, but the target y is None: "
-            f"{type(cv.estimator).__name__} learns from targets"
-        )
+    if y is None:
+        _check_learns_without(cv.estimator)
     X, y = indexable(X, _without_column(cv, y))
     _check_rows(X, params)
     routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
@@ -209,6 +214,17 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
     return folds
 
 
+def _check_learns_without(estimator: Any) -> None:
+    """Raise if an estimator learns from targets."""
+    # The tag alone is not enough: a Pipeline does not take it from its last step.
+    learns = is_classifier(estimator) or is_regressor(estimator)
+    if learns or get_tags(estimator).target_tags.required:
+        raise InvalidParameterError(
+            "RisingSearchCV requires y to be passed, but the target y is None: "
+            f"{type(estimator).__name__} learns from targets"
+        )
+
+
 def _saved_costs(run_dir: Any) -> list[float] | None:
     """Return the costs of the epochs of a saved search; None where there is none."""
     saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
@@ -237,7 +253,6 @@ def _candidates(
         n_enqueued=len(enqueue),
     )
     candidates, first = with_enqueued(drawn, enqueue, drawn.space)
-    check_trainable(cv.estimator, candidates, resource)
     most = None if cv.n_candidates == "auto" else len(candidates)
     return Configurations(candidates, drawn.space, most), first
 

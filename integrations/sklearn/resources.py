@@ -128,8 +128,12 @@ def _value_of(name: str, estimator: Any) -> int:
 def halved(full: int, n: int, least: int) -> list[int]:
     """Return ``n`` rising amounts up to all: each half of the next, or rather more."""
     factor = min(2.0, (full / least) ** (1 / max(1, n - 1)))
-    found = [max(least + k, int(full / factor ** (n - 1 - k) + 1e-9)) for k in range(n)]
-    return [min(amount, full - (n - 1 - k)) for k, amount in enumerate(found)]
+    amounts = []
+    for k in range(n):
+        left = n - 1 - k
+        amount = int(full / factor**left + 1e-9)
+        amounts.append(min(max(least + k, amount), full - left))
+    return amounts
 
 
 def nested_order(strata: Any, random: np.random.Generator) -> Any:

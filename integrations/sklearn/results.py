@@ -29,25 +29,44 @@ def on_average(result: SearchResult) -> SearchResult:
     for arm, curve in result.curves.items():
         mean, epochs = best_half(curve)
         if epochs:
+            last = epochs[-1]
             half = [rows[arm, epoch] for epoch in epochs]
-            means[arm, epochs[-1]] = {
-                name: float(np.mean([row.get(name, math.nan) for row in half]))
-                for name in filter(_SCORE.fullmatch, half[0])
-            }
-            arms[arm] = replace(arms[arm], best_epoch=epochs[-1], best_score=mean)
-    history = [r | means.get((r["arm"], r["epoch"]), {}) for r in result.history]
-    result = replace(result, arms=arms, history=History(history))
-    best = max((arm for arm in arms if arm.best_epoch), key=lambda arm: arm.best_score)
-    return replace(result, best_arm=best.arm, best_score=best.best_score)
+            means[arm, last] = _means(half)
+            arms[arm] = replace(arms[arm], best_epoch=last, best_score=mean)
+    history = []
+    for row in result.history:
+        epoch = row["arm"], row["epoch"]
+        history.append(row | means.get(epoch, {}))
+    scored = [arm for arm in arms if arm.best_epoch]
+    best = max(scored, key=lambda arm: arm.best_score)
+    return replace(
+        result,
+        arms=arms,
+        history=History(history),
+        best_arm=best.arm,
+        best_score=best.best_score,
+    )
+
+
+def _means(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the means of the scores of some epochs, of every split."""
+    found = {}
+    for name in filter(_SCORE.fullmatch, rows[0]):
+        scores = [row.get(name, math.nan) for row in rows]
+        found[name] = float(np.mean(scores))
+    return found
 
 
 def best_half(scores: list[float]) -> tuple[float, list[int]]:
     """Return the best mean of half of an arm's scores in a row, and their epochs."""
-    epochs = [k for k, score in enumerate(scores, 1) if math.isfinite(score)]
-    sums = np.cumsum([0.0, *(scores[k - 1] for k in epochs)])
-    n = (len(epochs) + 1) // 2
-    first = int(np.argmax(sums[n:] - sums[: len(sums) - n]))
-    return float(sums[first + n] - sums[first]) / max(n, 1), epochs[first : first + n]
+    finite = [k for k, score in enumerate(scores) if math.isfinite(score)]
+    if not finite:
+        return 0.0, []
+    n = (len(finite) + 1) // 2
+    sums = np.convolve(np.take(scores, finite), np.ones(n), "valid")
+    first = int(np.argmax(sums))
+    epochs = [k + 1 for k in finite[first : first + n]]
+    return float(sums[first]) / n, epochs
 
 
 _SCORE = re.compile(r"split\d+_(?:test|train)_(.*)")
@@ -56,17 +75,16 @@ _OF_FAILED = re.compile(r"(mean|std|split\d+)_(test|train)_")
 
 def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
     """``cv_results_`` in the format of scikit-learn: scores at the best epochs."""
-    rows: dict[int, list[Row]] = {arm.arm: [] for arm in result.arms}
+    rows: list[list[Row]] = [[] for _ in result.arms]
     for row in result.history:
         rows[row["arm"]].append(row)
-    best = [_row_of_best_epoch(arm, rows[arm.arm]) for arm in result.arms]
+    best = list(map(_row_of_best_epoch, result.arms, rows))
     columns = list(dict.fromkeys(name for row in result.history for name in row))
     scorers = _names_of_scorers(columns)
-    splits = range(search.n_splits_)
     fits = [
-        _scores_and_times(split, scorers, best[arm.arm], rows[arm.arm])
-        for arm in result.arms
-        for split in splits
+        _scores_and_times(split, scorers, row, of_arm)
+        for row, of_arm in zip(best, rows, strict=True)
+        for split in range(search.n_splits_)
     ]
     more: dict[str, list[Any]] = {
         name: [getattr(arm, name) for arm in result.arms]
@@ -77,8 +95,7 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
             row.get("n_resources", math.nan) / search.n_splits_ for row in best
         ]
         more["n_resources_fitted"] = [
-            sum(row.get("n_resources", 0) for row in rows[arm.arm])
-            for arm in result.arms
+            sum(row.get("n_resources", 0) for row in of_arm) for of_arm in rows
         ]
     with warnings.catch_warnings():  # candidates without a score are warned of below
         warnings.filterwarnings("ignore", "One or more of the", UserWarning)
@@ -98,7 +115,8 @@ def _row_of_best_epoch(arm: Arm, rows: Sequence[Row]) -> Row:
 def _names_of_scorers(columns: Iterable[str]) -> list[str]:
     """Return the names of the scorers among the columns of a history."""
     matches = filter(None, map(_SCORE.fullmatch, columns))
-    return list(dict.fromkeys(match[1] for match in matches))
+    names = [match[1] for match in matches]
+    return list(dict.fromkeys(names))
 
 
 def _scores_and_times(
@@ -123,7 +141,8 @@ def _give_error_score(
     table: dict[str, Any], result: SearchResult, error_score: float
 ) -> None:
     """Give the arms without a score the score of an error; they keep the last rank."""
-    failed = [arm.arm for arm in result.arms if arm.charged and not arm.best_epoch]
+    opened = (arm for arm in result.arms if arm.charged)
+    failed = [arm.arm for arm in opened if not arm.best_epoch]
     for column in filter(_OF_FAILED.match, table):
         table[column][failed] = 0.0 if column.startswith("std") else error_score
 
@@ -153,7 +172,7 @@ def warn_of_failures(result: SearchResult) -> None:
 
 
 def _were_retired(arms: Collection[int], result: SearchResult) -> str:
-    n_retired = sum(result.arms[arm].status == "failed" for arm in arms)
-    if n_retired == len(arms):
+    again = [arm for arm in arms if result.arms[arm].status != "failed"]
+    if not again:
         return "were retired"
-    return f"were tried again, {len(arms) - n_retired} of {len(arms)} with success"
+    return f"were tried again, {len(again)} of {len(arms)} with success"

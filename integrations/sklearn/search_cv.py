@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from copy import copy, deepcopy
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import GroupKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -375,6 +377,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata go where; ``partial_fit`` asks, or else ``fit``."""
         router: MetadataRouter = super().get_metadata_routing()
+        if isinstance(self.cv, Real | None):  # whose splits keep groups together
+            split = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=GroupKFold(), method_mapping=split)
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
         return router.add(estimator=self.estimator, method_mapping=trained)
 
@@ -444,7 +449,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
                 raise InvalidParameterError(msg)
         else:
             self.best_index_ = int(result.best_arm or 0)
-            self.best_score_ = result.best_score
+            scores = f"mean_test_{folds.metric if self.multimetric_ else 'score'}"
+            self.best_score_ = float(self.cv_results_[scores][self.best_index_])
         self.best_params_ = result.candidates[self.best_index_]
         self.best_epoch_ = result.arms[self.best_index_].best_epoch
 

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from risingsearch import Budget, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
@@ -51,6 +52,32 @@ def test_own_counts_above_the_epochs_are_told(estimator, options, told):
     else:
         with pytest.warns(UserWarning, match=told):
             search.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_own_counts_of_any_configuration_are_told():
+    steps = [{"model": SGDClassifier()}, {"model": RandomForestClassifier(300)}]
+    pipeline = Pipeline([("model", SGDClassifier())])
+    search = RisingSearchCV(pipeline, steps, budget=8, max_epochs=4, cv=0.25)
+    with pytest.warns(UserWarning, match="n_estimators=300.*4 at most"):
+        search.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_epochs_after_the_only_pass_are_told():
+    space = {"var_smoothing": [1e-9, 1e-2]}
+    options = {"budget": 8, "cv": 0.25, "random_state": 0}
+    search = RisingSearchCV(GaussianNB(), space, **options).fit(X, Y)
+    assert search.n_epochs_ == 2
+    with pytest.warns(UserWarning, match="GaussianNB is one pass, and .*=4.*to 1"):
+        search.set_params(max_epochs=4).fit(X, Y)
+
+
+def test_the_longest_training_of_all_counts_under_a_timeout():
+    steps = [{"model": GaussianNB()}, {"model": RandomForestClassifier(12)}]
+    pipeline = Pipeline([("model", SGDClassifier())])
+    search = RisingSearchCV(pipeline, steps, timeout=60, cv=0.25, steps_per_epoch=3)
+    assert search.fit(X, Y).scheduler_.max_epochs == 4
 
 
 def test_a_name_of_no_search():

@@ -53,6 +53,13 @@ class CountingScaler(StandardScaler):
         return super().fit(X, y, sample_weight=sample_weight)
 
 
+class Logged(MultinomialNB):
+    """Adds to what one of scikit-learn's does, and trains no further either."""
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        return super().partial_fit(X, y, classes, sample_weight)
+
+
 class Adding(BaseEstimator):
     """Adds ``n_estimators`` learners in every call, and notes each call."""
 
@@ -133,7 +140,12 @@ class TestPartialFit:
 
     @pytest.mark.parametrize(
         "estimator",
-        [MultinomialNB(alpha=100.0), ComplementNB(), Birch(n_clusters=2)],
+        [
+            MultinomialNB(alpha=100.0),
+            Logged(alpha=100.0),
+            ComplementNB(),
+            Birch(n_clusters=2),
+        ],
     )
     def test_one_pass_is_all_where_fit_makes_one(self, estimator):
         rows = X - X.min()
@@ -143,6 +155,14 @@ class TestPartialFit:
         if isinstance(estimator, MultinomialNB):
             probabilities = stepped.predict_proba(rows)
             np.testing.assert_allclose(probabilities, whole.predict_proba(rows))
+
+    def test_one_with_fewer_parameters_than_its_library_class_trains_on(self):
+        class Short(SGDClassifier):
+            def __init__(self, alpha=1e-4):
+                super().__init__(alpha=alpha, random_state=0)
+
+        stepped = trained(Short(), epochs=3)
+        assert stepped.t_ == 1 + 3 * len(X)
 
     @pytest.mark.parametrize("estimator", [SGDClassifier(), Perceptron()])
     def test_classes_are_balanced_by_the_rows_of_the_fold(self, estimator):

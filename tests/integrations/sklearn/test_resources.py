@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification, make_regression
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, RANSACRegressor, SGDClassifier
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -153,6 +153,12 @@ class TestEstimators:
         [
             (KNeighborsClassifier(), {"n_neighbors": [1, 25]}, 25),
             (KNeighborsClassifier(), {"n_neighbors": randint(1, 40)}, 39),
+            (KNeighborsClassifier(), {"n_neighbors": [30], "p": [1, 2]}, 30),
+            (
+                RANSACRegressor(min_samples=21, residual_threshold=9.0),
+                {"max_trials": [9]},
+                21,
+            ),
             (make_pipeline(PCA(5), SVC()), {"svc__C": [0.1, 1.0]}, 5),
             (CalibratedClassifierCV(SVC(), cv=5), {"estimator__C": [1.0]}, 15),
         ],

@@ -102,6 +102,16 @@ def test_routing_without_metadata_of_the_steps(groups):
     assert search.best_score_ > 0.5
 
 
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("cv", [0.25, 3, None])
+def test_groups_stay_together_with_routing_too(seen, cv):
+    groups = np.arange(60) % 10
+    rising(Recorder(), cv=cv).fit(ROWS, Y, groups=groups)
+    assert {who for who, *_ in seen} == {"trained", "scored"}
+    for (_, train, *_), (_, test, *_) in zip(seen[::2], seen[1::2], strict=True):
+        assert not {*groups[train]} & {*groups[test]}
+
+
 class TestSingleMetric:
     @pytest.mark.parametrize("labels", [int, bool, str])
     @pytest.mark.parametrize(

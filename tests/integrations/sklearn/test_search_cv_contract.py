@@ -94,6 +94,8 @@ class TestFace:
             IncrementalPCA(),
             {"n_components": [2, 3]},
             scoring=lambda model, X, y=None: -model.noise_variance_,
+            max_epochs=1,
+            budget=2,
         ).fit(X)
         reduced = search.transform(X)
         assert reduced.shape == (90, search.best_params_["n_components"])
@@ -130,7 +132,8 @@ class TestCopies:
         X = np.random.default_rng(0).normal(size=(10_000, 20))
         y = X[:, 0] > 0
         with ThreadPoolExecutor(1) as executor:
-            search = rising(GaussianNB(), {"var_smoothing": [1e-9]}, executor=executor)
+            options = {"executor": executor, "max_epochs": 1, "budget": 1}
+            search = rising(GaussianNB(), {"var_smoothing": [1e-9]}, **options)
             copy = pickle.loads(pickle.dumps(search.fit(X, y)))
         assert copy.executor is None
         assert len(pickle.dumps(copy)) < X.nbytes / 4
