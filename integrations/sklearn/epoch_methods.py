@@ -40,14 +40,24 @@ _STOPPING: dict[Kind, tuple[str, ...]] = {
     "n_estimators": ("n_iter_no_change",),
     "max_iter": ("early_stopping",),
     "boosting": (
-        *("early_stopping_rounds", "early_stopping_round", "early_stopping"),
+        "early_stopping_rounds",
+        "early_stopping_round",
+        "early_stopping",
         "n_iter_no_change",
     ),
 }
 # other names of lightgbm for n_estimators
 _ROUNDS = {
-    *("max_iter", "n_iter", "nrounds", "num_boost_round", "num_iteration"),
-    *("num_iterations", "num_round", "num_rounds", "num_tree", "num_trees"),
+    "max_iter",
+    "n_iter",
+    "nrounds",
+    "num_boost_round",
+    "num_iteration",
+    "num_iterations",
+    "num_round",
+    "num_rounds",
+    "num_tree",
+    "num_trees",
 }
 _STOPS = "the search decides when to stop, take it out"
 _RESET = "it begins anew in every epoch, take a schedule by the number of the epoch"
@@ -67,9 +77,17 @@ _PASSES = re.compile(
 )
 # those without effect where an epoch is one call and the search decides when to stop
 _IDLE = {
-    *("tol", "n_iter_no_change", "validation_fraction", "max_no_improvement"),
-    *("warm_start", "scoring", "evaluate_every", "perp_tol", "learning_method"),
-    *("early_stopping_min_delta", "first_metric_only"),
+    "tol",
+    "n_iter_no_change",
+    "validation_fraction",
+    "max_no_improvement",
+    "warm_start",
+    "scoring",
+    "evaluate_every",
+    "perp_tol",
+    "learning_method",
+    "early_stopping_min_delta",
+    "first_metric_only",
 }
 # module of the class -> the keyword of its fit that continues from a fitted model
 _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}

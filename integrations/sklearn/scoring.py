@@ -14,10 +14,20 @@ _ACCURACY = get_scorer("accuracy")
 RANGE = "reward_range"  # the parameter of a policy with the ends of the rewards
 FIRST = "*"  # the metric that schedules is the first of those that a callable returns
 SHARES = (
-    *("accuracy_score", "average_precision_score", "balanced_accuracy_score"),
-    *("completeness_score", "f1_score", "fowlkes_mallows_score", "homogeneity_score"),
-    *("jaccard_score", "normalized_mutual_info_score", "precision_score"),
-    *("rand_score", "recall_score", "roc_auc_score", "top_k_accuracy_score"),
+    "accuracy_score",
+    "average_precision_score",
+    "balanced_accuracy_score",
+    "completeness_score",
+    "f1_score",
+    "fowlkes_mallows_score",
+    "homogeneity_score",
+    "jaccard_score",
+    "normalized_mutual_info_score",
+    "precision_score",
+    "rand_score",
+    "recall_score",
+    "roc_auc_score",
+    "top_k_accuracy_score",
     "v_measure_score",
 )
 RANGES: dict[str, Range] = {

@@ -21,8 +21,16 @@ from risingsearch.integrations.torch.random_states import (
 )
 
 PLAIN = (
-    *(bool, int, float, complex, str, bytes, type(None)),
-    *(torch.dtype, torch.device, torch.Size),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    torch.dtype,
+    torch.device,
+    torch.Size,
 )
 CONTAINERS = (dict, OrderedDict, list, tuple, set)
 CPU = torch.device("cpu")
