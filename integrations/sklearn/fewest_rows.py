@@ -38,7 +38,7 @@ def with_enough_rows(
     while not all(_trains(folds, shorter, params) for params in demanding):
         if shorter.max_epochs == 1:
             return resource
-        shorter = shorter.without_first()
+        shorter = shorter.last(shorter.max_epochs - 1)
     return shorter
 
 

@@ -90,8 +90,11 @@ def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
     if folds.resource is None:
         _set_lengths(cv, folds, budget, kinds)
     else:
-        if folds.resource.costs != _saved_costs(cv.run_dir):
+        saved = _saved_costs(cv.run_dir)
+        if saved is None:
             folds.resource = with_enough_rows(folds, folds.resource, candidates)
+        else:
+            folds.resource = folds.resource.last(len(saved))
         folds.max_epochs = folds.resource.max_epochs
     pickle.dumps(Models([folds.estimator]))  # or raise before any training
     options = SearchOptions(

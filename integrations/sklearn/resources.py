@@ -47,11 +47,11 @@ class Resource:
         """Cost of every epoch, in epochs, by its share of all."""
         return [self.price * total / self.totals[-1] for total in self.totals]
 
-    def without_first(self) -> Resource:
-        """Return the resource for those who need more than the first epoch has."""
-        rows = self.rows and [of_fold[1:] for of_fold in self.rows]
+    def last(self, n: int) -> Resource:
+        """Return the resource for those who need more than the first epochs have."""
+        rows = self.rows and [of_fold[-n:] for of_fold in self.rows]
         return replace(
-            self, totals=self.totals[1:], settings=self.settings[1:], rows=rows
+            self, totals=self.totals[-n:], settings=self.settings[-n:], rows=rows
         )
 
     def check(self, estimator: Any, params: Mapping[str, Any]) -> None:

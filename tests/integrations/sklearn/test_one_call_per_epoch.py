@@ -324,6 +324,7 @@ def test_those_by_which_an_mlp_lowers_its_rate_have_one():
     ],
     ids=lambda estimator: str(estimator)[:30],
 )
+@pytest.mark.filterwarnings("ignore:a full training of GaussianNB is one pass")
 @pytest.mark.parametrize("refit", [True, "best"])
 def test_the_winner_can_be_fitted_as_after_other_searches(estimator, refit):
     best = searched(estimator, refit=refit).best_estimator_

@@ -238,6 +238,18 @@ class TestSearch:
             search.best_estimator_.decision_function(X), whole.decision_function(X)
         )
 
+    def test_a_saved_search_begins_where_it_began(self, tmp_path, monkeypatch):
+        space = {"n_neighbors": [1, 25]}
+        first = by_rows(KNeighborsClassifier(), space, run_dir=tmp_path).fit(X, Y)
+        fits = []
+        fit = KNeighborsClassifier.fit
+        monkeypatch.setattr(
+            KNeighborsClassifier, "fit", lambda *rows: fits.append(rows) or fit(*rows)
+        )
+        again = by_rows(KNeighborsClassifier(), space, run_dir=tmp_path).fit(X, Y)
+        assert again.n_resources_ == first.n_resources_
+        assert len(fits) == 1  # the refit
+
     def test_a_saved_search_names_the_same_winner(self, tmp_path):
         space = [{"scores": (0.9, 0.5, 0.4)}, {"scores": (0.1, 0.6, 0.7)}]
         options = {"policy": "round-robin", "max_epochs": 3, "cv": 0.25}
