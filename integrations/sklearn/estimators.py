@@ -123,7 +123,7 @@ class _PartialFit(_Stepper):
             own.estimators_ = [clone(own.estimator) for _ in own.classes_]
 
     def _settings(self, y: Any) -> dict[str, Any]:
-        """Return parameters that the estimator has in a call, instead of its own."""
+        """Return the parameters that the estimator has during a call."""
         settings: dict[str, Any] = dict.fromkeys(passes(self.estimator), 1)
         if params_of(self.estimator).get("class_weight") == "balanced":
             labels = np.unique(y)
