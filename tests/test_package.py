@@ -393,6 +393,7 @@ class TestContinuousIntegration:
         "ruff check",
         "ruff format --check",
         "mypy",
+        "python .ci/readability.py",
         "check-jsonschema --builtin-schema vendor.github-workflows "
         ".github/workflows/docs.yml .github/workflows/publish.yml "
         ".github/workflows/tests.yml",
