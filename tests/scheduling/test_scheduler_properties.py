@@ -336,10 +336,11 @@ def test_a_job_starts_only_while_its_expected_cost_fits(
     paid = [0.0] * search.n_arms
     spent = 0.0
 
-    def expected(job: Job) -> float:
+    def expected(job: Job, n: int | None = None) -> float:
+        n = job.n_epochs if n is None else n
         if n_epochs[job.arm]:
-            return job.n_epochs * paid[job.arm] / n_epochs[job.arm]
-        return job.n_epochs * sum(paid) / max(1, sum(n_epochs))
+            return n * paid[job.arm] / n_epochs[job.arm]
+        return n * sum(paid) / max(1, sum(n_epochs))
 
     def left() -> float:
         return budget - spent - sum(expected(job) for job in search.in_flight)
@@ -353,7 +354,8 @@ def test_a_job_starts_only_while_its_expected_cost_fits(
         elif search.in_flight:
             job = search.in_flight[event.pick % len(search.in_flight)]
             cost = event.cost if event.kind != "fail" or event.pick else None
-            spent += expected(job) if cost is None else cost
+            n_trained = min(job.n_epochs, len(event.scores_of(job)) + 1)
+            spent += expected(job, n_trained) if cost is None else cost
             deliver(search, job, event, cost)
             if event.kind != "fail" and event.scores_of(job):
                 n_epochs[job.arm] += len(event.scores_of(job))
