@@ -9,6 +9,11 @@ from typing import Any, Literal
 
 from risingsearch.errors import MissingDependencyError
 
+Configuration = Mapping[str, Any]
+"""The value of each parameter, by its name."""
+Params = dict[str, Any]
+"""A configuration that can be changed."""
+
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
 # Why an arm trains; the first four open it.

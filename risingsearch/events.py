@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from risingsearch.arms import Job
+from risingsearch.arms import Configuration, Job
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number
 from risingsearch.comparison import described
 from risingsearch.errors import RunDirError
-from risingsearch.json_values import as_json, from_json
-
-Json = dict[str, Any]
+from risingsearch.json_values import Json, as_json, from_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +82,7 @@ class Started(Event):
     parts: dict[str, float]
     seen: int | None = None
     instead_of: int | None = None
-    params: Mapping[str, Any] | None = None
+    params: Configuration | None = None
     like: tuple[int, ...] = ()
     here: bool | None = None
     round: int = 0
@@ -335,7 +333,7 @@ def event_of(values: Mapping[str, Any]) -> Event:
     return kind.from_json(values)
 
 
-def saved_params(params: Mapping[str, object]) -> Json:
+def saved_params(params: Configuration) -> Json:
     """Return a configuration as JSON; values that it cannot hold by their digest."""
     values: Json = {}
     for name, value in params.items():

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+Json = dict[str, Any]
+"""An object of JSON: values by name."""
+
 _NUMBERS = (np.bool_, np.integer, np.float16, np.float32, np.float64)
 _PLAIN = frozenset({int, str, bool, type(None)})
 _MARKS = {

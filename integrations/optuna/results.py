@@ -7,6 +7,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from risingsearch.arms import Params
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.optuna.trials import (
     ARM,
@@ -76,7 +77,7 @@ class ArmResult:
     """
 
     id: int
-    params: dict[str, Any]
+    params: Params
     epochs: int
     charged: int
     best_score: float
@@ -291,7 +292,7 @@ def _own_attrs(slices: list[FrozenTrial]) -> dict[str, Any]:
     }
 
 
-def _widened(distributions: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+def _widened(distributions: dict[str, Any], params: Params) -> dict[str, Any]:
     """Return the distributions, with ranges that contain values enqueued outside."""
     found = dict(distributions)
     for name, one in distributions.items():

@@ -20,7 +20,7 @@ from optuna.storages import fail_stale_trials
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from risingsearch.arms import EpochFacts
+from risingsearch.arms import Configuration, EpochFacts, Params
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.comparison import described
@@ -189,7 +189,7 @@ class RisingSampler(BaseSampler):
         max_epochs: int,
         *,
         policy: str = "auto",
-        policy_params: dict[str, Any] | None = None,
+        policy_params: Params | None = None,
         base: BaseSampler | None = None,
         n_candidates: int | None = None,
         epochs_per_job: int | None = None,
@@ -204,7 +204,7 @@ class RisingSampler(BaseSampler):
         min_epochs: int = 1,
         patience: int | None = None,
         target_score: float | None = None,
-        enqueue: Sequence[Mapping[str, Any]] = (),
+        enqueue: Sequence[Configuration] = (),
     ) -> None:
         self.budget = epochs_of(budget, instead="study.optimize(timeout=...)")
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)

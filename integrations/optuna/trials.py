@@ -24,6 +24,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch import errors
+from risingsearch.arms import Configuration
 from risingsearch.arms import sign_of as direction_sign
 from risingsearch.comparison import adopted, first_difference
 from risingsearch.space import key_of_all
@@ -223,7 +224,7 @@ def pauses() -> Iterator[float]:
 
 
 def fix_enqueued(
-    study: Study, trial: FrozenTrial, enqueued: Sequence[Mapping[str, Any]]
+    study: Study, trial: FrozenTrial, enqueued: Sequence[Configuration]
 ) -> None:
     """Fix the parameters of a new trial, if some are enqueued that none has."""
     if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:

@@ -9,7 +9,7 @@ from ray.tune.experiment import Trial
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.schedulers import TrialScheduler
 
-from risingsearch.arms import Arm, EpochFacts
+from risingsearch.arms import Arm, EpochFacts, Params
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
@@ -98,7 +98,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         mode: str | None = None,
         time_attr: str = "epoch",
         policy: Any = "auto",
-        policy_params: dict[str, Any] | None = None,
+        policy_params: Params | None = None,
         epochs_per_job: int | None = None,
         n_jobs: int | None = None,
         deterministic: bool = False,

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import continuation, params_of
 
@@ -28,7 +29,7 @@ class Rounds:
 
     @contextmanager
     def next(
-        self, estimator: Any, trained: int, steps: int, params: Mapping[str, Any]
+        self, estimator: Any, trained: int, steps: int, params: Configuration
     ) -> Iterator[Mapping[str, Any]]:
         """Set an estimator up for more rounds, and yield the arguments of its fit."""
         settings = self._seeds(estimator, trained) | {"n_estimators": steps}

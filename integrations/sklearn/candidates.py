@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods
@@ -94,7 +95,7 @@ def _is_space(part: Mapping[str, Any]) -> bool:
 
 def check_trainable(
     estimator: Any,
-    candidates: Iterable[Mapping[str, Any]],
+    candidates: Iterable[Configuration],
     resource: Resource | None = None,
 ) -> list[Any]:
     """Raise if a configuration cannot be trained by epochs, or sets their number.

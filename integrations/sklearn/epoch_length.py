@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from risingsearch.arms import Configuration
 from risingsearch.budget import Budget
 from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
@@ -54,7 +54,7 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) ->
 
 
 def advice_on_steps(
-    folds: Folds, params: Mapping[str, Any], n_epochs: int, details: dict[str, Any]
+    folds: Folds, params: Configuration, n_epochs: int, details: dict[str, Any]
 ) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
     times = [v for name, v in details.items() if name.endswith("_time")]
@@ -78,7 +78,7 @@ def advice_on_steps(
 
 
 def _seconds(
-    folds: Folds, params: Mapping[str, Any], longest: float
+    folds: Folds, params: Configuration, longest: float
 ) -> tuple[float, float]:
     """Return the seconds of an epoch of one step, and of each more; inf if too long."""
     folds = replace(folds, steps_per_epoch=1)

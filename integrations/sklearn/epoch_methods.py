@@ -21,6 +21,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 
+from risingsearch.arms import Params
 from risingsearch.errors import NotTrainableError
 
 Kind = Literal[
@@ -316,9 +317,7 @@ def continuation(estimator: Any) -> str:
     return next((_CONTINUATION[m] for m in modules if m in _CONTINUATION), "")
 
 
-def _obstacles(
-    estimator: Any, kind: Kind, params: dict[str, Any]
-) -> Iterator[tuple[str, str]]:
+def _obstacles(estimator: Any, kind: Kind, params: Params) -> Iterator[tuple[str, str]]:
     """Iterate over parameters that forbid training by epochs, with their remedies."""
     for parameter in _STOPPING[kind]:
         if params.get(parameter) not in (None, False, "auto"):
@@ -337,7 +336,7 @@ def _obstacles(
         yield from _obstacles_of_boosting(params)
 
 
-def _obstacles_of_boosting(params: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _obstacles_of_boosting(params: Params) -> Iterator[tuple[str, str]]:
     forgets = "its state ends with a fit, and an epoch is one, "
     forest = "a random forest cannot be continued, use 'gbdt'"
     of_kinds = {
@@ -361,7 +360,7 @@ def _obstacles_of_boosting(params: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield parameter, advice
 
 
-def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
+def _no_method(estimator: Any, params: Params) -> NotTrainableError:
     if hasattr(type(estimator), "partial_fit"):
         if "solver" in params:
             return _not_trainable(estimator, "use 'adam' or 'sgd'", "solver")

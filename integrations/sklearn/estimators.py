@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import unique_labels
 
+from risingsearch.arms import Configuration
 from risingsearch.integrations.sklearn.boosting import Rounds, temporarily
 from risingsearch.integrations.sklearn.epoch_methods import (
     COUNTERS,
@@ -79,7 +79,7 @@ class _Stepper(ABC):
         self.trained = 0  # passes, trees or boosting rounds
 
     @abstractmethod
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+    def train(self, X: Any, y: Any, params: Configuration) -> None:
         """Train one epoch more."""
 
     def forget_rows(self) -> None:  # noqa: B027, most keep none
@@ -89,7 +89,7 @@ class _Stepper(ABC):
 class _PartialFit(_Stepper):
     adds_learners = False  # as many as n_estimators, in every call
 
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+    def train(self, X: Any, y: Any, params: Configuration) -> None:
         takes_classes = _takes_classes(self.estimator)
         # scikit-learn's remember the classes, and would compare them in each call
         is_told = self.trained and of_scikit_learn(self.estimator)
@@ -142,7 +142,7 @@ class _PartialFit(_Stepper):
             self.estimator.classes_ = [output.classes_ for output in of_outputs]
 
 
-def _adds_learners(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> bool:
+def _adds_learners(estimator: Any, X: Any, y: Any, params: Configuration) -> bool:
     """Return whether each ``partial_fit`` adds ``n_estimators``, as that of NGBoost.
 
     A copy that is told to have two is asked: has it two more after a second call?
@@ -160,7 +160,7 @@ def _adds_learners(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) ->
 
 
 class _WarmStart(_Stepper):
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+    def train(self, X: Any, y: Any, params: Configuration) -> None:
         trained = self.trained + self.steps
         self.estimator.set_params(**{COUNTERS[epoch_method(self.estimator)]: trained})
         settings = {"warm_start": True}
@@ -182,7 +182,7 @@ class _Boosting(_Stepper):
         super().__init__(estimator, steps, classes)
         self.rounds = Rounds()
 
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+    def train(self, X: Any, y: Any, params: Configuration) -> None:
         setup = self.rounds.next(self.estimator, self.trained, self.steps, params)
         with setup as params:
             self.estimator.fit(*_data(X, y), **params)
@@ -215,7 +215,7 @@ class _TransformedTarget(_Stepper):
         super().__init__(estimator, steps, classes)
         self.regressor = _InEpochs(EpochTrainer(clone(estimator.regressor), steps))
 
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+    def train(self, X: Any, y: Any, params: Configuration) -> None:
         before = self.estimator.regressor
         self.estimator.regressor = self.regressor
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.space import Configurations
@@ -66,7 +67,7 @@ def _with_largest_values(candidates: Configurations) -> Iterator[Mapping[str, An
                 yield {**params, coordinate.name: largest}
 
 
-def _trains(folds: Folds, resource: Resource, params: Mapping[str, Any]) -> bool:
+def _trains(folds: Folds, resource: Resource, params: Configuration) -> bool:
     """Return whether the smallest fold can train and score a first epoch."""
     smallest = int(np.argmin([len(train) for train, _ in folds.splits]))
     once = replace(folds, resource=resource)

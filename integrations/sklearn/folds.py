@@ -7,7 +7,6 @@ import pickle
 import threading
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
@@ -46,7 +46,7 @@ GROUP_DRAWS = 20  # of the groups that are held out, one of which is taken
 
 
 def frozen_splits(
-    cv: Any, estimator: Any, X: Any, y: Any, params: Mapping[str, Any], random: Any
+    cv: Any, estimator: Any, X: Any, y: Any, params: Configuration, random: Any
 ) -> list[tuple[Any, Any]]:
     """Return the splits that serve every epoch of every arm: at least one."""
     classifier = is_classifier(estimator)
@@ -157,8 +157,8 @@ class Folds:
     steps_per_epoch: int  # passes, trees or boosting rounds
     seeded: bool  # give every random_state that is None a seed of the arm's own
     train_scores: bool  # score the training rows too
-    fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
-    score_params: dict[str, Any]
+    fit_params: Params  # metadata, sliced by rows for every fold
+    score_params: Params
     score_of_failed: float | None = None  # of what only informs; None: it raises
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
@@ -175,7 +175,7 @@ class Folds:
         """Return whether every epoch trains anew, on more of a resource."""
         return self.resource is not None
 
-    def start(self, params: Mapping[str, Any], seed: int) -> Models:
+    def start(self, params: Configuration, seed: int) -> Models:
         """Return one trainer per fold."""
         with config_context(**self.config):
             return Models(self._trainers(params, seed, len(self.splits)))
@@ -195,7 +195,7 @@ class Folds:
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
 
-    def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
+    def refit(self, params: Configuration, seed: int, n_epochs: int) -> Any:
         """Return a fresh estimator, trained for some epochs on all rows."""
         at_once = 1
         if self.resource is not None:  # all of it, which its first epochs tell about
@@ -207,13 +207,13 @@ class Folds:
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
 
-    def in_full(self, params: Mapping[str, Any]) -> int:
+    def in_full(self, params: Configuration) -> int:
         """Return the epochs of a full training."""
         return self.max_epochs or epoch_methods.epochs_in_full(
             configured(self.estimator, params), self.steps_per_epoch
         )
 
-    def trained_in_epoch(self, params: Mapping[str, Any], seed: int, epoch: int) -> Any:
+    def trained_in_epoch(self, params: Configuration, seed: int, epoch: int) -> Any:
         """Return the estimator of an epoch by a resource, of the first split."""
         trainer = self._trainers(params, seed, len(self.splits))[0]
         trainer.epochs = epoch - 1
@@ -228,7 +228,7 @@ class Folds:
 
     def _trainers(
         self,
-        params: Mapping[str, Any],
+        params: Configuration,
         seed: int,
         n: int,
         *,
@@ -362,11 +362,11 @@ class Folds:
 class _Rows(NamedTuple):
     X: Any
     y: Any
-    fit_params: dict[str, Any]
-    score_params: dict[str, Any]
+    fit_params: Params
+    score_params: Params
 
 
-def configured(estimator: Any, params: Mapping[str, Any]) -> Any:
+def configured(estimator: Any, params: Configuration) -> Any:
     """Return a clone of the estimator with these parameters, cloned too."""
     return clone(estimator).set_params(**clone(dict(params), safe=False))
 

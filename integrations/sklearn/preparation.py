@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
+from risingsearch.arms import Params
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.comparison import described_parts
@@ -73,7 +74,7 @@ def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
     return explaining
 
 
-def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
+def begin(cv: Any, X: Any, y: Any, params: Params) -> SearchRun:
     """Search of a ``RisingSearchCV`` over its folds, with everything checked."""
     started = time.monotonic()
     _check_steps(cv.steps_per_epoch, cv.resource)
@@ -175,7 +176,7 @@ def trained_by(cv: Any) -> str:
     return "fit" if cv.resource else epoch_methods.routing_callee(cv.estimator)
 
 
-def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Folds:
+def _folds(cv: Any, X: Any, y: Any, params: Params, random: Any) -> Folds:
     scorer, metric = cv._get_scorers()
     if y is None:
         _check_learns_without(cv.estimator)
@@ -299,7 +300,7 @@ def _check_steps(value: Any, resource: Any) -> None:
         raise InvalidParameterError(msg)
 
 
-def _check_rows(X: Any, params: dict[str, Any]) -> None:
+def _check_rows(X: Any, params: Params) -> None:
     for name, value in params.items():
         per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
         if per_row and np.ndim(value) and _num_samples(value) != _num_samples(X):

@@ -18,6 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 
@@ -54,7 +55,7 @@ class Resource:
             self, totals=self.totals[-n:], settings=self.settings[-n:], rows=rows
         )
 
-    def check(self, estimator: Any, params: Mapping[str, Any]) -> None:
+    def check(self, estimator: Any, params: Configuration) -> None:
         """Raise if a configured estimator cannot be trained, or sets the resource."""
         if not hasattr(estimator, "fit"):
             msg = f"{type(estimator).__name__} cannot be trained: it has no fit"

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from risingsearch.arms import ArmList
+from risingsearch.arms import ArmList, Params
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
 from risingsearch.integrations.sklearn import preparation, results
 from risingsearch.integrations.sklearn.callbacks import FitTasks
@@ -198,7 +198,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         epoch_timeout: float | None = None,
         n_candidates: Any = "auto",
         max_epochs: int | None = None,
-        policy_params: dict[str, Any] | None = None,
+        policy_params: Params | None = None,
         scoring: Any = None,
         cv: Any = None,
         refit: Any = True,
@@ -490,7 +490,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Return the arguments by name, if ``deep`` with those of the estimator."""
         bare = copy(self)
         bare.prior = None
-        params: dict[str, Any] = super(RisingSearchCV, bare).get_params(deep)
+        params: Params = super(RisingSearchCV, bare).get_params(deep)
         return params | {"executor": self.executor, "prior": self.prior}
 
     def _repr_html_inner(self) -> str:

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Report
+from risingsearch.arms import Params, Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn import processes
 from risingsearch.integrations.sklearn.callbacks import FitTasks
@@ -37,7 +37,7 @@ class SearchRun:
     def __init__(
         self,
         folds: Folds,
-        candidates: list[dict[str, Any]],
+        candidates: list[Params],
         options: SearchOptions,
         *,
         n_jobs: int | None,

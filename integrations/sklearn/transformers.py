@@ -21,6 +21,7 @@ from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import Pipeline, _fit_transform_one
 from sklearn.utils.validation import check_memory
 
+from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError
 from risingsearch.fingerprint import digest
 from risingsearch.integrations.sklearn.epoch_methods import HIST_GRADIENT_BOOSTING
@@ -93,7 +94,7 @@ class Transformers:
         self._rows: dict[str, Any] = {}  # by the part of the fold
 
     def fit_transform(
-        self, X: Any, y: Any, params: Mapping[str, Any], cache: RowCache
+        self, X: Any, y: Any, params: Configuration, cache: RowCache
     ) -> tuple[Any, Mapping[str, Any]]:
         """Rows and parameters to train the model with; X, y and params never change."""
         routed, params = self._routed(params)
@@ -173,7 +174,7 @@ class Transformers:
 
         return cache.get(step.key, make)
 
-    def _routed(self, params: Mapping[str, Any]) -> tuple[list[Any], Mapping[str, Any]]:
+    def _routed(self, params: Configuration) -> tuple[list[Any], Mapping[str, Any]]:
         """Parameters of each transformer by method, and those of the model."""
         of_steps: dict[tuple[int, str], Any] = {}
         for pipeline in self._pipelines:

@@ -4,12 +4,13 @@ import copy
 import io
 import logging
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
 from risingsearch.integrations.torch.attributes import Attributes, Change
@@ -175,7 +176,7 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
         return self._score(callback.metrics[-1])
 
     def uninterrupted(
-        self, params: Mapping[str, Any], seed: int, n_epochs: int
+        self, params: Configuration, seed: int, n_epochs: int
     ) -> list[dict[str, float]]:
         """Return the results of some epochs of one ``train``, which nothing pauses."""
         callback = RisingTrainerCallback(self.n_steps, n_epochs)

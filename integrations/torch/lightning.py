@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import (
     InvalidParameterError,
@@ -249,7 +250,7 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
         return score
 
     def uninterrupted(
-        self, params: Mapping[str, Any], seed: int, n_epochs: int
+        self, params: Configuration, seed: int, n_epochs: int
     ) -> list[dict[str, float]]:
         """Return the results of some epochs of one ``fit``, which nothing pauses."""
         last = LastCallback(n_epochs)

@@ -9,6 +9,7 @@ from typing import IO, Any, Generic, TypeVar
 
 import torch
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.json_values import as_json, from_json
 
@@ -17,7 +18,7 @@ from risingsearch.json_values import as_json, from_json
 class PausedRun:
     """A run between two slices, with its framework's own checkpoint as bytes."""
 
-    params: dict[str, Any]
+    params: Params
     seed: int
     checkpoint: bytes | None = field(default=None, repr=False)
     is_over: bool = False  # whether the framework itself has ended the training
@@ -32,7 +33,7 @@ class FrameworkTrainable(Generic[RunT]):
     run_type: type[RunT]
     monitor: str
 
-    def start(self, params: Mapping[str, Any], seed: int) -> RunT:
+    def start(self, params: Configuration, seed: int) -> RunT:
         """Return a run that has not trained yet."""
         return self.run_type(dict(params), seed)
 
@@ -70,7 +71,7 @@ def read(file: str | IO[bytes]) -> Any:
     return torch.load(file, map_location="cpu", weights_only=True)
 
 
-def params_as_text(params: dict[str, Any]) -> str:
+def params_as_text(params: Params) -> str:
     """Return the parameters of a run as JSON; a NotTrainableError if that fails."""
     try:
         return json.dumps(as_json(params))

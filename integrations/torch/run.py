@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from risingsearch.arms import Params
 from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.attributes import Attributes
 from risingsearch.integrations.torch.paused_runs import params_as_text
@@ -62,7 +63,7 @@ class TorchRun:
     (1.5, 1, {'first': 0.5})
     """
 
-    def __init__(self, owner: Any, params: dict[str, Any], seed: int):
+    def __init__(self, owner: Any, params: Params, seed: int):
         self._objects: dict[str, Any] | None = None
         self.params, self.device = params, owner.torch_device
         self.epoch = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.paused_runs import params_from_text, read
@@ -154,7 +155,7 @@ class TorchTrainable:
             self._residents = Residents(most)
         return self._residents
 
-    def start(self, params: Mapping[str, Any], seed: int) -> TorchRun:
+    def start(self, params: Configuration, seed: int) -> TorchRun:
         """Return a run that has not trained yet."""
         with alone():
             run = TorchRun(self, dict(params), seed)

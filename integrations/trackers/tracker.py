@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from risingsearch.arms import EpochFacts, SearchFacts
+from risingsearch.arms import Configuration, EpochFacts, SearchFacts
 from risingsearch.checks import is_number
 from risingsearch.errors import missing
 from risingsearch.json_values import plain
@@ -151,7 +151,7 @@ class SearchLog(ABC):
     def _step(
         self,
         run: str,
-        params: Mapping[str, object],
+        params: Configuration,
         step: int,
         values: Mapping[str, float],
     ) -> None:
@@ -230,7 +230,7 @@ class Tracker(Callback):
         return self.__dict__ | {"_logs": {}}  # they stay in their process
 
 
-def shown(params: Mapping[str, object]) -> Logged:
+def shown(params: Configuration) -> Logged:
     """Return parameters as numbers, truth values and text.
 
     Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.cli.options import writing
 from risingsearch.errors import needed
 from risingsearch.plotting.html_report import write_report
@@ -75,7 +76,7 @@ class Problem(NamedTuple):
     valid: Any
     test: Any
 
-    def epochs(self, params: Mapping[str, object], seed: int) -> Iterator[float]:
+    def epochs(self, params: Configuration, seed: int) -> Iterator[float]:
         """Train a model epoch by epoch, and yield its scores."""
         model = Classifier(**params, random_state=seed)
         for _ in range(MAX_EPOCHS):
@@ -129,7 +130,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tried: ClassVar[set[tuple[Any, ...]]]
 
     def __init__(self, **params: Any) -> None:
-        self.params: dict[str, Any] = {
+        self.params: Params = {
             **dict.fromkeys(SPACE),
             "random_state": None,
             "epochs": 1,
@@ -285,7 +286,7 @@ def _optuna(problem: Problem, seed: int) -> None:
 
 def _suggest(trial: Any) -> dict[str, Any]:
     """Return a configuration; numbers of a list by place, so that TPE sees an order."""
-    params: dict[str, Any] = {}
+    params: Params = {}
     for name, values in SPACE.items():
         if not isinstance(values, list):
             low, high = values.support()

@@ -17,7 +17,7 @@ from risingsearch.cli.printing import print_facts
 from risingsearch.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from risingsearch.events import Json
+    from risingsearch.json_values import Json
     from risingsearch.search.following import RunStatus
     from risingsearch.search.results import SearchResult
 

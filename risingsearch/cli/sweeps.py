@@ -26,8 +26,8 @@ from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 if TYPE_CHECKING:
     from risingsearch.budget import Budget
-    from risingsearch.events import Json
     from risingsearch.integrations.trackers import Tracker
+    from risingsearch.json_values import Json
     from risingsearch.scripts.sweep import Sweep
 
 BUDGET = "instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h"

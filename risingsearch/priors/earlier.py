@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch import checks
-from risingsearch.arms import sign_of
+from risingsearch.arms import Configuration, sign_of
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.proposers.base import Floats, Ints
-from risingsearch.space import Configuration
 
 MOST_RUNS = 300
 """Runs of an earlier search that are learnt from; of more, as many drawn at random."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from risingsearch.priors.earlier import EarlierRun, as_number, checked_score
-from risingsearch.priors.matching import Params
+from risingsearch.priors.matching import Configurations
 
 SCORE = "score"
 Row = Mapping[str, Any]
@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 
 
 def runs_of(
-    candidates: Params,
+    candidates: Configurations,
     history: Iterable[Row],
     score: str,
     where: str,

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.proposers.base import Floats
 from risingsearch.proposers.encoding import ABSENT
-from risingsearch.space import ROOT, Configuration, is_number
+from risingsearch.space import ROOT, is_number
 
-Params = Sequence[Configuration]
+Configurations = Sequence[Configuration]
 
 WIDE = 100.0
 """Ratio of highest to lowest from which values outside are measured in logarithms."""
@@ -27,7 +28,7 @@ class Parameter(NamedTuple):
     categories: tuple[str, ...]
     may_be_absent: bool
 
-    def columns(self, runs: Params) -> list[Floats]:
+    def columns(self, runs: Configurations) -> list[Floats]:
         """Return the columns of some configurations, each of shape (n,)."""
         values = [params.get(self.name, ABSENT) for params in runs]
         columns = []
@@ -68,8 +69,8 @@ class Matching:
 
     def __init__(
         self,
-        candidates: Params,
-        searches: Iterable[Params] = (),
+        candidates: Configurations,
+        searches: Iterable[Configurations] = (),
     ) -> None:
         everybody = [*candidates, *chain.from_iterable(searches)]
         names = dict.fromkeys(chain.from_iterable(candidates))
@@ -82,7 +83,7 @@ class Matching:
         """The parameters of the candidates."""
         return list(self._parameters)
 
-    def shared(self, runs: Params) -> list[str]:
+    def shared(self, runs: Configurations) -> list[str]:
         """Return the parameters that some of the runs have and that vary in them."""
         shared = []
         for name, parameter in self._parameters.items():
@@ -92,12 +93,12 @@ class Matching:
                     shared.append(name)
         return shared
 
-    def columns(self, runs: Params) -> Columns:
+    def columns(self, runs: Configurations) -> Columns:
         """Return the columns of configurations, by parameter."""
         parameters = self._parameters.items()
         return {name: parameter.columns(runs) for name, parameter in parameters}
 
-    def features(self, runs: Params, names: Sequence[str]) -> Floats:
+    def features(self, runs: Configurations, names: Sequence[str]) -> Floats:
         """Return a row per configuration, of these parameters."""
         return features(self.columns(runs), names)
 
@@ -175,8 +176,8 @@ def _places(values: Sequence[object], among: Floats) -> Floats:
 
 def _parameter(
     name: str,
-    candidates: Params,
-    everybody: Params,
+    candidates: Configurations,
+    everybody: Configurations,
 ) -> Parameter:
     """Return how the values of a parameter become columns."""
     values = [params[name] for params in candidates if name in params]

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import EarlierSearch, uniquely_named
-from risingsearch.priors.matching import Columns, Matching, Params, features
+from risingsearch.priors.matching import Columns, Configurations, Matching, features
 from risingsearch.proposers.base import Floats, Ints
 from risingsearch.proposers.gaussian_process import (
     Observations,
@@ -98,7 +98,9 @@ class Learnt:
     9
     """
 
-    def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
+    def __init__(
+        self, candidates: Configurations, searches: Sequence[EarlierSearch]
+    ) -> None:
         searches = uniquely_named(searches)
         self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
@@ -112,7 +114,7 @@ class Learnt:
             [_agreement(k, self._models, columns) for k in range(len(searches))]
         )
 
-    def predictions(self, configurations: Params) -> Predictions:
+    def predictions(self, configurations: Configurations) -> Predictions:
         """Return the predictions for configurations."""
         columns = self._matching.columns(configurations)
         scores = (self._means(columns) - self._middle) / self._spread
@@ -167,7 +169,7 @@ def check_runs(search: EarlierSearch) -> None:
         )
 
 
-def check_usable(search: EarlierSearch, candidates: Params) -> None:
+def check_usable(search: EarlierSearch, candidates: Configurations) -> None:
     """Raise an error if nothing can be learnt from a search for these candidates.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.matching import Params
+from risingsearch.priors.matching import Configurations
 from risingsearch.priors.models import Learnt, Predictions, correlation
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import normal_scores
@@ -109,7 +109,7 @@ class PriorProposer(Proposer):
     def __init__(
         self,
         learnt: Learnt,
-        candidates: Params,
+        candidates: Configurations,
         own: Proposer | None = None,
         space: Space | None = None,
     ) -> None:
@@ -123,7 +123,7 @@ class PriorProposer(Proposer):
     @classmethod
     def between(
         cls,
-        candidates: Params,
+        candidates: Configurations,
         searches: Sequence[EarlierSearch],
         own: Proposer | None = None,
         space: Space | None = None,

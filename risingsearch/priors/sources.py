@@ -19,7 +19,7 @@ from risingsearch.priors.earlier import (
 )
 from risingsearch.priors.frames import FRAMES, SUFFIXES, of_file
 from risingsearch.priors.histories import SCORE, runs_of
-from risingsearch.priors.matching import Params
+from risingsearch.priors.matching import Configurations
 from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.results import RESULTS, SEARCH_CVS
 from risingsearch.priors.studies import STUDIES
@@ -92,7 +92,9 @@ def earlier_searches(
     return _searches(Source(source, score, direction, name))
 
 
-def read_prior(prior: object, candidates: Params | None = None) -> list[EarlierSearch]:
+def read_prior(
+    prior: object, candidates: Configurations | None = None
+) -> list[EarlierSearch]:
     """Return the earlier searches of a ``prior`` that the candidates can learn from.
 
     Parameters
@@ -149,7 +151,7 @@ def _as_list(value: object) -> Sequence[object]:
 
 
 def _most_alike(
-    searches: list[EarlierSearch], candidates: Params
+    searches: list[EarlierSearch], candidates: Configurations
 ) -> list[EarlierSearch]:
     if len(searches) <= MOST_SEARCHES:
         return searches

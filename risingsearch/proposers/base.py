@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem
 from risingsearch.comparison import named
 from risingsearch.errors import InvalidParameterError
@@ -86,7 +87,7 @@ class Proposal(NamedTuple):
     {'rate': 0.1}
     """
 
-    params: Mapping[str, Any] = {}
+    params: Mapping[str, object] = {}
     like: tuple[int, ...] = ()
     arm: int | None = None
     by_prior: bool = False
@@ -115,7 +116,7 @@ class Proposer:
     """
 
     own: Proposer | None = None
-    candidates: Sequence[Mapping[str, Any]] = ()
+    candidates: Sequence[Configuration] = ()
     n_arms: int | None = None
 
     @property

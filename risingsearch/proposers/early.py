@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import (
     EXPLORATION,
@@ -16,7 +17,7 @@ from risingsearch.proposers.gaussian_process import (
 )
 from risingsearch.proposers.learning_rate import LearningRate
 from risingsearch.proposers.open_space import ArmPoints
-from risingsearch.space import Configuration, Space
+from risingsearch.space import Space
 
 MOST_OBSERVATIONS = 150
 MOST_ALIKE = 3  # arms that a proposal resembles

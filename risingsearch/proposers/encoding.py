@@ -1,18 +1,19 @@
 """Configurations as numbers that a model can use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.arms import Configuration
 from risingsearch.space import ROOT, is_number, key_of
 
 ABSENT = object()
 MOST_CATEGORIES = 100
 
 
-def encode(candidates: Sequence[Mapping[str, object]]) -> NDArray[np.float64] | None:
+def encode(candidates: Sequence[Configuration]) -> NDArray[np.float64] | None:
     """Return a row of features per configuration, 0 to 1 in each column."""
     names = dict.fromkeys(name for params in candidates for name in params)
     columns = [

@@ -13,15 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError
-from risingsearch.space import (
-    Choices,
-    Configuration,
-    Kind,
-    Space,
-    is_between,
-    is_number,
-)
+from risingsearch.space import Choices, Kind, Space, is_between, is_number
 
 Declared = str | Mapping[str, float] | bool | None
 """The option ``learning_rate``: a name, a name with a good value, False, or None."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import (
     Observations,
@@ -36,9 +37,7 @@ SAME = 1e-9  # difference of features within which configurations are the same
 class ArmPoints:
     """The configurations of arms that have begun, as points of a space."""
 
-    def __init__(
-        self, space: Space, candidates: Sequence[Mapping[str, object]]
-    ) -> None:
+    def __init__(self, space: Space, candidates: Sequence[Configuration]) -> None:
         self.space = space
         self.candidates = candidates
         self._known: dict[int, Floats] = {}
@@ -85,12 +84,12 @@ class OpenSpaceProposer(Proposer):
     def __init__(
         self,
         space: Space,
-        candidates: list[dict[str, Any]],
+        candidates: list[Params],
         n_trainings: float = math.inf,
         draw: Callable[[Space, Sequence[Any]], Sequence[Any]] | None = None,
     ) -> None:
         self.space = space
-        self.candidates: list[dict[str, Any]] = candidates
+        self.candidates: list[Params] = candidates
         self._is_short = n_trainings <= LARGE
         self._draw = draw
         self._points = ArmPoints(space, candidates)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Json, Started, saved_params
-from risingsearch.json_values import as_json, from_json
+from risingsearch.events import Started, saved_params
+from risingsearch.json_values import Json, as_json, from_json
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.ledger import Ledger, resized
 from risingsearch.scheduling.options import SchedulerOptions

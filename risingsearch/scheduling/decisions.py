@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, Job
+from risingsearch.arms import (
+    CONTINUED,
+    ENQUEUED,
+    OPENED,
+    PRIOR,
+    PROPOSED,
+    REVIVED,
+    Job,
+    Params,
+)
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
 from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
-from risingsearch.events import Json, Started
+from risingsearch.events import Started
+from risingsearch.json_values import Json
 from risingsearch.policies import WAIT, policy_info
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
 from risingsearch.scheduling.arm_table import ArmTable, Result
@@ -74,7 +84,7 @@ class Decider:
         proposer: Proposer | None,
     ) -> None:
         self.proposer = checked_proposer(proposer)
-        params: dict[str, Any] = dict(options.policy_params or {})
+        params: Params = dict(options.policy_params or {})
         if isinstance(policy, str):
             policy, params = _chosen(policy, options, self.proposer)
         if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):

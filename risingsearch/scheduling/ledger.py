@@ -11,7 +11,7 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 
 ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9

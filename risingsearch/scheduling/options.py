@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from risingsearch import checks
+from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, checked_timeout
 from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
@@ -43,7 +44,7 @@ class SearchOptions:
     n_jobs: int | None = None
     deterministic: bool = False
     callbacks: Sequence[object] = ()
-    policy_params: Mapping[str, Any] | None = None
+    policy_params: Configuration | None = None
     epochs_per_job: int | None = None
     direction: str = "maximize"
     error_score: float | str | None = None

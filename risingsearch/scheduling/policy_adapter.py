@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import COLUMNS
+from risingsearch.arms import COLUMNS, Params
 from risingsearch.budget import in_words
 from risingsearch.checks import call_problem, shown
 from risingsearch.errors import InvalidParameterError, PolicyError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.policies import (
     WAIT,
     Policy,
@@ -36,7 +36,7 @@ class PolicyAdapter:
     def __init__(
         self,
         policy: str | Callable[..., Policy],
-        params: dict[str, Any],
+        params: Params,
         options: SchedulerOptions,
         arms: ArmTable,
         ledger: Ledger,

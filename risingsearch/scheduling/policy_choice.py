@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
@@ -86,7 +87,7 @@ def recommended_candidates(
     policy: object,
     budget: int | Budget,
     max_epochs: int | None,
-    policy_params: Mapping[str, object] | None,
+    policy_params: Configuration | None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
     **_: Any,

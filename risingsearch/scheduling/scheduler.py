@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-from risingsearch.arms import ArmList, Job, Status
+from risingsearch.arms import ArmList, Configuration, Job, Status
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
 from risingsearch.errors import InvalidParameterError, PolicyError
@@ -109,7 +109,7 @@ class Scheduler:
         n_arms: int | None = None,
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
-        policy_params: Mapping[str, Any] | None = None,
+        policy_params: Configuration | None = None,
         epochs_per_job: int | None = None,
         direction: str = "maximize",
         seed: int | None = None,

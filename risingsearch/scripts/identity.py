@@ -12,7 +12,7 @@ from typing import Any
 
 from risingsearch.comparison import first_difference
 from risingsearch.errors import RunDirError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.storage.files import make_folder, read_digested, write_digested
 from risingsearch.storage.run_directory import damage_as_error, saved_header

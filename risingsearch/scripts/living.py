@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.scripts.ended import HAS_ENDED, MADE_ROOM
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import Reader, reader_of

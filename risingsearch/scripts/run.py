@@ -17,7 +17,7 @@ from typing import Any
 from risingsearch.arms import Report
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scripts import identity
 from risingsearch.scripts.ended import was_cut_short, with_ended_arms

@@ -11,8 +11,9 @@ from itertools import islice
 from statistics import NormalDist
 from typing import Annotated, Any, Literal, get_args
 
+from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError, needed
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.space import (
     Choices,
     Coordinate,
@@ -68,7 +69,7 @@ class BaseParameter(Strict, ABC):
 
     when: dict[str, Wanted] = Field(default_factory=dict)
 
-    def applies(self, drawn: Mapping[str, object]) -> bool:
+    def applies(self, drawn: Configuration) -> bool:
         """Whether the parameter is used with the values drawn before."""
         for name, wanted in self.when.items():
             values = wanted if isinstance(wanted, list) else [wanted]

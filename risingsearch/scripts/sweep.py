@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from risingsearch.arms import Params
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number, shown
 from risingsearch.errors import InvalidParameterError, missing
@@ -133,7 +134,7 @@ class Sweep(Strict):
         int | Literal["auto", "all"], _counted(MOST_CANDIDATES, "auto", "all")
     ] = "auto"
     policy: str = "auto"
-    policy_params: dict[str, Any] = Field(default_factory=dict)
+    policy_params: Params = Field(default_factory=dict)
     workers: Annotated[int | Literal["auto"], _counted(MOST_WORKERS, "auto")] = 1
     gpus: float | None = Field(
         default=None,

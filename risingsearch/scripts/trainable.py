@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.scripts.output import Pace, ReportFile, reports
 from risingsearch.scripts.processes import Script, end_left_over
 from risingsearch.scripts.readers import EPOCH, Reader, reader_of
@@ -118,7 +119,7 @@ class CommandTrainable:
         self._has_ended = False
         self.has_reported = False  # a score, of any arm
 
-    def start(self, params: Mapping[str, object], seed: int) -> ScriptRun:
+    def start(self, params: Configuration, seed: int) -> ScriptRun:
         """Return an arm that has not trained yet."""
         return ScriptRun(self.arms[seed], dict(params), seed)
 
@@ -533,7 +534,7 @@ class ArchivedTrainable(CommandTrainable):
     def at_hand(
         self,
         arm: int,
-        params: Mapping[str, object],
+        params: Configuration,
         seed: int,
         epoch: int,
     ) -> bytes | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import shown
 from risingsearch.comparison import PARTS, TEXT, described, named
@@ -114,7 +115,7 @@ def check_learning_rate(
 
 
 def configurations_of(
-    candidates: Sequence[Mapping[str, Any]], space: Space | None, *, enqueued: bool
+    candidates: Sequence[Configuration], space: Space | None, *, enqueued: bool
 ) -> Callable[[Mapping[str, Any]], str | None]:
     """Return a function that says why a configuration is invalid, or None.
 
@@ -125,7 +126,7 @@ def configurations_of(
     known = set().union(*candidates, space.names if space else ()) - {PART}
     needed = set() if enqueued else set(candidates[0]).intersection(*candidates)
 
-    def problem_of(params: Mapping[str, Any]) -> str | None:
+    def problem_of(params: Configuration) -> str | None:
         if missing := needed - params.keys():
             return f"{min(missing)!r} is missing"
         if unknown := params.keys() - known:
@@ -153,7 +154,7 @@ class ShownSpace(Space):
         """Return configurations of which nothing is known."""
         return Configurations([{} for _ in range(n)], self)
 
-    def restored(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def restored(self, params: Configuration) -> dict[str, Any]:
         """Return a configuration, with text for the values that JSON cannot hold."""
         return {
             name: value[TEXT] if isinstance(value, dict) and TEXT in value else value
@@ -197,7 +198,7 @@ def code_for(
     }
 
 
-def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def checked_candidates(candidates: Iterable[Configuration]) -> list[dict[str, Any]]:
     """Return copies of the candidates; raise if one is invalid."""
     checked = []
     for params in candidates if isinstance(candidates, Iterable) else [candidates]:
@@ -214,8 +215,8 @@ def checked_candidates(candidates: Iterable[Mapping[str, Any]]) -> list[dict[str
 
 
 def with_enqueued(
-    candidates: Sequence[Mapping[str, Any]],
-    enqueue: Iterable[Mapping[str, Any] | int],
+    candidates: Sequence[Configuration],
+    enqueue: Iterable[Configuration | int],
     space: Space | None = None,
     whole: Space | None = None,  # what is enqueued has all its parameters
 ) -> tuple[list[dict[str, Any]], list[int]]:
@@ -266,7 +267,7 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def settings_of(
-    candidates: Sequence[Mapping[str, Any]], arguments: Mapping[str, Any]
+    candidates: Sequence[Configuration], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return candidates and arguments as JSON values that can be compared."""
     settings: dict[str, Any] = {"candidates": [_shown(params) for params in candidates]}
@@ -285,7 +286,7 @@ def settings_of(
 
 
 def pickled_candidates(
-    settings: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
+    settings: Mapping[str, Any], candidates: Sequence[Configuration]
 ) -> str | None:
     """Return the candidates as pickled text, None where the settings hold them."""
     if not any(SHOWN in params for params in settings["candidates"]):
@@ -321,7 +322,7 @@ def slots_in(
     return space.draw(n, rng)
 
 
-def _shown(params: Mapping[str, Any]) -> Any:
+def _shown(params: Configuration) -> Any:
     try:
         saved = as_json(dict(params))
         json.dumps(saved)  # an int may have too many digits

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, PRIOR, Arm, Report, as_frame
+from risingsearch.arms import COLUMNS, PRIOR, Arm, Params, Report, as_frame
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError, SearchFailedError, SetupError, unknown_name
 from risingsearch.search.trainable import Trainable, restore
@@ -115,12 +115,12 @@ class SearchResult:
     ({'top': 0.9}, 7, 'the budget of 8 epochs is spent')
     """
 
-    best_params: dict[str, Any]
+    best_params: Params
     best_score: float
     best_epoch: int
     best_arm: int | None
     history: History = field(repr=False)
-    candidates: list[dict[str, Any]] = field(repr=False)
+    candidates: list[Params] = field(repr=False)
     arms: list[Arm] = field(repr=False)
     n_epochs: int
     n_calls: int

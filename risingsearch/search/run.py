@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch import errors
+from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, budget_within
 from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
@@ -162,7 +163,7 @@ class Run(NamedTuple):
             begun = Budget.from_json(self.header["settings"]["budget"])
         return begun if budget.in_unit(begun.unit) == begun else budget
 
-    def prior(self, candidates: Sequence[Mapping[str, Any]]) -> list[EarlierSearch]:
+    def prior(self, candidates: Sequence[Configuration]) -> list[EarlierSearch]:
         """Return the earlier searches that the search was begun with."""
         with damage_as_error(self.path):
             try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch import errors
-from risingsearch.arms import Arm, Job, Report
+from risingsearch.arms import Arm, Job, Params, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_COST, checked_int, is_number
 from risingsearch.comparison import adopted, first_difference
@@ -29,7 +29,6 @@ from risingsearch.events import (
     Event,
     Extended,
     Failed,
-    Json,
     Released,
     Resized,
     Returned,
@@ -37,7 +36,7 @@ from risingsearch.events import (
     Stopped,
     event_of,
 )
-from risingsearch.json_values import plain
+from risingsearch.json_values import Json, plain
 from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
@@ -62,7 +61,7 @@ class RunLog:
     def __init__(
         self,
         trainable: Trainable,
-        candidates: list[dict[str, Any]],
+        candidates: list[Params],
         scheduler: Scheduler,
         restore: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
         *,

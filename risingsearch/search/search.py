@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.arms import ArmList, EpochFacts, Report
+from risingsearch.arms import ArmList, Configuration, EpochFacts, Params, Report
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.paths import kept_path
@@ -173,7 +173,7 @@ class RisingSearch:
     def __init__(
         self,
         trainable: Trainable,
-        candidates: Iterable[Mapping[str, Any]] | Mapping[str, Any] | Space,
+        candidates: Iterable[Configuration] | Mapping[str, Any] | Space,
         *,
         policy: str | Callable[..., Policy] = "auto",
         proposer: Proposer | str | None = "auto",
@@ -183,7 +183,7 @@ class RisingSearch:
         n_jobs: int | None = None,
         deterministic: bool = False,
         callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
-        policy_params: dict[str, Any] | None = None,
+        policy_params: Params | None = None,
         epochs_per_job: int | None = None,
         direction: str = "maximize",
         error_score: float | str | None = None,
@@ -205,7 +205,7 @@ class RisingSearch:
         min_epochs: int = 1,
         patience: int | None = None,
         target_score: float | None = None,
-        enqueue: Iterable[Mapping[str, Any] | int] = (),
+        enqueue: Iterable[Configuration | int] = (),
     ) -> None:
         if n_candidates is not None and not is_space(candidates):
             msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
@@ -277,7 +277,7 @@ class RisingSearch:
         timeout = None if options.budget is None else options.timeout  # of a run
         options, everyone, workers = resolved(options, candidates, run, self._seeds)
         callbacks = checked_callbacks(options.callbacks)
-        self.candidates: list[dict[str, Any]] = everyone
+        self.candidates: list[Params] = everyone
         n_arms = len(everyone)
         trains_anew: bool = getattr(self.trainable, "trains_anew", False)
         self.scheduler = Scheduler(
@@ -606,7 +606,7 @@ class _NeverTrained(NamedTuple):
 
     trains_anew: bool
 
-    def start(self, params: Mapping[str, Any], seed: int) -> None:
+    def start(self, params: Configuration, seed: int) -> None:
         """Return no state."""
 
     def train(self, state: None) -> float:

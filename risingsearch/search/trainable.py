@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem, checked_float
 from risingsearch.errors import NotTrainableError
 from risingsearch.space import Configurations, Space
@@ -50,7 +51,7 @@ class Trainable(Protocol):
     than the one before; see ``Scheduler``.
     """
 
-    def start(self, params: Mapping[str, Any], seed: int) -> Any:
+    def start(self, params: Configuration, seed: int) -> Any:
         """Return a state that has seen nothing."""
         ...
 

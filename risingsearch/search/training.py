@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from risingsearch.arms import COLUMNS, Job, Report
+from risingsearch.arms import COLUMNS, Configuration, Job, Report
 from risingsearch.checks import (
     LARGEST_COST,
     LARGEST_SCORE,
@@ -54,7 +54,7 @@ class Task(NamedTuple):
     """A job with all that a worker needs to run it."""
 
     job: Job
-    params: Mapping[str, Any]
+    params: Configuration
     seed: int
     state: Any  # to resume from: the live object, or its checkpoint
     as_bytes: bool  # the state comes back as a checkpoint
@@ -437,7 +437,7 @@ def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
     return saved
 
 
-def raise_failure(report: Report, params: Mapping[str, Any]) -> None:
+def raise_failure(report: Report, params: Configuration) -> None:
     """Raise the failure of a job, or its first score that is not finite, if any."""
     if report.failure is not None:
         raise report.failure

@@ -4,6 +4,7 @@
 coordinate; ``space`` the configurations as points of a cube.
 """
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.kinds import (
     ROOT,
@@ -17,15 +18,7 @@ from risingsearch.space.kinds import (
 )
 from risingsearch.space.readers import is_distribution, kind_of
 from risingsearch.space.space import Configurations, Space, is_space
-from risingsearch.space.values import (
-    Configuration,
-    Params,
-    exact,
-    is_between,
-    is_number,
-    key_of,
-    key_of_all,
-)
+from risingsearch.space.values import exact, is_between, is_number, key_of, key_of_all
 
 __all__ = [
     "PART",

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from risingsearch.arms import Configuration
 from risingsearch.space.kinds import Kind
-from risingsearch.space.values import Configuration
 
 PART = ""
 """Name of the coordinate that says which space of several a configuration is of."""

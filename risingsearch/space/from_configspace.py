@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from risingsearch.arms import Configuration
 from risingsearch.json_values import plain
 from risingsearch.space.coordinates import Coordinate
 from risingsearch.space.kinds import Choices, Drawn, Interval, Kind, Uneven
-from risingsearch.space.values import Configuration
 
 
 def of_configspace(name: str, value: object) -> Kind | None:

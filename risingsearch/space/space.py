@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import shown
 from risingsearch.comparison import DIGEST, TEXT, adopted, described
 from risingsearch.errors import InvalidParameterError, RunDirError
@@ -18,7 +19,7 @@ from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Places, place_of
 from risingsearch.space.readers import is_distribution, kind_of
-from risingsearch.space.values import Configuration, Params, key_of_all
+from risingsearch.space.values import key_of_all
 
 TRIES = 1_000
 """Draws in a row that a space may forbid."""

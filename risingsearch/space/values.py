@@ -1,20 +1,16 @@
 """Values of parameters: which are numbers, and which are the same."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.fingerprint import digest
 from risingsearch.json_values import plain
-
-Configuration = Mapping[str, Any]
-"""The value of each parameter, by its name."""
-Params = dict[str, Any]
-"""A configuration that can be changed."""
 
 SINGLE_PRECISION = 2.0**-23
 """Relative error of a number that was saved in 32 bits."""

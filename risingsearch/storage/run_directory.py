@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from risingsearch.errors import RisingSearchError, RunDirError, SetupError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.storage import lock
 from risingsearch.storage.checkpoints import Folder, Store
 from risingsearch.storage.files import (

@@ -13,18 +13,18 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.arms import Configuration
 from risingsearch.policies import make_policy, policy_info, resolve_policy
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
@@ -439,7 +439,7 @@ def _extreme(subject: _Subject) -> Iterator[NDArray[np.float64]]:
     yield 1e300 * (0.5 - usual)
 
 
-def _play(subject: _Subject, runs: Iterable[Mapping[str, Any]]) -> None:
+def _play(subject: _Subject, runs: Iterable[Configuration]) -> None:
     for options in runs:
         _Run(subject, **options).play()
 

@@ -6,12 +6,13 @@ import copy
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from risingsearch.arms import Configuration
 from risingsearch.checks import checked_int
 from risingsearch.search.trainable import (
     checked_trainable,
@@ -25,7 +26,7 @@ from risingsearch.testing.policies import require
 
 def check_trainable(
     trainable: object,
-    params: Mapping[str, object],
+    params: Configuration,
     seed: int = 0,
     epochs: int = 4,
 ) -> None:
@@ -107,7 +108,7 @@ def check_trainable(
 
 class _ArmUnderTest(NamedTuple):
     trainable: Any
-    params: Mapping[str, Any]
+    params: Configuration
     seed: int
 
     def start(self) -> Any:

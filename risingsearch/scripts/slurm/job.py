@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from risingsearch.errors import RisingSearchError, RunDirError, ScriptError, SetupError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.scripts.slurm.slices import SliceOutcome, SlurmSlice, SubmittedSlice
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
 from risingsearch.storage.files import read_digested

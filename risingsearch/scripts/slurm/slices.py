@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.errors import SetupError
-from risingsearch.events import Json
+from risingsearch.json_values import Json
 from risingsearch.storage import files
 
 FOLDER = "slurm"  # in the run directory
