@@ -78,7 +78,7 @@ def check_trainable(
     with _global_random_kept():
         with _rule(arm, "start and train work, and scores are finite numbers"):
             expected = list(arm.trained(arm.start(), every))
-            require(bool(expected), "train raised StopIteration in its first epoch")
+            require(expected, "train raised StopIteration in its first epoch")
         if has_method(trainable, "uninterrupted"):
             with _rule(arm, "a paused training equals one that nothing interrupts"):
                 whole = arm.scores_uninterrupted(epochs)
