@@ -13,11 +13,11 @@ import numpy as np
 
 from risingsearch.checks import (
     checked_choice,
-    checked_finite_range,
     checked_float,
     checked_int,
+    checked_reward_range,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -25,7 +25,7 @@ from risingsearch.policies.base import (
     least_pulled,
     pull_limit,
 )
-from risingsearch.policies.shared.rewards import coin_flip, unit_reward
+from risingsearch.policies.shared.rewards import coin_flip, range_width, unit_reward
 
 SMALLEST_SCALE = 1e-6
 SMALLEST_BETA = 1e-300
@@ -104,7 +104,7 @@ class DUCB(NamedTuple):
         *,
         discount: float | None = None,
         xi: float = 0.5,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> DUCB:
         """Return a new policy.
 
@@ -117,14 +117,13 @@ class DUCB(NamedTuple):
         xi : float, default 0.5
             Exploration factor of the bonus, at least 0.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         if discount is None:
             discount = 1.0 - 0.25 / math.sqrt(horizon)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             discount=checked_discount(discount),
             xi=checked_float("xi", xi, 0.0),
-            width=high - low,
+            width=range_width(checked_reward_range(reward_range)),
             scale=np.ones(1),
             discounted_pulls=np.zeros(n_arms),
             discounted_total=np.zeros(n_arms),
@@ -227,8 +226,7 @@ class FDSWTS(NamedTuple):
     pulls: Ints  # (n_arms,)
     discount: float
     combine: int  # place in COMBINATIONS
-    low: float
-    high: float
+    reward_range: RewardRange
     prior: float  # 1, or 0 where it is part of successes and failures
     scale: Floats  # (1,), what the next two are to be multiplied by
     successes: Floats  # (n_arms,), discounted
@@ -246,7 +244,7 @@ class FDSWTS(NamedTuple):
         combine: str = "min",
         discount: float = 0.9,
         window: int | None = 30,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> FDSWTS:
         """Return a new policy.
 
@@ -261,7 +259,6 @@ class FDSWTS(NamedTuple):
         window : int or None, default 30
             Rewards of an arm's second pair, at least 1; None for no second pair.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("combine", combine, COMBINATIONS)
         length = 0
         prior = 0.0
@@ -273,8 +270,7 @@ class FDSWTS(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             discount=checked_discount(discount),
             combine=COMBINATIONS.index(combine),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             prior=prior,
             scale=np.ones(1),
             successes=np.full(n_arms, 1.0 - prior),
@@ -305,7 +301,7 @@ class FDSWTS(NamedTuple):
         rng: Rng,
     ) -> None:
         """Let all rewards fade, and credit this one to both pairs of its arm."""
-        credit = unit_reward(reward, self.low, self.high)
+        credit = unit_reward(reward, self.reward_range)
         length = self.window_rewards.shape[1]
         if length == 0:
             self.successes[arm] += credit / self.scale[0]

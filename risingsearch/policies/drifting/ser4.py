@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float
+from risingsearch.checks import checked_float, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     all_true,
     int_zeros,
@@ -64,8 +65,7 @@ class SER4(NamedTuple):
     log_factor: float  # ln(4 K / delta)
     eps: float
     restart_probability: float  # phi
-    low: float
-    high: float
+    reward_range: RewardRange
     active: Bools  # (n_arms,), takes part
     turns: Ints  # (n_arms,), pulls since the restart
     mean: Floats  # (n_arms,), since the restart
@@ -81,7 +81,7 @@ class SER4(NamedTuple):
         delta: float | None = None,
         eps: float | None = None,
         switches: float = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SER4:
         """Return a new policy.
 
@@ -96,7 +96,6 @@ class SER4(NamedTuple):
         switches : float, default 1.0
             Expected changes of the best arm, ``N``, at least 0; 0 for no restart.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon
         if delta is None:
             delta = 1.0 / horizon
@@ -112,8 +111,7 @@ class SER4(NamedTuple):
             log_factor=math.log(4.0 * n_arms / delta),
             eps=checked_float("eps", eps, 0.0),
             restart_probability=min(1.0, math.sqrt(restarts)),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             active=all_true(n_arms),
             turns=int_zeros(n_arms),
             mean=np.zeros(n_arms),
@@ -154,7 +152,7 @@ class SER4(NamedTuple):
         """Move the arm's mean, end the sweep if it was the last of it, or restart."""
         self.pulls[arm] += 1
         self.turns[arm] += 1
-        x = unit_reward(reward, self.low, self.high)
+        x = unit_reward(reward, self.reward_range)
         self.mean[arm] += (x - self.mean[arm]) / self.turns[arm]
         if rng.random() >= self.restart_probability:
             end_sweep(self)

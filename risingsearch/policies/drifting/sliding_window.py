@@ -11,17 +11,18 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.checks import checked_float, checked_int, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     int_zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
-from risingsearch.policies.shared.rewards import coin_flip, unit_reward
+from risingsearch.policies.shared.rewards import coin_flip, range_width, unit_reward
 
 
 class Windowed(NamedTuple):
@@ -37,8 +38,7 @@ class Windowed(NamedTuple):
     taken: Ints  # (1,), rewards so far
     window_pulls: Ints  # (n_arms,), those in the window
     window_total: Floats  # (n_arms,), their sum
-    low: float
-    high: float
+    reward_range: RewardRange
     weight: float  # xi, c or precision
     forced_pulls: int
 
@@ -49,13 +49,12 @@ class Windowed(NamedTuple):
         horizon: int,
         max_pulls: int | None,
         window: int,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
         weight: float = 0.0,
         forced_pulls: int = 0,
     ) -> Self:
         """Return a policy with an empty window."""
         window = checked_int("window", window, 1)
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             window_arms=int_zeros(window),
@@ -63,8 +62,7 @@ class Windowed(NamedTuple):
             taken=int_zeros(1),
             window_pulls=int_zeros(n_arms),
             window_total=np.zeros(n_arms),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             weight=weight,
             forced_pulls=forced_pulls,
         )
@@ -147,7 +145,7 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
         *,
         window: int | None = None,
         xi: float = 1.5,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SWUCB:
         """Return a new policy.
 
@@ -168,7 +166,7 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index; one outside the window comes first."""
         padding = self.weight * math.log(rounds_seen(self, t))
-        width = self.high - self.low
+        width = range_width(self.reward_range)
         arm = WAIT
         best = -math.inf
         for i in range(len(self.pulls)):
@@ -192,7 +190,7 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
         padding = self.weight * math.log(rounds_seen(self, int(self.taken[0]) + 1))
         return {
             "recent_mean": self.window_total[arm] / n,
-            "bonus": (self.high - self.low) * math.sqrt(padding / n),
+            "bonus": range_width(self.reward_range) * math.sqrt(padding / n),
         }
 
 
@@ -235,7 +233,7 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         *,
         window: int | None = None,
         c: float = 0.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SWKLUCB:
         """Return a new policy.
 
@@ -279,7 +277,7 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         rng: Rng,
     ) -> None:
         """Move the window on by this reward."""
-        slide(self, arm, unit_reward(reward, self.low, self.high))
+        slide(self, arm, unit_reward(reward, self.reward_range))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent mean and bonus at the coming round, in units of [0, 1]."""
@@ -341,7 +339,7 @@ class SWTS(Windowed):  # numpydoc ignore=PR01
         max_pulls: int | None = None,
         *,
         window: int | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SWTS:
         """Return a new policy.
 
@@ -376,7 +374,7 @@ class SWTS(Windowed):  # numpydoc ignore=PR01
         rng: Rng,
     ) -> None:
         """Move the window on by a success or a failure."""
-        slide(self, arm, coin_flip(unit_reward(reward, self.low, self.high), rng))
+        slide(self, arm, coin_flip(unit_reward(reward, self.reward_range), rng))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean of the arm's posterior, in units of [0, 1]."""

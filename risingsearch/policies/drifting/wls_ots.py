@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_float, checked_int, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 LEAST_DEVIATION = 1e-6
@@ -82,7 +82,7 @@ class WLSOptimisticTS(NamedTuple):
         *,
         decay: float = 0.95,
         window: int = 50,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> WLSOptimisticTS:
         """Return a new policy.
 
@@ -97,7 +97,7 @@ class WLSOptimisticTS(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Of an arm's second draw; rewards outside are taken as they are.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
+        low, high = checked_reward_range(reward_range)
         size = (n_arms, checked_int("window", window, 2))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_float, checked_int, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
     append_reward,
@@ -81,7 +81,7 @@ class TIUCB(NamedTuple):
         delta: float = 0.01,
         omega: int = 100,
         gamma: float = 0.3,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> TIUCB:
         """Return a new policy.
 
@@ -98,7 +98,7 @@ class TIUCB(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; no forecast is outside.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
+        low, high = checked_reward_range(reward_range)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         gamma = checked_float("gamma", gamma, 0.0, open_low=True)
         return cls(

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Floats, Ints, Rng
+from risingsearch.policies.arrays import Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import pull_limit
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
@@ -27,14 +27,21 @@ BIASED, EQ5, ALG1 = range(3)
 SLOPE_PULLS = 2  # that make a slope
 
 
-def unit_reward(reward: float, low: float, high: float) -> float:
-    """Return the reward mapped from [low, high] to [0, 1], and clipped there.
+def range_width(reward_range: RewardRange) -> float:
+    """Return the distance from the lowest to the highest reward."""
+    low, high = reward_range
+    return high - low
+
+
+def unit_reward(reward: float, reward_range: RewardRange) -> float:
+    """Return the reward mapped from its range to [0, 1], and clipped there.
 
     Examples
     --------
-    >>> unit_reward(15.0, 10.0, 20.0), unit_reward(30.0, 10.0, 20.0)
+    >>> unit_reward(15.0, (10.0, 20.0)), unit_reward(30.0, (10.0, 20.0))
     (0.5, 1.0)
     """
+    low, high = reward_range
     return min(1.0, max(0.0, (reward - low) / (high - low)))
 
 

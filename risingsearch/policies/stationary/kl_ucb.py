@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
@@ -43,8 +43,7 @@ class KLUCB(NamedTuple):
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
     c: float
-    low: float
-    high: float
+    reward_range: RewardRange
     mean: Floats  # (n_arms,), in [0, 1]
 
     @classmethod
@@ -55,7 +54,7 @@ class KLUCB(NamedTuple):
         max_pulls: int | None = None,
         *,
         c: float = 0.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> KLUCB:
         """Return a new policy.
 
@@ -66,12 +65,10 @@ class KLUCB(NamedTuple):
         c : float, default 0.0
             Weight of the term ``ln ln t``, at least 0; 3 in the theory, 0 in practice.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             c=checked_float("c", c, 0.0),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             mean=np.zeros(n_arms),
         )
 
@@ -98,7 +95,7 @@ class KLUCB(NamedTuple):
         rng: Rng,
     ) -> None:
         """Move the arm's mean."""
-        reward = unit_reward(reward, self.low, self.high)
+        reward = unit_reward(reward, self.reward_range)
         record_mean(self.pulls, self.mean, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:

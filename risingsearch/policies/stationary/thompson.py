@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_reward
 
@@ -45,8 +45,7 @@ class ThompsonBeta(NamedTuple):
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    low: float
-    high: float
+    reward_range: RewardRange
     fractional: bool
     successes: Floats  # (n_arms,), S
     failures: Floats  # (n_arms,), F
@@ -58,7 +57,7 @@ class ThompsonBeta(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
         fractional: bool = False,
     ) -> ThompsonBeta:
         """Return a new policy.
@@ -70,11 +69,9 @@ class ThompsonBeta(NamedTuple):
         fractional : bool, default False
             Count parts of successes instead of flipping coins.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             fractional=bool(fractional),
             successes=np.zeros(n_arms),
             failures=np.zeros(n_arms),
@@ -99,7 +96,7 @@ class ThompsonBeta(NamedTuple):
     ) -> None:
         """Count a success, a failure, or parts of both."""
         self.pulls[arm] += 1
-        success = unit_reward(reward, self.low, self.high)
+        success = unit_reward(reward, self.reward_range)
         if not self.fractional:
             success = coin_flip(success, rng)
         self.successes[arm] += success

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_choice, checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_choice, checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.rewards import record_mean
+from risingsearch.policies.shared.rewards import range_width, record_mean
 
 
 class UCB1(NamedTuple):
@@ -57,7 +57,7 @@ class UCB1(NamedTuple):
         *,
         c: float = 2.0,
         denominator: str = "n",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> UCB1:
         """Return a new policy.
 
@@ -70,12 +70,11 @@ class UCB1(NamedTuple):
         denominator : {"n", "n+1"}, default "n"
             The divisor of the bonus.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             c=checked_float("c", c, 0.0),
             extra=extra_pulls(denominator),
-            width=high - low,
+            width=range_width(checked_reward_range(reward_range)),
             mean=np.zeros(n_arms),
             inverse_root=np.zeros(n_arms),
         )

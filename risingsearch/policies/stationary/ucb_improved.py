@@ -7,18 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_choice, checked_finite_range
+from risingsearch.checks import checked_choice, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     all_true,
     int_zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
-from risingsearch.policies.shared.rewards import record_mean
+from risingsearch.policies.shared.rewards import range_width, record_mean
 
 NEVER = np.iinfo(np.int64).max
 
@@ -81,7 +82,7 @@ class ImprovedUCB(NamedTuple):
         max_pulls: int | None = None,
         *,
         order: str = "round-robin",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> ImprovedUCB:
         """Return a new policy.
 
@@ -92,12 +93,11 @@ class ImprovedUCB(NamedTuple):
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         policy = cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             random_order=checked_choice("order", order, ("round-robin", "random"))
             == "random",
-            range_width=high - low,
+            range_width=range_width(checked_reward_range(reward_range)),
             resolution=np.ones(1),
             target=int_zeros(1),
             width=np.zeros(1),

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_choice, checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_choice, checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.rewards import VARIANCES, record_moments
+from risingsearch.policies.shared.rewards import VARIANCES, range_width, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
 
 
@@ -71,7 +71,7 @@ class UCBV(NamedTuple):
         c: float = 1.0,
         variance: str = "biased",
         denominator: str = "n",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> UCBV:
         """Return a new policy.
 
@@ -88,14 +88,13 @@ class UCBV(NamedTuple):
         denominator : {"n", "n+1"}, default "n"
             The divisor of the bonuses.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("variance", variance, ("biased", "table4"))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             zeta=checked_float("zeta", zeta, 0.0),
             c=checked_float("c", c, 0.0),
             extra=extra_pulls(denominator),
-            width=high - low,
+            width=range_width(checked_reward_range(reward_range)),
             variance_kind=VARIANCES.index(variance),
             mean=np.zeros(n_arms),
             variance=np.zeros(n_arms),
