@@ -18,7 +18,7 @@ from risingsearch.policies.arrays import (
     int_zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, best_available
-from risingsearch.policies.shared.rewards import unit_reward
+from risingsearch.policies.shared.rewards import record_mean, unit_reward
 
 
 class SER4(NamedTuple):
@@ -151,9 +151,8 @@ class SER4(NamedTuple):
     ) -> None:
         """Move the arm's mean, end the sweep if it was the last of it, or restart."""
         self.pulls[arm] += 1
-        self.turns[arm] += 1
         x = unit_reward(reward, self.reward_range)
-        self.mean[arm] += (x - self.mean[arm]) / self.turns[arm]
+        record_mean(self.turns, self.mean, arm, x)
         if rng.random() >= self.restart_probability:
             end_sweep(self)
             return

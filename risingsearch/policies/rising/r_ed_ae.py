@@ -17,7 +17,12 @@ from risingsearch.policies.arrays import (
     int_zeros,
 )
 from risingsearch.policies.base import arm_arrays
-from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
+from risingsearch.policies.shared.race import (
+    all_have,
+    drop_behind,
+    in_race,
+    next_in_turn,
+)
 from risingsearch.policies.shared.rewards import (
     add_residual,
     append_reward,
@@ -144,7 +149,6 @@ def judge_lines(policy: REdAE, half: int) -> None:
     pulls_left = policy.pulls_left
     P = policy.P
     M = float(half)
-    floor = -math.inf
     for i in range(len(policy.pulls)):
         if in_race(alive, pulls_left, i):
             T = policy.horizon[i]
@@ -154,7 +158,4 @@ def judge_lines(policy: REdAE, half: int) -> None:
             log_term = math.log(2.0 * len(policy.pulls) * T / policy.delta)
             policy.value[i] = P[i, 2 * half] / (2.0 * M) + 0.5 * slope * ahead
             policy.radius[i] = sigma * math.sqrt(log_term * spread)
-            floor = max(floor, policy.value[i] - policy.radius[i])
-    for i in range(len(policy.pulls)):
-        if in_race(alive, pulls_left, i) and policy.value[i] + policy.radius[i] < floor:
-            alive[i] = False
+    drop_behind(pulls_left, alive, policy.value, policy.radius)

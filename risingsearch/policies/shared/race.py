@@ -113,6 +113,22 @@ def next_in_round(
     return arm
 
 
+def drop_behind(
+    pulls_left: Ints,
+    alive: Bools,
+    value: Floats,
+    radius: Floats,
+) -> None:
+    """Drop the arms in the race that are worse than its best one for certain."""
+    floor = -math.inf
+    for i in range(len(value)):
+        if in_race(alive, pulls_left, i):
+            floor = max(floor, value[i] - radius[i])
+    for i in range(len(value)):
+        if in_race(alive, pulls_left, i) and value[i] + radius[i] < floor:
+            alive[i] = False
+
+
 def all_have(
     pulls_left: Ints,
     alive: Bools,
