@@ -294,15 +294,8 @@ def search_recorded(
     players = []
     n_arms = []
     for policy, params in named.values():
-        players.append(
-            Player(
-                policy,
-                {
-                    **_declared_range(policy, table),
-                    **params,
-                },
-            )
-        )
+        declared = {**_declared_range(policy, table), **params}
+        players.append(Player(policy, declared, longest))
         name = registered_name(policy)
         rule = partial(recommended_arms, "random")
         # A policy that is not registered has no rule, as random has none.
@@ -312,11 +305,9 @@ def search_recorded(
     with counted(score.size, progress) as on_run:
         for (p, player), (b, budget) in product(enumerate(players), enumerate(budgets)):
             drawn = partial(_candidates, table=table, n_arms=n_arms[p][b])
-            player.longest = longest
-            plan = Plan([player], drawn, None, compiled)
             last = np.array([budget])
-            runs = plan.play(last, budget, n_runs, seed, jobs, on_run=on_run)
-            for k, run in enumerate(runs):
+            plan = Plan([player], drawn, None, compiled, last, budget)
+            for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):
                 score[b, p, k] = sign * run.records[0].best_mean[-1]
                 epochs[b, p, k] = run.records[0].n_played[0]
     highest = np.nanmax(table.means, axis=1)
