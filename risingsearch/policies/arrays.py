@@ -14,6 +14,11 @@ RewardRange: TypeAlias = tuple[float, float]
 """Lowest and highest reward."""
 
 
+def zeros(shape: int | tuple[int, ...]) -> Floats:
+    """Return an array of floats, all 0."""
+    return np.zeros(shape)
+
+
 def int_zeros(shape: int | tuple[int, ...]) -> Ints:
     """Return an array of integers, all 0."""
     return np.zeros(shape, dtype=np.int64)

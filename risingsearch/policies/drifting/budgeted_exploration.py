@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import (
@@ -16,6 +14,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
@@ -141,7 +140,7 @@ class BudgetedExploration(NamedTuple):
             one_armed=known_reward is not None,
             known_reward=known_reward or 0.0,
             epoch_end=int_zeros(1),
-            total=np.zeros(n_arms),
+            total=zeros(n_arms),
             epoch_pulls=int_zeros(n_arms),
             alive=all_true(n_arms),
         )

@@ -6,7 +6,7 @@ the arms; here they share one scale, and only a new reward is divided by it.
 
 from __future__ import annotations
 
-import math
+from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from risingsearch.checks import (
     checked_int,
     checked_reward_range,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -118,29 +118,29 @@ class DUCB(NamedTuple):
             Exploration factor of the bonus, at least 0.
         """
         if discount is None:
-            discount = 1.0 - 0.25 / math.sqrt(horizon)
+            discount = 1.0 - 0.25 / sqrt(horizon)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             discount=checked_discount(discount),
             xi=checked_float("xi", xi, 0.0),
             width=range_width(checked_reward_range(reward_range)),
             scale=np.ones(1),
-            discounted_pulls=np.zeros(n_arms),
-            discounted_total=np.zeros(n_arms),
-            all_pulls=np.zeros(1),
+            discounted_pulls=zeros(n_arms),
+            discounted_total=zeros(n_arms),
+            all_pulls=zeros(1),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index."""
         padding = discounted_padding(self)
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.discounted_pulls[i]
-                index = math.inf
+                index = inf
                 if n > 0.0:
-                    bonus = 2.0 * self.width * math.sqrt(padding / n)
+                    bonus = 2.0 * self.width * sqrt(padding / n)
                     index = self.discounted_total[i] / n + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
@@ -165,18 +165,18 @@ class DUCB(NamedTuple):
         if n == 0.0:
             return {
                 "recent_mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
         return {
             "recent_mean": self.discounted_total[arm] / n,
-            "bonus": 2.0 * self.width * math.sqrt(discounted_padding(self) / n),
+            "bonus": 2.0 * self.width * sqrt(discounted_padding(self) / n),
         }
 
 
 def discounted_padding(policy: DUCB) -> float:
     """Return ``xi ln(sum of all n)``, divided by the scale of the ``n``."""
     scale: float = policy.scale[0]
-    return policy.xi * math.log(max(1.0, policy.all_pulls[0])) / scale
+    return policy.xi * log(max(1.0, policy.all_pulls[0])) / scale
 
 
 class FDSWTS(NamedTuple):
@@ -275,8 +275,8 @@ class FDSWTS(NamedTuple):
             scale=np.ones(1),
             successes=np.full(n_arms, 1.0 - prior),
             failures=np.full(n_arms, 1.0 - prior),
-            window_rewards=np.zeros((n_arms, length)),
-            window_successes=np.zeros(n_arms),
+            window_rewards=zeros((n_arms, length)),
+            window_successes=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -286,7 +286,7 @@ class FDSWTS(NamedTuple):
             if arm != WAIT:
                 return arm
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = combined_draw(self, i, rng)
@@ -367,9 +367,9 @@ def beta_draw(a: float, b: float, rng: Rng) -> float:
     if max(a, b) > 1.0 or min(a, b) == 1.0:
         return rng.beta(a, b)
     while True:
-        log_x = math.log(1.0 - rng.random()) / a
-        log_y = math.log(1.0 - rng.random()) / b
+        log_x = log(1.0 - rng.random()) / a
+        log_y = log(1.0 - rng.random()) / b
         gap = abs(log_x - log_y)
-        log_sum = max(log_x, log_y) + math.log1p(math.exp(-gap))
+        log_sum = max(log_x, log_y) + log1p(exp(-gap))
         if log_sum <= 0.0:
-            return math.exp(log_x - log_sum)
+            return exp(log_x - log_sum)

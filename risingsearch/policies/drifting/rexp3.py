@@ -13,7 +13,7 @@ from risingsearch.checks import (
     checked_float,
     checked_reward_range,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -109,7 +109,7 @@ class Rexp3(NamedTuple):
             gamma=gamma,
             reward_range=checked_reward_range(reward_range),
             batch_end=np.full(1, length, dtype=np.int64),
-            log_weight=np.zeros(n_arms),
+            log_weight=zeros(n_arms),
             weight=np.ones(n_arms),
             probability=np.ones(n_arms),
         )

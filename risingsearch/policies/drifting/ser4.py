@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from math import log, sqrt
 from typing import NamedTuple
-
-import numpy as np
 
 from risingsearch.checks import checked_float, checked_reward_range
 from risingsearch.policies.arrays import (
@@ -16,6 +14,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, best_available
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
@@ -105,16 +104,16 @@ class SER4(NamedTuple):
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         restarts = 0.0
         if rounds > 1.0:
-            restarts = switches / (rounds * math.log(rounds))
+            restarts = switches / (rounds * log(rounds))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            log_factor=math.log(4.0 * n_arms / delta),
+            log_factor=log(4.0 * n_arms / delta),
             eps=checked_float("eps", eps, 0.0),
-            restart_probability=min(1.0, math.sqrt(restarts)),
+            restart_probability=min(1.0, sqrt(restarts)),
             reward_range=checked_reward_range(reward_range),
             active=all_true(n_arms),
             turns=int_zeros(n_arms),
-            mean=np.zeros(n_arms),
+            mean=zeros(n_arms),
             sweeps=int_zeros(1),
         )
 
@@ -185,8 +184,8 @@ def end_sweep(policy: SER4) -> None:
     if best == WAIT:
         return
     policy.sweeps[0] = tau
-    log_term = policy.log_factor + 2.0 * math.log(tau)
-    radius = 2.0 * math.sqrt(log_term / (2.0 * tau))
+    log_term = policy.log_factor + 2.0 * log(tau)
+    radius = 2.0 * sqrt(log_term / (2.0 * tau))
     for i in range(len(policy.turns)):
         gap = policy.mean[best] - policy.mean[i] + policy.eps
         if policy.active[i] and i != best and gap >= radius:

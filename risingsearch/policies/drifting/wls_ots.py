@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_float, checked_int, checked_reward_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 LEAST_DEVIATION = 1e-6
@@ -104,14 +102,14 @@ class WLSOptimisticTS(NamedTuple):
             decay=checked_float("decay", decay, 0.0, 1.0, open_low=True),
             low=low,
             high=high,
-            rounds=np.zeros(size),
-            rewards=np.zeros(size),
-            weights=np.zeros(size),
-            newest=np.zeros(n_arms),
-            level=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            total_weight=np.zeros(n_arms),
-            residual=np.zeros(n_arms),
+            rounds=zeros(size),
+            rewards=zeros(size),
+            weights=zeros(size),
+            newest=zeros(n_arms),
+            level=zeros(n_arms),
+            slope=zeros(n_arms),
+            total_weight=zeros(n_arms),
+            residual=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:

@@ -15,6 +15,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
@@ -82,9 +83,9 @@ class RisingBandits(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             reward_range=checked_reward_range(reward_range),
-            past=np.zeros((n_arms, checked_int("window", window, 1))),
+            past=zeros((n_arms, checked_int("window", window, 1))),
             alive=all_true(n_arms),
-            value=np.zeros(n_arms),
+            value=zeros(n_arms),
             before=np.full(n_arms, -1.0),
             upper=np.ones(n_arms),
             judged=int_zeros(1),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from risingsearch.checks import checked_float, checked_int, checked_reward_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.rewards import (
     append_reward,
@@ -105,23 +105,23 @@ class TIUCB(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             low=low,
             high=high,
-            first_bonus=(high - low) * math.sqrt(4.0 * math.log(1.0 / delta)),
+            first_bonus=(high - low) * sqrt(4.0 * log(1.0 / delta)),
             omega=checked_int("omega", omega, 2),
             gamma=gamma * (high - low),
             P=prefix_sums(n_arms, horizon, max_pulls),
             Q=prefix_sums(n_arms, horizon, max_pulls),
             start=np.ones(n_arms, dtype=np.int64),
-            forecast=np.zeros(n_arms),
-            bonus=np.zeros(n_arms),
+            forecast=zeros(n_arms),
+            bonus=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                index = math.inf  # until there is a line
+                index = inf  # until there is a line
                 if self.pulls[i] >= INITIAL_PULLS:
                     index = self.forecast[i] + self.bonus[i]
                 arm, best = leader(arm, best, i, index, self.pulls)
@@ -142,7 +142,7 @@ class TIUCB(NamedTuple):
                 self.start[arm] = n - self.omega + 1
             line = line_at(self, arm, self.start[arm], n, n + 1)
             self.forecast[arm] = min(self.high, max(self.low, line))
-            self.bonus[arm] = self.first_bonus / math.sqrt(n)
+            self.bonus[arm] = self.first_bonus / sqrt(n)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the forecast of the next reward, and the bonus."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import (
     WAIT,
@@ -149,8 +150,8 @@ class DCTOUCB(NamedTuple):
             sigma=sigma,
             P=prefix_sums(n_arms, horizon, max_pulls),
             model=int_zeros(n_arms),
-            offset=np.zeros(n_arms),
-            forecast=np.zeros(n_arms),
+            offset=zeros(n_arms),
+            forecast=zeros(n_arms),
         )
 
     @classmethod
@@ -210,13 +211,13 @@ class DCTOUCB(NamedTuple):
             return arm
         width = 0.0
         if self.shifted:
-            width = self.sigma * math.sqrt(8.0 * math.log(t))
-        best = -math.inf
+            width = self.sigma * sqrt(8.0 * log(t))
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = self.forecast[i]
                 if self.shifted:
-                    bonus = width / math.sqrt(self.pulls[i])
+                    bonus = width / sqrt(self.pulls[i])
                     index = self.offset[i] + index + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
@@ -244,7 +245,7 @@ class DCTOUCB(NamedTuple):
         return {
             "offset": self.offset[arm],
             "forecast": self.forecast[arm],
-            "bonus": self.sigma * math.sqrt(8.0 * math.log(t) / n) if n else math.inf,
+            "bonus": self.sigma * sqrt(8.0 * log(t) / n) if n else inf,
         }
 
 
@@ -256,7 +257,7 @@ def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
         Z = 2.0 * policy.P[arm, half] - Z
     first_half = policy.model_sums[half]
     model_sums = policy.model_sums[n]
-    smallest = math.inf
+    smallest = inf
     for k in range(len(model_sums)):
         expected = model_sums[k]
         if policy.shifted:
@@ -308,7 +309,7 @@ def detection_pulls(
     """
     n = np.arange(len(model_sums))
     Z = 2.0 * model_sums[n // 2] - model_sums
-    limit = 8.0 * math.log(2.0 * n_arms / delta) * sigma * sigma * n
+    limit = 8.0 * log(2.0 * n_arms / delta) * sigma * sigma * n
     rounding = 1e-9 * n  # sums of models that do not differ differ by less
     m = 2
     for a, b in itertools.combinations(range(Z.shape[1]), 2):

@@ -4,7 +4,7 @@ The functions take arrays and not the policy: a ``NamedTuple`` is copied where t
 compiler does not inline a call.
 """
 
-import math
+from math import inf
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, best_available, leader
@@ -106,7 +106,7 @@ def next_in_round(
     if arm != WAIT or busy:
         return arm
     arm = WAIT
-    best = -math.inf
+    best = -inf
     for i in range(len(pulls)):
         if available[i] and in_race(alive, pulls_left, i):
             arm, best = leader(arm, best, i, value[i], pulls)
@@ -120,7 +120,7 @@ def drop_behind(
     radius: Floats,
 ) -> None:
     """Drop the arms in the race that are worse than its best one for certain."""
-    floor = -math.inf
+    floor = -inf
     for i in range(len(value)):
         if in_race(alive, pulls_left, i):
             floor = max(floor, value[i] - radius[i])

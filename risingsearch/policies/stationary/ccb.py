@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_reward_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import range_width, record_mean
 
@@ -75,9 +75,9 @@ class CCB(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             width=range_width(checked_reward_range(reward_range)),
-            mean=np.zeros(n_arms),
+            mean=zeros(n_arms),
             gap=np.ones(1),
-            enough=np.zeros(1),
+            enough=zeros(1),
         )
 
     def select(self, t: int, rng: Rng) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_float, checked_reward_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
@@ -69,7 +67,7 @@ class KLUCB(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             c=checked_float("c", c, 0.0),
             reward_range=checked_reward_range(reward_range),
-            mean=np.zeros(n_arms),
+            mean=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -78,7 +76,7 @@ class KLUCB(NamedTuple):
         if arm != WAIT:
             return arm
         exploration = kl_exploration(self.c, t)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 level = exploration / self.pulls[i]
@@ -104,7 +102,7 @@ class KLUCB(NamedTuple):
         if n == 0:
             return {
                 "mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
         mean = self.mean[arm]
         level = kl_exploration(self.c, int(self.pulls.sum()) + 1) / n

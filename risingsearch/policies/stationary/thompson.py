@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_float, checked_reward_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_reward
 
@@ -73,14 +71,14 @@ class ThompsonBeta(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             reward_range=checked_reward_range(reward_range),
             fractional=bool(fractional),
-            successes=np.zeros(n_arms),
-            failures=np.zeros(n_arms),
+            successes=zeros(n_arms),
+            failures=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = rng.beta(self.successes[i] + 1.0, self.failures[i] + 1.0)
@@ -109,7 +107,7 @@ class ThompsonBeta(NamedTuple):
         mean = a / (a + b)
         return {
             "posterior_mean": mean,
-            "posterior_deviation": math.sqrt(mean * (1.0 - mean) / (a + b + 1.0)),
+            "posterior_deviation": sqrt(mean * (1.0 - mean) / (a + b + 1.0)),
         }
 
 
@@ -172,8 +170,8 @@ class ThompsonGaussian(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             sigma=checked_float("sigma", sigma, 0.0),
-            mean=np.zeros(n_arms),
-            deviation=np.zeros(n_arms),
+            mean=zeros(n_arms),
+            deviation=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -181,7 +179,7 @@ class ThompsonGaussian(NamedTuple):
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = self.mean[i] + self.deviation[i] * rng.standard_normal()
@@ -197,14 +195,14 @@ class ThompsonGaussian(NamedTuple):
     ) -> None:
         """Move the arm's posterior."""
         n = record_mean(self.pulls, self.mean, arm, reward)
-        self.deviation[arm] = self.sigma / math.sqrt(n)
+        self.deviation[arm] = self.sigma / sqrt(n)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and deviation of the posterior."""
         if self.pulls[arm] == 0:
             return {
                 "posterior_mean": 0.0,
-                "posterior_deviation": math.inf,
+                "posterior_deviation": inf,
             }
         return {
             "posterior_mean": self.mean[arm],

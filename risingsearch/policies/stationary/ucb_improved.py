@@ -16,6 +16,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays
 from risingsearch.policies.shared.race import (
@@ -103,9 +104,9 @@ class ImprovedUCB(NamedTuple):
             range_width=range_width(checked_reward_range(reward_range)),
             resolution=np.ones(1),
             target=int_zeros(1),
-            width=np.zeros(n_arms),
+            width=zeros(n_arms),
             alive=all_true(n_arms),
-            value=np.zeros(n_arms),
+            value=zeros(n_arms),
         )
         begin_stage(policy)
         return policy

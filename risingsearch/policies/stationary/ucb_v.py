@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_choice, checked_float, checked_reward_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import VARIANCES, range_width, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
@@ -96,9 +94,9 @@ class UCBV(NamedTuple):
             extra=extra_pulls(denominator),
             width=range_width(checked_reward_range(reward_range)),
             variance_kind=VARIANCES.index(variance),
-            mean=np.zeros(n_arms),
-            variance=np.zeros(n_arms),
-            deviation=np.zeros(n_arms),
+            mean=zeros(n_arms),
+            variance=zeros(n_arms),
+            deviation=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -107,7 +105,7 @@ class UCBV(NamedTuple):
         if arm != WAIT:
             return arm
         scale, reach = ucb_v_scales(self, t)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 spread = scale * self.deviation[i]
@@ -126,7 +124,7 @@ class UCBV(NamedTuple):
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
         )
-        self.deviation[arm] = math.sqrt(self.variance[arm] / (n + self.extra))
+        self.deviation[arm] = sqrt(self.variance[arm] / (n + self.extra))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean, variance bonus and range bonus at the coming round."""
@@ -135,7 +133,7 @@ class UCBV(NamedTuple):
             return {
                 "mean": 0.0,
                 "variance_bonus": 0.0,
-                "range_bonus": math.inf,
+                "range_bonus": inf,
             }
         scale, reach = ucb_v_scales(self, int(self.pulls.sum()) + 1)
         return {
@@ -147,5 +145,5 @@ class UCBV(NamedTuple):
 
 def ucb_v_scales(policy: UCBV, t: int) -> tuple[float, float]:
     """Return ``sqrt(2 zeta ln t)`` and ``3 c B zeta ln t``, the same for all arms."""
-    exploration = policy.zeta * math.log(t)
-    return (math.sqrt(2.0 * exploration), 3.0 * policy.c * policy.width * exploration)
+    exploration = policy.zeta * log(t)
+    return (sqrt(2.0 * exploration), 3.0 * policy.c * policy.width * exploration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, least_pulled, pull_limit
 
@@ -82,8 +83,8 @@ class ASHA(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             eta=eta,
             level=np.array(level, dtype=np.int64),
-            score=np.zeros((n_arms, len(level))),
-            board=np.zeros((len(level), n_arms), dtype=np.int64),
+            score=zeros((n_arms, len(level))),
+            board=int_zeros((len(level), n_arms)),
             reached=int_zeros(len(level)),
         )
 
@@ -142,7 +143,7 @@ class ASHA(NamedTuple):
             rung += 1
         return {
             "rung": rung,
-            "rung_reward": self.score[arm, rung - 1] if rung else math.nan,
+            "rung_reward": self.score[arm, rung - 1] if rung else nan,
         }
 
 
