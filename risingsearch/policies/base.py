@@ -324,6 +324,11 @@ def uniform_arm(available: Bools, rng: Rng) -> int:
     return WAIT
 
 
+def coming_round(pulls: Ints) -> int:
+    """Return the number of the next round; those in flight are not counted."""
+    return int(pulls.sum()) + 1
+
+
 def pull_limit(horizon: int, max_pulls: int | None) -> int:
     """Return how many pulls an arm can give at most."""
     if max_pulls is None:

@@ -303,15 +303,14 @@ class FDSWTS(NamedTuple):
         """Let all rewards fade, and credit this one to both pairs of its arm."""
         credit = unit_reward(reward, self.reward_range)
         length = self.window_rewards.shape[1]
-        if length == 0:
-            self.successes[arm] += credit / self.scale[0]
-            self.failures[arm] += (1.0 - credit) / self.scale[0]
-            age(self.scale, self.discount, self.successes, self.failures)
-        else:
+        if length > 0:
             credit = coin_flip(credit, rng)
             age(self.scale, self.discount, self.successes, self.failures)
-            self.successes[arm] += credit / self.scale[0]
-            self.failures[arm] += (1.0 - credit) / self.scale[0]
+        self.successes[arm] += credit / self.scale[0]
+        self.failures[arm] += (1.0 - credit) / self.scale[0]
+        if length == 0:
+            age(self.scale, self.discount, self.successes, self.failures)
+        else:
             # A slot that was never used holds a 0, which takes nothing away.
             slot = self.pulls[arm] % length
             self.window_successes[arm] += credit - self.window_rewards[arm, slot]

@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from risingsearch.checks import checked_float, checked_int, checked_reward_range
 from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 
 LEAST_DEVIATION = 1e-6
 
@@ -165,7 +171,7 @@ class WLSOptimisticTS(NamedTuple):
         """Return where the line is at the coming round, and the deviation around it."""
         if self.pulls[arm] < 2:
             return {}
-        prediction, deviation = trend(self, arm, int(self.pulls.sum()) + 1)
+        prediction, deviation = trend(self, arm, coming_round(self.pulls))
         return {
             "prediction": prediction,
             "deviation": deviation,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.base import WAIT, arm_arrays, coming_round, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
     add_residual,
@@ -138,7 +138,7 @@ class CureUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average, expected gain and bonus at the coming round."""
-        t = int(self.pulls.sum()) + 1
+        t = coming_round(self.pulls)
         recent, gain, bonus = cure_index(self, arm, t, cure_noise(self, t))
         return {
             "recent_average": recent,

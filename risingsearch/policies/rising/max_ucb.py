@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.base import WAIT, arm_arrays, coming_round, leader
 
 
 class MaxUCB(NamedTuple):
@@ -105,7 +105,7 @@ class MaxUCB(NamedTuple):
         """Return the stretched maximum and the bonus; nothing before the first pull."""
         if self.pulls[arm] == 0:
             return {}
-        reach = self.alpha * log(int(self.pulls.sum()) + 1)
+        reach = self.alpha * log(coming_round(self.pulls))
         highest, bonus = max_index(self, arm, reward_scale(self.extent), reach)
         return {
             "best_reward": highest,

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.base import WAIT, arm_arrays, coming_round, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
     add_residual,
@@ -215,7 +215,7 @@ class REdUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average, gain and bonus; of R-UCBE the final reward instead."""
-        t = int(self.pulls.sum()) + 1
+        t = coming_round(self.pulls)
         recent, gain, bonus = r_ed_index(self, arm, t, r_ed_noise(self, t))
         if self.to_horizon:
             return {

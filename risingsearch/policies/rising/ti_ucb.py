@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_int, checked_reward_range
 from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.base import arm_arrays, best_available
 from risingsearch.policies.shared.rewards import (
     append_reward,
     append_weighted,
@@ -70,6 +70,7 @@ class TIUCB(NamedTuple):
     start: Ints  # (n_arms,), s
     forecast: Floats  # (n_arms,)
     bonus: Floats  # (n_arms,)
+    value: Floats  # (n_arms,), their sum; infinite until there is a line
 
     @classmethod
     def create(
@@ -113,19 +114,12 @@ class TIUCB(NamedTuple):
             start=np.ones(n_arms, dtype=np.int64),
             forecast=zeros(n_arms),
             bonus=zeros(n_arms),
+            value=np.full(n_arms, inf),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
-        arm = WAIT
-        best = -inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                index = inf  # until there is a line
-                if self.pulls[i] >= INITIAL_PULLS:
-                    index = self.forecast[i] + self.bonus[i]
-                arm, best = leader(arm, best, i, index, self.pulls)
-        return arm
+        return best_available(self.available, self.value, self.pulls)
 
     def update(
         self,
@@ -143,6 +137,7 @@ class TIUCB(NamedTuple):
             line = line_at(self, arm, self.start[arm], n, n + 1)
             self.forecast[arm] = min(self.high, max(self.low, line))
             self.bonus[arm] = self.first_bonus / sqrt(n)
+            self.value[arm] = self.forecast[arm] + self.bonus[arm]
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the forecast of the next reward, and the bonus."""

@@ -22,6 +22,7 @@ from risingsearch.policies.arrays import (
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
+    coming_round,
     leader,
     least_pulled,
     pull_limit,
@@ -127,7 +128,7 @@ class FEWA(AdaptiveWindows):  # numpydoc ignore=PR01
 
     Examples
     --------
-    >>> from risingsearch.policies.base import play_alone
+    >>> from risingsearch.policies.base import coming_round, play_alone
     >>> policy = FEWA.create(n_arms=2, horizon=12, sigma=0.1)
     >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
     [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
@@ -226,7 +227,7 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
 
     Examples
     --------
-    >>> from risingsearch.policies.base import play_alone
+    >>> from risingsearch.policies.base import coming_round, play_alone
     >>> policy = RAWUCB.create(n_arms=2, horizon=12, sigma=0.1)
     >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
     [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
@@ -307,7 +308,7 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
                 "recent_average": 0.0,
                 "bonus": inf,
             }
-        width = confidence_width(self, int(self.pulls.sum()) + 1)
+        width = confidence_width(self, coming_round(self.pulls))
         window = tightest_window(self, arm, width)
         return {
             "recent_average": self.mean[arm, window],

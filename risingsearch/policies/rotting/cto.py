@@ -21,6 +21,7 @@ from risingsearch.policies.arrays import (
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
+    coming_round,
     leader,
     least_pulled,
     pull_limit,
@@ -70,7 +71,7 @@ class DCTOUCB(NamedTuple):
     --------
     Arm 1 falls, arm 0 does not: two pulls of each tell.
 
-    >>> from risingsearch.policies.base import play_alone
+    >>> from risingsearch.policies.base import coming_round, play_alone
     >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
     >>> policy = DCTOUCB.create(2, 9, 5, models=models, sigma=0.01)
     >>> policy.explore_pulls
@@ -240,7 +241,7 @@ class DCTOUCB(NamedTuple):
         """Return offset, forecast and bonus; the first two are 0 while exploring."""
         if not self.shifted:
             return {"forecast": self.forecast[arm]}
-        t = int(self.pulls.sum()) + 1
+        t = coming_round(self.pulls)
         n = int(self.pulls[arm])
         return {
             "offset": self.offset[arm],

@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from risingsearch.checks import checked_float, checked_reward_range
 from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
 
@@ -105,7 +111,7 @@ class KLUCB(NamedTuple):
                 "bonus": inf,
             }
         mean = self.mean[arm]
-        level = kl_exploration(self.c, int(self.pulls.sum()) + 1) / n
+        level = kl_exploration(self.c, coming_round(self.pulls)) / n
         return {
             "mean": mean,
             "bonus": kl_upper(mean, level) - mean,

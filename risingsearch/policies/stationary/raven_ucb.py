@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.rewards import VARIANCES, record_moments
 
 
@@ -138,7 +144,7 @@ class RavenUCB(NamedTuple):
                 "bonus": inf,
                 "variance_bonus": 0.0,
             }
-        scale = raven_scale(self, int(self.pulls.sum()) + 1)
+        scale = raven_scale(self, coming_round(self.pulls))
         return {
             "mean": self.mean[arm],
             "bonus": scale * self.inverse_root[arm],

@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from risingsearch.checks import checked_choice, checked_float, checked_reward_range
 from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.rewards import range_width, record_mean
 
 
@@ -108,7 +114,7 @@ class UCB1(NamedTuple):
                 "mean": 0.0,
                 "bonus": inf,
             }
-        scale = ucb1_scale(self, int(self.pulls.sum()) + 1)
+        scale = ucb1_scale(self, coming_round(self.pulls))
         return {
             "mean": self.mean[arm],
             "bonus": scale * self.inverse_root[arm],

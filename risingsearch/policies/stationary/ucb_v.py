@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from risingsearch.checks import checked_choice, checked_float, checked_reward_range
 from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.rewards import VARIANCES, range_width, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
 
@@ -135,7 +141,7 @@ class UCBV(NamedTuple):
                 "variance_bonus": 0.0,
                 "range_bonus": inf,
             }
-        scale, reach = ucb_v_scales(self, int(self.pulls.sum()) + 1)
+        scale, reach = ucb_v_scales(self, coming_round(self.pulls))
         return {
             "mean": self.mean[arm],
             "variance_bonus": scale * self.deviation[arm],

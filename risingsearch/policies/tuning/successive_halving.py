@@ -91,10 +91,11 @@ class SuccessiveHalving(NamedTuple):
         for size in sizes[:-1]:
             total += max(1, horizon // (size * (len(sizes) - 1)))
             target.append(min(total, limit))
+        target.append(NO_LIMIT)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            target=np.array([*target, NO_LIMIT], dtype=np.int64),
-            due=np.array([*target, NO_LIMIT][:1], dtype=np.int64),
+            target=np.array(target, dtype=np.int64),
+            due=np.array(target[:1], dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
             rung=int_zeros(1),
             member=all_true(n_arms),
