@@ -202,7 +202,7 @@ def verdict(result: recorded_search.RecordedSearch, within: float | None) -> str
     """Return a sentence that says which policy and budget would have been enough."""
     digits = _score_digits(result.best, result.typical)
     scores = result.score.mean(axis=-1)
-    distance = result.distance.mean(axis=-1)
+    distance = result.mean_distance
     enough = result.enough(within)
     if enough is None:
         b, p = np.unravel_index(distance.argmin(), distance.shape)
