@@ -63,7 +63,11 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
     return np.asarray(best[np.minimum(rounds, np.isfinite(means).sum())])
 
 
-def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
+def upper_sums(
+    starts: Floats,
+    slopes: Floats,
+    lengths: Ints,
+) -> Floats:
     """Return, per row, the sum of the highest of several lines over whole rounds.
 
     The line that leads keeps the lead until a steeper one is above it, so that a row
@@ -99,7 +103,12 @@ def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
         lead = np.where(behind == 0.0, slope, -np.inf).max(axis=1)
         steeper = slope - lead[:, None]
         rounds = np.full_like(behind, np.inf)
-        np.divide(behind, steeper, out=rounds, where=steeper > 0.0)
+        np.divide(
+            behind,
+            steeper,
+            out=rounds,
+            where=steeper > 0.0,
+        )
         overtaken = np.floor(rounds.min(axis=1)) + 1.0
         steps = np.minimum(overtaken, lengths[rows] - done[rows])
         sums[rows] += steps * (top + 0.5 * lead * (steps - 1.0))

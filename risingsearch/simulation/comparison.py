@@ -122,7 +122,11 @@ class Comparison:
         """
         return pandas().DataFrame(self.rows())
 
-    def wins(self, environment: str, horizon: int) -> pd.DataFrame:
+    def wins(
+        self,
+        environment: str,
+        horizon: int,
+    ) -> pd.DataFrame:
         """Return how often each policy beat each other one.
 
         Parameters
@@ -160,7 +164,11 @@ class Comparison:
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
 
-    def _at(self, environment: str, horizon: int) -> Floats:
+    def _at(
+        self,
+        environment: str,
+        horizon: int,
+    ) -> Floats:
         if environment not in self.environments:
             raise unknown_name("environment", environment, self.environments)
         if horizon not in self.horizons:
@@ -231,7 +239,14 @@ def compare(
             enumerate(named_environments.values()), enumerate(horizons)
         ):
             last = np.array([horizon])
-            plan = Plan(players, environment, params, compiled, last, horizon)
+            plan = Plan(
+                players,
+                environment,
+                params,
+                compiled,
+                last,
+                horizon,
+            )
             for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]

@@ -84,7 +84,11 @@ class Player:
         )
         self._longest = longest
 
-    def policy(self, environment: Environment, horizon: int) -> Policy:
+    def policy(
+        self,
+        environment: Environment,
+        horizon: int,
+    ) -> Policy:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
         most = min(self._longest or int(limits.max()), horizon)
@@ -131,7 +135,12 @@ class Plan:
             self._sample: Callable[..., Any] = lambda rng, horizon: environment
         elif isinstance(environment, str):
             make = partial(make_environment, environment)
-            named = _with_params("environment", make, "horizon, rng", params)
+            named = _with_params(
+                "environment",
+                make,
+                "horizon, rng",
+                params,
+            )
             self._sample = lambda rng, horizon: named(horizon, rng)
         else:
             self._sample = _with_params(
@@ -187,21 +196,36 @@ class Plan:
         ]
         return PlayedRun(optimal, records)
 
-    def _record(self, player: Player, environment: Environment, rng: Rng) -> Record:
+    def _record(
+        self,
+        player: Player,
+        environment: Environment,
+        rng: Rng,
+    ) -> Record:
         """Return a policy's run."""
         policy = player.policy(environment, self._horizon)
         loop = self._loop(policy, environment)
         record = new_record(self._checkpoints, environment.n_arms, self._rounds_kept)
         with self._listed(policy), np.errstate(over="ignore", invalid="ignore"):
             try:
-                loop(policy, fresh(environment), self._horizon, rng, record)
+                loop(
+                    policy,
+                    fresh(environment),
+                    self._horizon,
+                    rng,
+                    record,
+                )
             except PolicyError as error:
                 n_pulls = record.pulls.sum()
                 msg = f"{type(policy).__name__}, after {n_pulls} pulls: {error}"
                 raise PolicyError(msg) from error
         return record
 
-    def _loop(self, policy: Policy, environment: Environment) -> Loop:
+    def _loop(
+        self,
+        policy: Policy,
+        environment: Environment,
+    ) -> Loop:
         classes = type(policy), type(environment)
         if classes not in self._loops:
             loop = loop_for(policy, fresh(environment), self._compiled)

@@ -295,7 +295,10 @@ def search_recorded(
     longest = int(table.pulls.max())
     plans = {}
     for p, (policy, params) in enumerate(named.values()):
-        declared = {**_declared_range(policy, table), **params}
+        declared = {
+            **_declared_range(policy, table),
+            **params,
+        }
         player = Player(policy, declared, longest)
         name = registered_name(policy)
         if name is None:
@@ -303,10 +306,22 @@ def search_recorded(
             name = "random"
             params = {}
         for b, budget in enumerate(budgets):
-            n_arms = recommended_arms(name, budget, longest, **params)
+            n_arms = recommended_arms(
+                name,
+                budget,
+                longest,
+                **params,
+            )
             drawn = partial(_candidates, table=table, n_arms=n_arms)
             last = np.array([budget])
-            plans[b, p] = Plan([player], drawn, None, compiled, last, budget)
+            plans[b, p] = Plan(
+                [player],
+                drawn,
+                None,
+                compiled,
+                last,
+                budget,
+            )
     with counted(score.size, progress) as on_run:
         for place, plan in plans.items():
             for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):

@@ -49,7 +49,12 @@ def environment_report(
 ) -> dict[str, Any]:
     """Play policies in a named environment; return one row per horizon and policy."""
     horizons = horizons or HORIZONS
-    sample = make_environment(name, horizons[0], seed, **parameters)
+    sample = make_environment(
+        name,
+        horizons[0],
+        seed,
+        **parameters,
+    )
     if not policies:
         [setting] = [info.setting for info in list_environments() if info.name == name]
         suitable: Sequence[str] = RISING
@@ -61,7 +66,12 @@ def environment_report(
     named = _resolved(policies)
     # What is wrong is said before anything compiles.
     for policy, params in named.values():
-        make_policy(policy, sample.n_arms, horizons[0], **params)
+        make_policy(
+            policy,
+            sample.n_arms,
+            horizons[0],
+            **params,
+        )
     environments = {name: (name, parameters)}
     result = compare(
         named, environments, horizons, n_runs, seed, jobs, progress=progress

@@ -121,12 +121,26 @@ class _ArmUnderTest(NamedTuple):
 
     def start(self) -> Any:
         trainable = _tried("", checked_trainable, self.trainable)
-        return _tried("start", trainable.start, dict(self.params), self.seed)
+        return _tried(
+            "start",
+            trainable.start,
+            dict(self.params),
+            self.seed,
+        )
 
     def load(self, checkpoint: bytes) -> Any:
-        return _tried("loading the state", restore, self.trainable, checkpoint)
+        return _tried(
+            "loading the state",
+            restore,
+            self.trainable,
+            checkpoint,
+        )
 
-    def trained(self, state: object, epochs: Iterable[int]) -> Iterator[float]:
+    def trained(
+        self,
+        state: object,
+        epochs: Iterable[int],
+    ) -> Iterator[float]:
         """Train these epochs, or until the arm ends by itself; yield their scores."""
         for epoch in epochs:
             try:
@@ -140,7 +154,11 @@ class _ArmUnderTest(NamedTuple):
             require(math.isfinite(score), f"epoch {epoch} scored {score}")
             yield score
 
-    def scores_apart(self, epochs: Iterable[int], global_seed: int) -> list[float]:
+    def scores_apart(
+        self,
+        epochs: Iterable[int],
+        global_seed: int,
+    ) -> list[float]:
         """Train with the global random states seeded before every call."""
         _seed_globally(global_seed)
         state = self.start()
@@ -166,10 +184,20 @@ class _ArmUnderTest(NamedTuple):
     def scores_uninterrupted(self, n_epochs: int) -> list[float]:
         """Return the scores of the trainable's own uninterrupted training."""
         train = self.trainable.uninterrupted
-        results = _tried("uninterrupted", train, dict(self.params), self.seed, n_epochs)
+        results = _tried(
+            "uninterrupted",
+            train,
+            dict(self.params),
+            self.seed,
+            n_epochs,
+        )
         return [_tried("", checked_score, result)[0] for result in results]
 
-    def scores_elsewhere(self, unused: object, epochs: Iterable[int]) -> list[float]:
+    def scores_elsewhere(
+        self,
+        unused: object,
+        epochs: Iterable[int],
+    ) -> list[float]:
         """Train every epoch with a copy of an unused trainable, as processes do."""
         state = self.start()
         scores: list[float] = []
@@ -178,7 +206,12 @@ class _ArmUnderTest(NamedTuple):
             scores.extend(arm.trained(state, [epoch]))
             if len(scores) < epoch:
                 break
-            saved = _tried("saving the state", dump, arm.trainable, state)
+            saved = _tried(
+                "saving the state",
+                dump,
+                arm.trainable,
+                state,
+            )
             arm = self._replace(trainable=copy_of(unused))
             state = arm.load(saved)
         return scores
@@ -201,7 +234,11 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
         raise AssertionError(msg) from error
 
 
-def _tried(what: str, function: Callable[..., object], *args: object) -> Any:
+def _tried(
+    what: str,
+    function: Callable[..., object],
+    *args: object,
+) -> Any:
     try:
         return function(*args)
     except Exception as error:
