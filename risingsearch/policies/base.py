@@ -584,10 +584,7 @@ def _encoded(array: Array) -> SavedArray:
     # Sparse: the history arrays of a young search are nearly all zero; an array without
     # zeros has no indices. Infinities are written as words, because JSON has none.
     flat = array.reshape(-1)
-    is_set = flat != 0
-    if array.dtype.kind == "f":
-        is_set |= np.signbit(flat)  # -0.0 too
-    indices = np.flatnonzero(is_set)
+    indices = np.flatnonzero(flat.view(f"u{array.itemsize}"))  # -0.0 has a bit, too
     is_sparse = 2 * len(indices) <= array.size
     values = flat[indices] if is_sparse else flat
     return {
