@@ -18,11 +18,15 @@ from risingsearch.simulation.plan import (
     Plan,
     Player,
     Policies,
-    Row,
     counted,
     named_pairs,
 )
-from risingsearch.simulation.statistics import average_ranks, half_width
+from risingsearch.simulation.statistics import (
+    Row,
+    average_ranks,
+    half_width,
+    table_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,23 +84,22 @@ class Comparison:
         [('ucb1', 1.0), ('random', 2.0)]
         """
         half = half_width(self.regret)
-        ranks = average_ranks(self.regret)
         mean = self.regret.mean(axis=-1)
-        best = self.best_mean.mean(axis=-1)
-        return [
+        return table_rows(
             {
-                "environment": self.environments[e],
-                "horizon": self.horizons[h],
-                "policy": self.policies[p],
-                "mean_regret": float(mean[e, h, p]),
-                "low": float(mean[e, h, p] - half[e, h, p]),
-                "high": float(mean[e, h, p] + half[e, h, p]),
-                "average_rank": float(ranks[e, h, p]),
-                "best_mean": float(best[e, h, p]),
-                "n_runs": self.regret.shape[-1],
-            }
-            for e, h, p in np.ndindex(mean.shape)
-        ]
+                "environment": self.environments,
+                "horizon": self.horizons,
+                "policy": self.policies,
+            },
+            {
+                "mean_regret": mean,
+                "low": mean - half,
+                "high": mean + half,
+                "average_rank": average_ranks(self.regret),
+                "best_mean": self.best_mean.mean(axis=-1),
+                "n_runs": np.full(mean.shape, self.regret.shape[-1]),
+            },
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return ``rows`` as a table.

@@ -47,8 +47,6 @@ Pair: TypeAlias = tuple[Kind, Parameters | None]
 Several: TypeAlias = Mapping[str, Kind | Pair[Kind]] | Sequence[Kind | Pair[Kind]]
 Policies: TypeAlias = Several[PolicyLike]
 Environments: TypeAlias = Several[EnvironmentLike]
-Row: TypeAlias = dict[str, Any]
-"""A row of a table, by the names of its columns."""
 
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
@@ -318,13 +316,13 @@ def named_pairs(
         items = [items]
     if not isinstance(items, Collection) or not len(items):
         raise InvalidParameterError(f"{kind} must be at least one; got {items!r}")
-    if not isinstance(items, Mapping):
-        named = {name_of(_pair(kind, item)[0]): item for item in items}
-        if len(named) < len(items):
-            msg = f"two share a name in {list(named)}: give names of your own"
-            raise InvalidParameterError(msg)
-        items = named
-    return {str(name): _pair(kind, item) for name, item in items.items()}
+    if isinstance(items, Mapping):
+        return {str(name): _pair(kind, item) for name, item in items.items()}
+    named = {name_of(pair[0]): pair for pair in (_pair(kind, item) for item in items)}
+    if len(named) < len(items):
+        msg = f"two share a name in {list(named)}: give names of your own"
+        raise InvalidParameterError(msg)
+    return named
 
 
 def _pair(kind: str, item: object) -> tuple[Any, Parameters]:

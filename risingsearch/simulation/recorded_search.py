@@ -34,12 +34,11 @@ from risingsearch.simulation.plan import (
     Player,
     Policies,
     PolicyLike,
-    Row,
     counted,
     name_of,
     named_pairs,
 )
-from risingsearch.simulation.statistics import half_width
+from risingsearch.simulation.statistics import Row, half_width, table_rows
 
 EPOCH_SCHEDULERS = (
     "auto",
@@ -123,24 +122,22 @@ class RecordedSearch:
         mean = self.score.mean(axis=-1)
         half = half_width(self.score)
         distance = self.mean_distance
-        epochs = self.epochs.mean(axis=-1)
-        as_good = self.as_good()
-        winners = self.winners()
-        return [
+        rows = table_rows(
             {
-                "budget": budget,
-                "policy": self.policies[p],
-                "mean_score": float(mean[b, p]),
-                "low": float(mean[b, p] - half[b, p]),
-                "high": float(mean[b, p] + half[b, p]),
-                "distance": float(distance[b, p]),
-                "epochs": float(epochs[b, p]),
-                "best": self.policies[p] == winners[b],
-                "as_good": bool(as_good[b, p]),
-            }
-            for b, budget in enumerate(self.budgets)
-            for p in np.argsort(distance[b], kind="stable")
-        ]
+                "budget": self.budgets,
+                "policy": self.policies,
+            },
+            {
+                "mean_score": mean,
+                "low": mean - half,
+                "high": mean + half,
+                "distance": distance,
+                "epochs": self.epochs.mean(axis=-1),
+                "best": np.arange(len(self.policies)) == distance.argmin(1)[:, None],
+                "as_good": self.as_good(),
+            },
+        )
+        return sorted(rows, key=lambda row: (row["budget"], row["distance"]))
 
     def winners(self) -> list[str]:
         """Return the policy of the best mean score, per budget.

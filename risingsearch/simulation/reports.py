@@ -13,7 +13,8 @@ from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation import recorded_search
 from risingsearch.simulation.calls import Calls
 from risingsearch.simulation.comparison import compare
-from risingsearch.simulation.plan import Parameters, Row
+from risingsearch.simulation.plan import Parameters
+from risingsearch.simulation.statistics import Row
 
 REFERENCES = {
     "best-arm": "the best single arm",
