@@ -410,16 +410,16 @@ def play_alone(
     rng = np.random.default_rng(seed)
     arms: list[int] = []
     while len(arms) < rounds and policy.available.any():
-        arm = int(policy.select(len(arms) + 1, rng))
+        first = len(arms) + 1
+        arm = int(policy.select(first, rng))
         if arm == WAIT:
             break
         left = min(int(policy.pulls_left[arm]), rounds - len(arms))
         n_pulls = min(slice_length(policy, arm), left)
-        started(policy, len(arms) + 1, arm)
-        for _ in range(n_pulls):
+        started(policy, first, arm)
+        for t in range(first, first + n_pulls):
             policy.pulls_left[arm] -= 1
             policy.available[arm] = policy.pulls_left[arm] > 0
-            t = len(arms) + 1
             n = int(policy.pulls[arm]) + 1
             policy.update(t, arm, reward(arm, n, t), rng)
             arms.append(arm)

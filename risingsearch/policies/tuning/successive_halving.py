@@ -136,11 +136,9 @@ class SuccessiveHalving(NamedTuple):
         rng: Rng,
     ) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
-        n = self.pulls[arm] + 1
-        lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
-        self.pulls[arm] = n
+        self.pulls[arm] += 1
         self.score[arm] = reward
-        if not lacks_pulls:
+        if self.pulls_left[arm] == 0 or self.pulls[arm] >= self.due[0]:
             climb(self)
 
     def slice_length(self, arm: int) -> int:
