@@ -9,8 +9,9 @@
 import inspect
 from collections.abc import Callable
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from risingsearch.arms import Params
 from risingsearch.checks import checked_int, keyword_defaults
 from risingsearch.errors import unknown_name
 from risingsearch.policies.base import (
@@ -91,7 +92,7 @@ class PolicyInfo(NamedTuple):
     """
 
     name: str
-    parameters: dict[str, Any]
+    parameters: Params
     paper: str
     provenance: str
     adaptive: bool

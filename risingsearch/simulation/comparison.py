@@ -12,6 +12,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
+from risingsearch.json_values import Json
 from risingsearch.policies.arrays import Floats
 from risingsearch.simulation.plan import (
     Environments,
@@ -22,7 +23,6 @@ from risingsearch.simulation.plan import (
     named_pairs,
 )
 from risingsearch.simulation.statistics import (
-    Row,
     average_ranks,
     half_width,
     table_rows,
@@ -61,7 +61,7 @@ class Comparison:
     regret: Floats
     best_mean: Floats
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Json]:
         """Return one row per environment, horizon and policy.
 
         Returns

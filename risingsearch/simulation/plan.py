@@ -42,7 +42,7 @@ PolicyLike: TypeAlias = str | Callable[..., Policy]
 EnvironmentLike: TypeAlias = str | Environment | Callable[..., Environment]
 """A registered name, an environment, or a generator of environments."""
 
-Parameters: TypeAlias = Mapping[str, Any]
+Parameters: TypeAlias = Mapping[str, object]
 Pair: TypeAlias = tuple[Kind, Parameters | None]
 Several: TypeAlias = Mapping[str, Kind | Pair[Kind]] | Sequence[Kind | Pair[Kind]]
 Policies: TypeAlias = Several[PolicyLike]

@@ -21,6 +21,7 @@ from risingsearch.checks import checked_float, checked_int
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import Json
 from risingsearch.policies import (
     policy_info,
     recommended_arms,
@@ -38,7 +39,7 @@ from risingsearch.simulation.plan import (
     name_of,
     named_pairs,
 )
-from risingsearch.simulation.statistics import Row, half_width, table_rows
+from risingsearch.simulation.statistics import half_width, table_rows
 
 EPOCH_SCHEDULERS = (
     "auto",
@@ -100,7 +101,7 @@ class RecordedSearch:
         means: Floats = self.distance.mean(axis=-1)
         return means
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Json]:
         """Return one row per budget and policy, the best policy of a budget first.
 
         Returns

@@ -2,19 +2,18 @@
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from risingsearch.curves import LoadedCurves, list_environments, make_environment
+from risingsearch.json_values import Json
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation import recorded_search
 from risingsearch.simulation.calls import Calls
 from risingsearch.simulation.comparison import compare
 from risingsearch.simulation.plan import Parameters
-from risingsearch.simulation.statistics import Row
 
 REFERENCES = {
     "best-arm": "the best single arm",
@@ -33,9 +32,6 @@ RESTLESS = ("be", "rexp3", "sw-ucb", "d-ucb", "raven-ucb", "ucb1", "round-robin"
 
 _SAME_FOR_ALL = ("environment", "n_runs")
 
-Report: TypeAlias = Mapping[str, Any]
-"""Plain values by name, among them ``rows``."""
-
 
 def environment_report(
     name: str,
@@ -47,7 +43,7 @@ def environment_report(
     parameters: Parameters,
     *,
     progress: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Play policies in a named environment; return one row per horizon and policy."""
     horizons = horizons or HORIZONS
     sample = make_environment(
@@ -100,7 +96,7 @@ def _resolved(policies: Calls) -> Calls:
     return named
 
 
-def environment_lines(report: Report) -> Iterator[str]:
+def environment_lines(report: Json) -> Iterator[str]:
     """Yield the lines of a table: policies by their regret, horizon by horizon."""
     rows = report["rows"]
     width = max(len(row["policy"]) for row in rows)
@@ -136,7 +132,7 @@ def recorded_report(
     minimize: bool,
     within: float | None,
     progress: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Replay searches on recorded curves; return one row per budget and policy."""
     result = recorded_search.search_recorded(
         curves.means,
@@ -167,7 +163,7 @@ def recorded_report(
     }
 
 
-def recorded_lines(report: Report) -> Iterator[str]:
+def recorded_lines(report: Json) -> Iterator[str]:
     """Yield the lines of a table: policies by their score, budget by budget."""
     rows = report["rows"]
     digits = _score_digits(report["best"], report["typical"])
@@ -248,7 +244,7 @@ def verdict(result: recorded_search.RecordedSearch, within: float | None) -> str
     )
 
 
-def _blocks(rows: Sequence[Row], key: str) -> Iterator[tuple[int, list[Row]]]:
+def _blocks(rows: Sequence[Json], key: str) -> Iterator[tuple[int, list[Json]]]:
     for value in dict.fromkeys(row[key] for row in rows):
         yield value, [row for row in rows if row[key] == value]
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from risingsearch.errors import needed
+from risingsearch.json_values import Json
 from risingsearch.policies.arrays import Array, Floats
-
-Row: TypeAlias = dict[str, Any]
-"""A row of a table, by the names of its columns."""
 
 
 def scipy_stats() -> Any:
@@ -49,7 +47,7 @@ def average_ranks(values: Floats) -> Floats:
 
 def table_rows(
     names: Mapping[str, Sequence[object]], columns: Mapping[str, Array]
-) -> list[Row]:
+) -> list[Json]:
     """Return one row per combination of names, and the entry of each column there.
 
     Examples

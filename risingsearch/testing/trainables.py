@@ -22,7 +22,7 @@ from risingsearch.search.trainable import (
     restore,
 )
 from risingsearch.search.training import checked_score
-from risingsearch.testing.policies import require
+from risingsearch.testing.policies import Result, require
 
 
 def check_trainable(
@@ -119,7 +119,7 @@ class _ArmUnderTest(NamedTuple):
     params: Configuration
     seed: int
 
-    def start(self) -> Any:
+    def start(self) -> object:
         trainable = _tried("", checked_trainable, self.trainable)
         return _tried(
             "start",
@@ -128,7 +128,7 @@ class _ArmUnderTest(NamedTuple):
             self.seed,
         )
 
-    def load(self, checkpoint: bytes) -> Any:
+    def load(self, checkpoint: bytes) -> object:
         return _tried(
             "loading the state",
             restore,
@@ -217,7 +217,7 @@ class _ArmUnderTest(NamedTuple):
         return scores
 
 
-def copy_of(trainable: object) -> Any:
+def copy_of(trainable: Result) -> Result:
     """Return a copy of a trainable as it is now; itself if it cannot be copied."""
     try:
         return copy.deepcopy(trainable)
@@ -236,9 +236,9 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
 
 def _tried(
     what: str,
-    function: Callable[..., object],
+    function: Callable[..., Result],
     *args: object,
-) -> Any:
+) -> Result:
     try:
         return function(*args)
     except Exception as error:
