@@ -51,23 +51,19 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
     >>> allocation(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([1, 2, 3, 4]))
     array([0.5, 1. , 1.5, 1.6])
     """
-    most = int(rounds.max())
-    best = np.full(most + 1, -np.inf)
+    last = int(rounds.max())
+    best = np.full(last + 1, -np.inf)
     best[0] = 0.0
     for curve in means:
         sums = np.cumsum(curve[np.isfinite(curve)])
         with_arm = best.copy()
-        for n, gained in enumerate(sums[:most], start=1):
+        for n, gained in enumerate(sums[:last], start=1):
             np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
         best = with_arm
     return np.asarray(best[np.minimum(rounds, np.isfinite(means).sum())])
 
 
-def upper_sums(
-    starts: Floats,
-    slopes: Floats,
-    lengths: Ints,
-) -> Floats:
+def upper_sums(starts: Floats, slopes: Floats, lengths: Ints) -> Floats:
     """Return, per row, the sum of the highest of several lines over whole rounds.
 
     The line that leads keeps the lead until a steeper one is above it, so that a row
@@ -103,12 +99,7 @@ def upper_sums(
         lead = np.where(behind == 0.0, slope, -np.inf).max(axis=1)
         steeper = slope - lead[:, None]
         rounds = np.full_like(behind, np.inf)
-        np.divide(
-            behind,
-            steeper,
-            out=rounds,
-            where=steeper > 0.0,
-        )
+        np.divide(behind, steeper, out=rounds, where=steeper > 0.0)
         overtaken = np.floor(rounds.min(axis=1)) + 1.0
         steps = np.minimum(overtaken, lengths[rows] - done[rows])
         sums[rows] += steps * (top + 0.5 * lead * (steps - 1.0))

@@ -9,9 +9,8 @@
 import inspect
 from collections.abc import Callable
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from risingsearch.arms import Params
 from risingsearch.checks import checked_int, keyword_defaults
 from risingsearch.errors import unknown_name
 from risingsearch.policies.base import (
@@ -92,7 +91,7 @@ class PolicyInfo(NamedTuple):
     """
 
     name: str
-    parameters: Params
+    parameters: dict[str, Any]
     paper: str
     provenance: str
     adaptive: bool

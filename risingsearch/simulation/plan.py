@@ -89,8 +89,8 @@ class Player:
     ) -> Policy:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
-        most = min(self._longest or int(limits.max()), horizon)
-        policy: Policy = self._make(environment.n_arms, horizon, most)
+        max_pulls = min(self._longest or int(limits.max()), horizon)
+        policy: Policy = self._make(environment.n_arms, horizon, max_pulls)
         check_contract(policy, environment.n_arms)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits

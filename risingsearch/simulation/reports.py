@@ -259,10 +259,10 @@ def _wrapped(text: str) -> list[str]:
 
 def _score_digits(best: float, typical: float) -> int:
     # Four figures of what separates the good from the usual, at most five of a score.
-    most = _digits(max(abs(best), abs(typical)), 5)
+    digits = _digits(max(abs(best), abs(typical)), 5)
     if best == typical:
-        return most
-    return min(most, _digits(abs(best - typical), 4))
+        return digits
+    return min(digits, _digits(abs(best - typical), 4))
 
 
 def _digits(scale: float, figures: int) -> int:
