@@ -282,9 +282,9 @@ def _long(
         values=score,
     )
     loaded = _loaded(wide.reindex(arms), LONG)
-    for direction in ("maximize", "minimize"):
-        if {*frame.get("direction", ())} == {direction}:
-            return loaded._replace(direction=direction)
+    directions = set(frame.get("direction", ()))
+    if directions in ({"maximize"}, {"minimize"}):
+        return loaded._replace(direction=directions.pop())
     return loaded
 
 

@@ -208,15 +208,14 @@ def check_contract(policy: object, n_arms: int, *methods: str) -> None:
         if array is None and name == "horizon":
             continue
         given = "none"
-        fits = False
         if isinstance(array, np.ndarray):
             given = f"{array.dtype} of shape {array.shape}"
-            fits = np.issubdtype(array.dtype, entry) and array.shape == (n_arms,)
-        if not fits:
-            raise PolicyError(
-                f"{kind} needs an array {name} of type {entry.__name__} and length "
-                f"n_arms={n_arms}, which its caller keeps up to date; it has {given}"
-            )
+            if np.issubdtype(array.dtype, entry) and array.shape == (n_arms,):
+                continue
+        raise PolicyError(
+            f"{kind} needs an array {name} of type {entry.__name__} and length "
+            f"n_arms={n_arms}, which its caller keeps up to date; it has {given}"
+        )
 
 
 def better(

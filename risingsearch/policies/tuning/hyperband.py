@@ -173,9 +173,10 @@ class Hyperband(NamedTuple):
     ) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         n = self.pulls[arm] + 1
+        lacks = lacks_pulls(self.pulls_left, self.member, arm, n, self.due[0])
         self.pulls[arm] = n
         self.rewards[arm, n] = reward
-        if not lacks_pulls(self.pulls_left, self.member, arm, n, self.due[0]):
+        if not lacks:
             climb(self)
 
     def slice_length(self, arm: int) -> int:

@@ -136,9 +136,10 @@ class SuccessiveHalving(NamedTuple):
         rng: Rng,
     ) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
-        self.pulls[arm] += 1
+        n = self.pulls[arm] + 1
+        self.pulls[arm] = n
         self.score[arm] = reward
-        if self.pulls_left[arm] == 0 or self.pulls[arm] >= self.due[0]:
+        if n >= self.due[0] or self.pulls_left[arm] == 0:
             climb(self)
 
     def slice_length(self, arm: int) -> int:
