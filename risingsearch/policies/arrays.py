@@ -1,4 +1,4 @@
-"""Short names for what policies are made of and given: arrays, generator, range."""
+"""Short names for the arrays of policies, their generator and their reward range."""
 
 from typing import TypeAlias
 
