@@ -355,8 +355,7 @@ def _without_column(search: BaseSearchCV, y: Targets) -> Targets:
     takes_columns = search.resource is not None and not is_classifier(search.estimator)
     if shape[1:] != (1,) or takes_columns or not tags.single_output:
         return y
-    column: ArrayLike = column_or_1d(y, warn=True)
-    return column
+    return column_or_1d(y, warn=True)
 
 
 def _fingerprint(folds: Folds, search: BaseSearchCV) -> Json:
@@ -380,7 +379,7 @@ def _fingerprint(folds: Folds, search: BaseSearchCV) -> Json:
     }
 
 
-def _without_numbers(data: Any) -> Any:
+def _without_numbers(data: Targets) -> Targets:
     """Return data of pandas without an index that only numbers the rows."""
     index = getattr(data, "index", None)
     is_number = getattr(getattr(index, "dtype", None), "kind", "") in ("i", "u")

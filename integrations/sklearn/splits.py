@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,8 @@ from risingsearch.policies.arrays import Ints, Rng
 Split: TypeAlias = tuple[Ints, Ints]
 """Row numbers to train on, and those to test on."""
 
-Targets: TypeAlias = ArrayLike | None
-"""None for estimators that learn without."""
+Targets: TypeAlias = Any
+"""An array, list, data frame or sparse matrix; None for those that learn without."""
 
 GROUP_DRAWS = 20  # of the groups that are held out, one of which is taken
 
