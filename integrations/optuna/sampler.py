@@ -366,12 +366,11 @@ class RisingSampler(BaseSampler):
         """Reserve the trial's epochs and return how many."""
         # Long before others could take this trial for one that died undecided.
         give_up_at = time.monotonic() + self.give_up_after / 4
-        enqueued = trials.FIXED in trial.system_attrs
         waits = trials.pauses()
         while True:
             with self._following(study) as replica:
                 self._here.mine.add(trial.number)
-                n_epochs = replica.grant(trial, enqueued=enqueued)
+                n_epochs = replica.grant(trial)
                 late = time.monotonic() > give_up_at
                 if n_epochs or late or not replica.undecided_before(trial.number):
                     n_epochs = trials.set_n_epochs(study, trial, n_epochs)
