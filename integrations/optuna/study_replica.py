@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from risingsearch.arms import Job
+from risingsearch.arms import Configuration, Job
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trials import (
@@ -32,6 +32,7 @@ from risingsearch.integrations.optuna.trials import (
     n_charged,
     violation,
 )
+from risingsearch.json_values import Json
 from risingsearch.scheduling.scheduler import Scheduler
 
 FEWEST_COMPARED = 10  # arms whose scores another sampler sees
@@ -102,7 +103,7 @@ class StudyReplica:
         self._n_followed = 0
         self._open: dict[int, OpenTrial] = {}  # by number
         # By arm, the latest value of each that its finished slices have set:
-        self.constraints: defaultdict[int, dict[str, object]] = defaultdict(dict)
+        self.constraints: defaultdict[int, Json] = defaultdict(dict)
         self._index: dict[int, int] = {}  # in the scheduler, by arm
         self._arm: dict[int, int] = {}  # the other way round
         self._unplaced: set[int] = set()  # opened elsewhere: the scheduler is too small
@@ -501,10 +502,9 @@ class StudyReplica:
             if violation(self.constraints[self.arm_of(index)]) > 0.0:
                 failed.add(k)  # to the model, which knows no constraints
         if len(failed) == len(known.arms):
-            known = known._replace(wanted=False)
-        else:
-            known = known._replace(failed=np.array(sorted(failed), dtype=np.int64))
-        return OpenedArms(known, trials)
+            return OpenedArms(known._replace(wanted=False), trials)
+        judged = np.array(sorted(failed), dtype=np.int64)
+        return OpenedArms(known._replace(failed=judged), trials)
 
     def stays_infeasible(self, trial: FrozenTrial) -> bool:
         """Whether a slice that is about to end brings its infeasible arm no nearer."""
@@ -516,7 +516,7 @@ class StudyReplica:
         """Return the arm of the study that is an arm of the scheduler."""
         return self._arm[index]
 
-    def params_of(self, index: int) -> Mapping[str, Any]:
+    def params_of(self, index: int) -> Configuration:
         """Return the parameters of an opened arm of the scheduler."""
         return self._newest(self._arm[index]).params
 
