@@ -34,7 +34,6 @@ from risingsearch.search.run_log import RunLog, named_failure
 from risingsearch.search.trainable import gpus_of
 from risingsearch.search.training import (
     COST,
-    TIMED_OUT,
     Outcome,
     Task,
     Workers,
@@ -46,7 +45,6 @@ from risingsearch.search.wall_clock import WallClock
 logger = logging.getLogger("risingsearch")
 
 SIGNAL_DELAY = 1.0  # seconds, at most, until signals are handled during training
-LATE = 1.0  # seconds after which processes are ended that should have ended themselves
 
 
 def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
@@ -293,14 +291,12 @@ class Loop:
             wants_cost=scheduler.unit == COST,
             metric=log.metric,
             deadline=time.time() + self.clock.left,
+            # One epoch of a search is trained in any case.
+            skips=workers.isolates_jobs and job.id > 0,
+            epoch_timeout=self._epoch_timeout,
         )
         if workers.isolates_jobs:
-            task = task._replace(
-                skips=job.id > 0,  # one epoch is trained in any case
-                grace=self.clock.grace(self._longest),
-                epoch_timeout=self._epoch_timeout,
-            )
-        self._overdue = task.deadline + task.grace + LATE
+            self._overdue = task.deadline + self.clock.grace(self._longest)
         with sigint_deferred():
             log.begin(job, here=workers.shares_process and not self._starts_processes)
         task = log.retained.resumed(task)
@@ -337,7 +333,7 @@ class Loop:
                 self._progress.show()
             if self._room() > room or self._scripts_hang():
                 return None
-            if time.time() > self._overdue:  # a process has yet to start, say
+            if time.time() > self._overdue:
                 self._workers_for(next(iter(self._futures.values()))).end_jobs()
             # a queue, as what interrupts cannot leave its lock behind; with an end to
             # the wait, as a signal that another thread gets does not end it
@@ -435,22 +431,13 @@ class Loop:
             jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
             if jobs:
                 self._log.died([job.id for job in jobs])
-            self._timed_out |= {job.id: self._is_timed_out(job, error) for job in jobs}
+            timed_out = getattr(error, "timed_out", False)
+            self._timed_out |= dict.fromkeys((job.id for job in jobs), timed_out)
             if not self._workers.isolates_jobs and self._apart is None:
                 raise self._executor_failed(error) from error
             for one in lost:
                 del self._futures[one]
             self._unfinished += reversed(jobs)
-
-    def _is_timed_out(self, job: Job, error: Exception) -> bool:
-        """Whether a process ended itself in an epoch that took too long."""
-        # It may have died, or was ended, before the epoch began, or because of the end
-        # of all time.
-        ended_itself = getattr(error, "exit_code", None) == TIMED_OUT
-        now = time.monotonic()
-        lasted = now - self._begun.get(job.id, now)
-        in_time = time.time() < self._overdue - LATE
-        return ended_itself and in_time and lasted >= self._epoch_timeout
 
     def _abandon(self) -> None:
         """Stop waiting for jobs in flight; record finished ones."""
