@@ -196,12 +196,12 @@ def time_limit(seconds: float) -> Iterator[None]:
     The system ends it, whatever holds the lock of Python. In a training that sets an
     alarm of its own, that one counts from there on.
     """
+    end: Callable[[], object] = faulthandler.cancel_dump_traceback_later
     if HAS_ALARM:
         before = signal.setitimer(signal.ITIMER_REAL, seconds)
         end = partial(signal.setitimer, signal.ITIMER_REAL, *before)
     else:
         faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
-        end = faulthandler.cancel_dump_traceback_later
     try:
         yield
     finally:

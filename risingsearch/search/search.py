@@ -31,7 +31,6 @@ from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run, key_of, resolved
 from risingsearch.search.run_log import RunLog, check_kind
 from risingsearch.search.trainable import Seeds, Trainable, checked_trainable
-from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space, is_space
 from risingsearch.storage.files import check_owner
@@ -345,7 +344,6 @@ class RisingSearch:
             workers,
             self._callbacks,
             options,
-            in_process=options.executor is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
             timeout=timeout,
             embedding=embedding or Embedding(),
@@ -478,7 +476,7 @@ class RisingSearch:
             self._log.save_state()
         if self._loop.interrupted:
             raise KeyboardInterrupt
-        gave_up = self._loop.failures.are_enough()
+        gave_up = self._loop.gave_up
         if gave_up or self.scheduler.best_arm is None:
             raise self._log.all_failed(self._loop.first_job, early=gave_up)
         return self.result()

@@ -87,6 +87,11 @@ class Outcome(NamedTuple):
     startup: float | None = None  # of that, before the first epoch; NaN: not known
     leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
 
+    @property
+    def last_epoch(self) -> int:
+        """The arm's last epoch with a score, after the job."""
+        return self.report.job.from_epoch + len(self.report.scores)
+
 
 class Workers(ABC):
     """Where a search has its jobs trained."""
@@ -236,7 +241,7 @@ class _JobRun:
         """Train all epochs in one call; yield their share of its seconds, and each."""
         self._n_begun = self._task.job.n_epochs
         with self.clock, self.limited(self._n_begun):
-            results = self._trainable.train_epochs(state, self._n_begun)
+            results = self._trainable.train_epochs(state, self._n_begun)  # type: ignore[attr-defined]
         share = self.clock.lap() / max(1, len(results))
         self._n_begun = max(1, len(results))
         self.startup += getattr(results, "startup", 0.0)

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable
 
-from risingsearch.arms import Job
 from risingsearch.budget import SECONDS, WALL_CLOCK, in_words
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.training import Outcome
@@ -50,9 +49,9 @@ class WallClock:
         """The spent part of a wall-clock budget; None under another."""
         return self.seconds() * self._second if self._counts else None
 
-    def with_timestamp(self, job: Job, outcome: Outcome) -> Outcome:
+    def with_timestamp(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a job with the time when it came back."""
-        clock = self._returned.setdefault(job.id, self.seconds())
+        clock = self._returned.setdefault(outcome.report.job.id, self.seconds())
         now = clock * self._second if self._counts else None
         return outcome._replace(clock=clock, now=now)
 
