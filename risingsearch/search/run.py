@@ -6,7 +6,7 @@ import base64
 import hashlib
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, budget_within
 from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
-from risingsearch.json_values import AS_TEXT, SHOWN, from_json
+from risingsearch.json_values import AS_TEXT, SHOWN, Json, from_json
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.options import SearchOptions
@@ -29,12 +29,13 @@ from risingsearch.search.arguments import (
     slots_in,
     with_enqueued,
 )
+from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Configurations, Space, is_space
 from risingsearch.space.pickled import unpickled
-from risingsearch.storage.journal import Event, read_appended
+from risingsearch.storage.journal import read_appended
 from risingsearch.storage.run_directory import (
     JOURNAL,
     Saved,
@@ -46,7 +47,7 @@ from risingsearch.storage.run_directory import (
 
 # Arguments that a header lacks had these values before the release that introduced
 # them, as JSON. A default that changes later stays here as it was.
-FIRST_DEFAULTS: dict[str, Any] = {
+FIRST_DEFAULTS: Json = {
     "policy": "auto",
     "proposer": "auto",
     "max_epochs": None,
@@ -80,7 +81,7 @@ class EarlierError(RisingSearchError):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.text!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         kind = type(self)
         return earlier_failure, (self.text, kind.__name__, kind.__module__)
 
@@ -109,7 +110,7 @@ def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
     return named_alike
 
 
-def check_known(settings: Mapping[str, Any], names: Collection[str]) -> None:
+def check_known(settings: Json, names: Collection[str]) -> None:
     """Raise an error that names an argument of a saved search that is not known."""
     if unknown := sorted(settings.keys() - {*names, "space"}):
         raise RunDirError(
@@ -147,7 +148,7 @@ class Run(NamedTuple):
         return self._replace(saved=self.saved._replace(recorded=recorded))
 
     @property
-    def header(self) -> Event:
+    def header(self) -> Json:
         """The header of the journal: the arguments of the search."""
         return self.saved.recorded.header
 
@@ -181,11 +182,11 @@ class Run(NamedTuple):
                 ) from error
         return searches
 
-    def options(self, objects: Mapping[str, Any], *, unpickle: bool) -> SearchOptions:
+    def options(self, objects: Configuration, *, unpickle: bool) -> SearchOptions:
         """Return the options of the search, with the objects among them as given."""
         settings = self.header["settings"]
         check_known(settings, ("candidates", *SAVED))
-        options: dict[str, Any] = {}
+        options: Json = {}
         for name in SAVED:
             value = settings[name]
             if isinstance(value, dict) and OBJECT in value:
@@ -262,11 +263,11 @@ def resolved(
     if whole is not None:
         candidates = slots_in(whole, options, seeds.of_candidates())
     space = getattr(candidates, "space", None)
-    most = options.n_candidates or getattr(candidates, "most", None)
-    everyone, first = with_enqueued(
+    room = options.n_candidates or getattr(candidates, "most", None)
+    listed, first = with_enqueued(
         checked_candidates(candidates), options.enqueue, space, whole
     )
-    everyone = Configurations(everyone, space, most)
+    everyone = Configurations(listed, space, room)
     if run is None:
         check_learning_rate(options.learning_rate, everyone)
         prior = read_prior(options.prior, everyone)
@@ -282,8 +283,9 @@ def resolved(
     options = replace(
         options,
         budget=budget,
+        callbacks=checked_callbacks(options.callbacks),
         enqueue=first,
-        n_candidates=most,
+        n_candidates=room,
         n_jobs=checked_n_jobs(options, workers),
         metric=options.metric or (run and run.header.get("metric")),
         prior=prior,

@@ -117,10 +117,16 @@ def checked_trainable(trainable: Any) -> Trainable:
     return trainable  # type: ignore[no-any-return]
 
 
-def gpus_of(trainable: Any) -> float:
+def gpus_of(trainable: object) -> float:
     """Return how many GPUs a job of a trainable uses."""
     gpus: float = getattr(trainable, "gpus", 1.0)
     return gpus
+
+
+def trains_anew(trainable: object) -> bool:
+    """Return whether every epoch of a trainable trains anew."""
+    anew: bool = getattr(trainable, "trains_anew", False)
+    return anew
 
 
 def dump(trainable: Any, state: State) -> bytes:
