@@ -89,7 +89,6 @@ class Loop:
         options: SearchOptions,
         *,
         seed_of: Callable[[int], int],
-        timeout: float | None,
         embedding: Embedding,
     ) -> None:
         self._log = log
@@ -103,7 +102,7 @@ class Loop:
         self._epoch_timeout = options.epoch_timeout or math.inf
         self.clock = WallClock(
             log.scheduler,
-            timeout,
+            options.timeout,
             seconds_before=embedding.seconds_before,
             seconds_besides=embedding.seconds_besides,
         )

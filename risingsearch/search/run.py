@@ -87,26 +87,18 @@ class EarlierError(RisingSearchError):
 
 
 def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
-    """Return a failure that was recorded, of the same type if that is loaded.
+    """Return a failure that was recorded, also of the same type if that is loaded.
 
-    Nothing is imported for it, and no code of the type runs but its ``__str__``.
+    Nothing is imported for it, and no code of that type runs.
     """
-    names = (module or "builtins", "builtins", errors.__name__)
-    modules = [sys.modules.get(name) for name in names]
-    found = (vars(one).get(type_name) for one in modules if one is not None)
-    kind: type[Exception] = next(
-        (one for one in found if isinstance(one, type) and issubclass(one, Exception)),
-        Exception,
-    )
-    with suppress(Exception):
-        failure: Exception = kind.__new__(kind, text)
-        if kind.__name__ == type_name and str(failure) == text:
-            return failure
-    own_names = {"__module__": module or "builtins"}
-    with suppress(Exception):
-        both: Exception = type(type_name, (EarlierError, kind), own_names)(text)
-        return both
-    named_alike: Exception = type(type_name, (EarlierError,), own_names)(text)
+    facts = {"__module__": module or "builtins"}
+    for name in (facts["__module__"], errors.__name__):
+        kind = vars(sys.modules[name]).get(type_name) if name in sys.modules else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            with suppress(Exception):  # of a type that allows no such subclass
+                alike: Exception = type(type_name, (EarlierError, kind), facts)(text)
+                return alike
+    named_alike: Exception = type(type_name, (EarlierError,), facts)(text)
     return named_alike
 
 
@@ -258,7 +250,8 @@ def resolved(
     A search that continues has the earlier searches and the unit that it began with.
     """
     budget = budget_within(options.budget, options.timeout)
-    options = replace(options, budget=budget)
+    timeout = None if options.budget is None else options.timeout  # of each run
+    options = replace(options, budget=budget, timeout=timeout)
     whole = Space.of(candidates) if is_space(candidates) else None
     if whole is not None:
         candidates = slots_in(whole, options, seeds.of_candidates())

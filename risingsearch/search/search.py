@@ -279,7 +279,6 @@ class RisingSearch:
         if entropy is None and run is not None:
             entropy = run.entropy
         self._seeds = Seeds(entropy)
-        timeout = None if options.budget is None else options.timeout  # of a run
         options, everyone, workers = resolved(options, candidates, run, self._seeds)
         self.candidates: list[Params] = everyone
         n_arms = len(everyone)
@@ -345,7 +344,6 @@ class RisingSearch:
             self._callbacks,
             options,
             seed_of=self.seed_of,
-            timeout=timeout,
             embedding=embedding or Embedding(),
         )
 
