@@ -1,5 +1,6 @@
 """Worker processes that end with the process of the search, and die alone."""
 
+import faulthandler
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_start_method, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -22,6 +24,11 @@ from risingsearch.errors import SetupError
 
 POLL_SECONDS = 1.0
 """Seconds between two looks of a worker whether the process of the search lives."""
+HAS_ALARM = hasattr(signal, "setitimer")  # as everywhere but on Windows
+TIMED_OUT = -signal.SIGALRM if HAS_ALARM else 1
+"""Exit code of a process that a ``time_limit`` has ended."""
+LONGEST = 1e8  # seconds of a time limit, which is that of macOS
+_STDERR = 2
 
 
 class Slots:
@@ -36,18 +43,16 @@ class Slots:
     def taken(self, wanted: int | None = None) -> Iterator[int]:
         """Yield the number of a slot, once one is free that is like the wanted one."""
         variables = self.variables
-        like = (
-            range(len(variables))
-            if wanted is None
-            else [
+
+        def free() -> list[int]:
+            return [
                 slot
-                for slot, environment in enumerate(variables)
-                if environment == variables[wanted]
+                for slot in self._free
+                if wanted is None or variables[slot] == variables[wanted]
             ]
-        )
+
         with self._changed:
-            self._changed.wait_for(lambda: not set(like).isdisjoint(self._free))
-            slot = next(slot for slot in self._free if slot in like)
+            slot = self._changed.wait_for(free)[0]
             self._free.remove(slot)
         try:
             yield slot
@@ -122,7 +127,7 @@ class SingleProcesses(Executor):
                 result = future.result()
             except BrokenExecutor as error:
                 self._workers[slot] = None
-                vars(error)["exit_code"] = _exit_code(processes)
+                vars(error)["timed_out"] = _exit_code(processes) == TIMED_OUT
                 if slot in self._first and self._first[slot].exception():
                     raise SetupError(
                         "a worker process has ended before its first job, with the "
@@ -184,6 +189,25 @@ def _exit_code(processes: Sequence[BaseProcess]) -> int | None:
     return process.exitcode
 
 
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """End this process, with its traceback, if a block takes longer.
+
+    The system ends it, whatever holds the lock of Python. In a training that sets an
+    alarm of its own, that one counts from there on.
+    """
+    end: Callable[[], object] = faulthandler.cancel_dump_traceback_later
+    if HAS_ALARM:
+        before = signal.setitimer(signal.ITIMER_REAL, seconds)
+        end = partial(signal.setitimer, signal.ITIMER_REAL, *before)
+    else:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
+    try:
+        yield
+    finally:
+        end()
+
+
 def end_with_parent(parent: int | None) -> None:
     """End this worker process soon after the process of the search, however it ends.
 
@@ -191,6 +215,9 @@ def end_with_parent(parent: int | None) -> None:
     workers. Those forked by the search hold each other's pipes open, so none of them is
     told.
     """
+    if HAS_ALARM:  # by which a time limit ends it, whatever the search does with it
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        faulthandler.register(signal.SIGALRM, file=_STDERR, chain=True)
 
     def watch() -> None:
         if parent is None and (search := parent_process()):

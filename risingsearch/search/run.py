@@ -6,7 +6,7 @@ import base64
 import hashlib
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, budget_within
 from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
-from risingsearch.json_values import AS_TEXT, SHOWN, from_json
+from risingsearch.json_values import AS_TEXT, SHOWN, Json, from_json
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.options import SearchOptions
@@ -29,12 +29,13 @@ from risingsearch.search.arguments import (
     slots_in,
     with_enqueued,
 )
+from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Configurations, Space, is_space
 from risingsearch.space.pickled import unpickled
-from risingsearch.storage.journal import Event, read_appended
+from risingsearch.storage.journal import read_appended
 from risingsearch.storage.run_directory import (
     JOURNAL,
     Saved,
@@ -46,7 +47,7 @@ from risingsearch.storage.run_directory import (
 
 # Arguments that a header lacks had these values before the release that introduced
 # them, as JSON. A default that changes later stays here as it was.
-FIRST_DEFAULTS: dict[str, Any] = {
+FIRST_DEFAULTS: Json = {
     "policy": "auto",
     "proposer": "auto",
     "max_epochs": None,
@@ -80,36 +81,28 @@ class EarlierError(RisingSearchError):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.text!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         kind = type(self)
         return earlier_failure, (self.text, kind.__name__, kind.__module__)
 
 
 def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
-    """Return a failure that was recorded, of the same type if that is loaded.
+    """Return a failure that was recorded, also of the same type if that is loaded.
 
-    Nothing is imported for it, and no code of the type runs but its ``__str__``.
+    Nothing is imported for it, and no code of that type runs.
     """
-    names = (module or "builtins", "builtins", errors.__name__)
-    modules = [sys.modules.get(name) for name in names]
-    found = (vars(one).get(type_name) for one in modules if one is not None)
-    kind: type[Exception] = next(
-        (one for one in found if isinstance(one, type) and issubclass(one, Exception)),
-        Exception,
-    )
-    with suppress(Exception):
-        failure: Exception = kind.__new__(kind, text)
-        if kind.__name__ == type_name and str(failure) == text:
-            return failure
-    own_names = {"__module__": module or "builtins"}
-    with suppress(Exception):
-        both: Exception = type(type_name, (EarlierError, kind), own_names)(text)
-        return both
-    named_alike: Exception = type(type_name, (EarlierError,), own_names)(text)
+    facts = {"__module__": module or "builtins"}
+    for name in (facts["__module__"], errors.__name__):
+        kind = vars(sys.modules[name]).get(type_name) if name in sys.modules else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            with suppress(Exception):  # of a type that allows no such subclass
+                alike: Exception = type(type_name, (EarlierError, kind), facts)(text)
+                return alike
+    named_alike: Exception = type(type_name, (EarlierError,), facts)(text)
     return named_alike
 
 
-def check_known(settings: Mapping[str, Any], names: Collection[str]) -> None:
+def check_known(settings: Json, names: Collection[str]) -> None:
     """Raise an error that names an argument of a saved search that is not known."""
     if unknown := sorted(settings.keys() - {*names, "space"}):
         raise RunDirError(
@@ -147,7 +140,7 @@ class Run(NamedTuple):
         return self._replace(saved=self.saved._replace(recorded=recorded))
 
     @property
-    def header(self) -> Event:
+    def header(self) -> Json:
         """The header of the journal: the arguments of the search."""
         return self.saved.recorded.header
 
@@ -181,11 +174,11 @@ class Run(NamedTuple):
                 ) from error
         return searches
 
-    def options(self, objects: Mapping[str, Any], *, unpickle: bool) -> SearchOptions:
+    def options(self, objects: Configuration, *, unpickle: bool) -> SearchOptions:
         """Return the options of the search, with the objects among them as given."""
         settings = self.header["settings"]
         check_known(settings, ("candidates", *SAVED))
-        options: dict[str, Any] = {}
+        options: Json = {}
         for name in SAVED:
             value = settings[name]
             if isinstance(value, dict) and OBJECT in value:
@@ -257,16 +250,17 @@ def resolved(
     A search that continues has the earlier searches and the unit that it began with.
     """
     budget = budget_within(options.budget, options.timeout)
-    options = replace(options, budget=budget)
+    timeout = None if options.budget is None else options.timeout  # of each run
+    options = replace(options, budget=budget, timeout=timeout)
     whole = Space.of(candidates) if is_space(candidates) else None
     if whole is not None:
         candidates = slots_in(whole, options, seeds.of_candidates())
     space = getattr(candidates, "space", None)
-    most = options.n_candidates or getattr(candidates, "most", None)
-    everyone, first = with_enqueued(
+    room = options.n_candidates or getattr(candidates, "most", None)
+    listed, first = with_enqueued(
         checked_candidates(candidates), options.enqueue, space, whole
     )
-    everyone = Configurations(everyone, space, most)
+    everyone = Configurations(listed, space, room)
     if run is None:
         check_learning_rate(options.learning_rate, everyone)
         prior = read_prior(options.prior, everyone)
@@ -282,8 +276,9 @@ def resolved(
     options = replace(
         options,
         budget=budget,
+        callbacks=checked_callbacks(options.callbacks),
         enqueue=first,
-        n_candidates=most,
+        n_candidates=room,
         n_jobs=checked_n_jobs(options, workers),
         metric=options.metric or (run and run.header.get("metric")),
         prior=prior,

@@ -25,6 +25,10 @@ _ROOM = (
 )
 
 
+State = Any
+"""A model in training, as ``start`` returns it."""
+
+
 class Trainable(Protocol):
     """Anything that trains: two methods, and two more to keep its state elsewhere.
 
@@ -51,11 +55,11 @@ class Trainable(Protocol):
     than the one before; see ``Scheduler``.
     """
 
-    def start(self, params: Configuration, seed: int) -> Any:
+    def start(self, params: Configuration, seed: int) -> State:
         """Return a state that has seen nothing."""
         ...
 
-    def train(self, state: Any) -> float | Mapping[str, Any]:
+    def train(self, state: State) -> float | Mapping[str, Any]:
         """Train one epoch more and return the validation score."""
         ...
 
@@ -113,13 +117,19 @@ def checked_trainable(trainable: Any) -> Trainable:
     return trainable  # type: ignore[no-any-return]
 
 
-def gpus_of(trainable: Any) -> float:
+def gpus_of(trainable: object) -> float:
     """Return how many GPUs a job of a trainable uses."""
     gpus: float = getattr(trainable, "gpus", 1.0)
     return gpus
 
 
-def dump(trainable: Any, state: Any) -> bytes:
+def trains_anew(trainable: object) -> bool:
+    """Return whether every epoch of a trainable trains anew."""
+    anew: bool = getattr(trainable, "trains_anew", False)
+    return anew
+
+
+def dump(trainable: Any, state: State) -> bytes:
     """Return the state as bytes, by the trainable's own ``save`` or by pickle."""
     if not has_method(trainable, "save"):
         name = f"the state, a {type(state).__name__},"
@@ -137,7 +147,7 @@ def dump(trainable: Any, state: Any) -> bytes:
         return path.read_bytes()
 
 
-def restore(trainable: Any, checkpoint: bytes) -> Any:
+def restore(trainable: Any, checkpoint: bytes) -> State:
     """Return the state that ``dump`` wrote."""
     if not has_method(trainable, "load"):
         return pickle.loads(checkpoint)

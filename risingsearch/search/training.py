@@ -1,19 +1,17 @@
 """The training of one job: its task, its worker, its epochs and its outcome."""
 
-import faulthandler
 import json
 import math
 import pickle
 import re
 import sys
-import threading
 import time
 import traceback
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -37,11 +35,10 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json
-from risingsearch.search.trainable import dump, has_method, restore
+from risingsearch.search.processes import LONGEST, time_limit
+from risingsearch.search.trainable import State, Trainable, dump, has_method, restore
 
 COST = "cost"
-STDERR = 2
-TIMED_OUT = 1  # the exit code of a process that faulthandler has ended
 _FORKED = re.compile(
     r"CUDA in forked subprocess|CUDA error: initialization error|"
     r"combination with fork-based multiprocessing"
@@ -69,8 +66,7 @@ class Task(NamedTuple):
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
     deadline: float = math.inf  # on time.time, after which no other epoch begins
     skips: bool = False  # nor the first one
-    grace: float = math.inf  # seconds after the deadline at which its process ends
-    epoch_timeout: float = math.inf  # seconds of an epoch, likewise
+    epoch_timeout: float = math.inf  # seconds of an epoch, after which its process ends
 
 
 class Outcome(NamedTuple):
@@ -90,6 +86,11 @@ class Outcome(NamedTuple):
     charged: int | None = None  # epochs that a failed job has trained; None: not known
     startup: float | None = None  # of that, before the first epoch; NaN: not known
     leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
+
+    @property
+    def last_epoch(self) -> int:
+        """The arm's last epoch with a score, after the job."""
+        return self.report.job.from_epoch + len(self.report.scores)
 
 
 class Workers(ABC):
@@ -182,7 +183,7 @@ def run_from(
 class _JobRun:
     """Trains the epochs of one job, and holds their results so far."""
 
-    def __init__(self, trainable: Any, task: Task) -> None:
+    def __init__(self, trainable: Trainable, task: Task) -> None:
         self.clock = _Clock()
         self.startup = 0.0
         self.ended: bool | str = False
@@ -197,63 +198,66 @@ class _JobRun:
         self._metrics: list[dict[str, Any]] = []
         self._n_calls = 0
 
-    def train(self, state: Any) -> None:
+    def train(self, state: State) -> None:
         """Train until the job is done, an epoch fails, or the arm or search ends."""
-        job = self._task.job
+        task = self._task
+        job = task.job
         last = job.from_epoch + job.n_epochs
-        train = partial(self._trainable.train, state)
-        at_once = False
+        at_once = has_method(self._trainable, "train_epochs")
         dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
-        share = 0.0  # of the time that the epochs took together
-        results: Any = None
-        if has_method(self._trainable, "train_epochs"):
-            self._n_begun = job.n_epochs
-            with self.clock, self.limited(job.n_epochs):
-                results = self._trainable.train_epochs(state, job.n_epochs)
-            train = partial(next, iter(results))
-            at_once = True
-            dumped = cache(dumped)  # they have all changed it
-            share = self.clock.lap() / max(1, len(results))
-            self._n_begun = max(1, len(results))
-            self.startup += getattr(results, "startup", 0.0)
-        for epoch in range(job.from_epoch + 1, last + 1):
-            self._n_calls += 1
-            self._n_begun = max(self._n_begun, epoch - job.from_epoch)
-            try:
-                with self.clock, self.limited(1):
-                    result = train()
-            except StopIteration as end:
-                self._n_calls -= 1
-                why = getattr(results, "why_ended", end.value)
-                self.ended = why if why and isinstance(why, str) else True
-                break
+        if at_once:
+            results = self._all_at_once(state)
+            dumped = cache(dumped)  # all epochs have changed the state
+        else:
+            results = self._one_by_one(state)
+        for epoch, (seconds, result) in enumerate(results, job.from_epoch + 1):
             score, metrics = self._checked(result)
-            ends_early = (
+            is_over = (
                 not math.isfinite(score)
-                or self._task.interrupted()
-                or time.time() >= self._task.deadline
+                or task.interrupted()
+                or time.time() >= task.deadline
             )
-            is_last = epoch == last or (ends_early and not at_once)
+            is_last = epoch == last or (is_over and not at_once)
             self._record(epoch, score, metrics, dumped, is_last=is_last)
-            self._seconds.append(share or self.clock.lap())
+            self._seconds.append(seconds)
             if is_last:
                 break
 
-    @contextmanager
-    def limited(self, n_epochs: int) -> Iterator[None]:
-        """End this process, with a traceback, if epochs take too long."""
-        task = self._task
-        late = max(0.0, task.deadline - time.time()) + task.grace
-        seconds = min(task.epoch_timeout * n_epochs, late)
-        if seconds > threading.TIMEOUT_MAX:
-            yield
-            return
-        # a thread of C, which waits for no lock of Python
-        faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+    def _one_by_one(self, state: State) -> Iterator[tuple[float, object]]:
+        """Train epoch after epoch; yield the seconds and the result of each."""
+        while True:
+            self._n_calls += 1
+            self._n_begun = self._n_calls
+            try:
+                with self.clock, self.limited(1):
+                    result = self._trainable.train(state)
+            except StopIteration as end:
+                self._n_calls -= 1
+                self._end(end.value)
+                return
+            yield self.clock.lap(), result
+
+    def _all_at_once(self, state: State) -> Iterator[tuple[float, object]]:
+        """Train all epochs in one call; yield their share of its seconds, and each."""
+        self._n_begun = self._task.job.n_epochs
+        with self.clock, self.limited(self._n_begun):
+            results = self._trainable.train_epochs(state, self._n_begun)  # type: ignore[attr-defined]
+        share = self.clock.lap() / max(1, len(results))
+        self._n_begun = max(1, len(results))
+        self.startup += getattr(results, "startup", 0.0)
+        for result in results:
+            self._n_calls += 1
+            yield share, result
+        self._end(getattr(results, "why_ended", None))
+
+    def _end(self, why: object) -> None:
+        """Note that the arm has ended by itself, and why if that is a text."""
+        self.ended = why if why and isinstance(why, str) else True
+
+    def limited(self, n_epochs: int) -> AbstractContextManager[None]:
+        """End this process, with its traceback, if epochs take too long."""
+        seconds = self._task.epoch_timeout * n_epochs
+        return nullcontext() if seconds > LONGEST else time_limit(seconds)
 
     def _checked(self, result: Any) -> tuple[float, dict[str, Any]]:
         """Return the score and the metrics of an epoch, or raise an error."""
