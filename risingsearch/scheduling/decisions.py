@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -221,7 +220,7 @@ class Decider:
         return Started(job=job, reason=reason, parts={}, params=params)
 
     def _decided_for(self, selected: int) -> Started:
-        """Return the decision to train the selected arm, or what is proposed for it."""
+        """Return the decision to train the selected arm, or one proposed for it."""
         proposal = self._proposed(selected)
         arm = selected if proposal.arm is None else int(proposal.arm)
         decision = self._decided(arm, max(1, self._wanted(arm, selected)))
@@ -375,13 +374,7 @@ class Decider:
         """
         arms = self.arms
         self.follow_up()
-        self.ledger.charge(
-            result.job,
-            result.charged,
-            len(result.scores),
-            result.cost,
-            failed=result.failure is not None,
-        )
+        self.ledger.charge(result)
         decision = arms.take_back(result)
         errors: list[PolicyError] = []
         for k, row in enumerate(result.rows(decision)):
@@ -452,20 +445,8 @@ class Decider:
         }
 
     def load_state_dict(self, state: Json) -> None:
-        """Restore the values of ``state_dict``, or raise and change nothing."""
-        parts = (self.arms, self.ledger, self.policy, self._draws)
-        before = [dict(vars(part)) for part in parts]
-        try:
-            with damage_as_error():
-                self._check(state)
-                self._load(state)
-        except (PolicyError, RunDirError):
-            for part, values in zip(parts, before, strict=True):
-                vars(part).update(values)  # loading replaces arrays, and changes none
-            self.follow_up()
-            raise
-
-    def _load(self, state: Json) -> None:
+        """Restore the values of ``state_dict``; after an error it is of no use."""
+        self._check(state)
         n = len(state["arms"]["charged"])
         self.arms.load_proposals(state["arms"])
         while self.arms.n_arms < n and self._has_more_slots():
@@ -499,18 +480,6 @@ class Decider:
                 f"this state was saved with {name}={saved}, the scheduler has "
                 f"{name}={mine}: make it with the same arguments{also}"
             )
-
-
-@contextmanager
-def damage_as_error() -> Iterator[None]:
-    """Raise any error as one of a damaged state, but those that say more."""
-    try:
-        yield
-    except (PolicyError, RunDirError):
-        raise
-    except Exception as error:
-        msg = f"the state is damaged ({error!r}): nothing was loaded"
-        raise RunDirError(msg) from error
 
 
 def _chosen(

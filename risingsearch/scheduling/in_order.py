@@ -1,4 +1,4 @@
-"""Results in the order of the decisions: the same run whatever finishes first."""
+"""Results in the order of the decisions: the same run in any order of finishing."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from risingsearch.errors import PolicyError
 from risingsearch.events import Started
 from risingsearch.json_values import Json
-from risingsearch.scheduling.decisions import Decider, damage_as_error
+from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.results import Result
 
 
@@ -78,9 +78,7 @@ class InOrder:
         return state
 
     def load_state_dict(self, state: Json) -> None:
-        """Restore the values of ``state_dict``."""
-        with damage_as_error():
-            held = state["arms"].get("held", ())
-            results = [Result.from_json(values) for values in held]
+        """Restore the values of ``state_dict``; after an error it is of no use."""
         self._decider.load_state_dict(state)
+        results = map(Result.from_json, state["arms"]["held"])
         self._held = {result.job.id: result for result in results}

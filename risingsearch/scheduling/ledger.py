@@ -11,6 +11,7 @@ from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.scheduling.columns import Columns
+from risingsearch.scheduling.results import Result
 
 ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9
@@ -151,25 +152,18 @@ class Ledger(Columns):
         self.since[at] = self.now
         self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
 
-    def charge(
-        self,
-        job: Job,
-        charged: int,
-        trained: int,
-        cost: float | None,
-        *,
-        failed: bool,
-    ) -> None:
+    def charge(self, result: Result) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
+        job = result.job
         at = self._account(job)
-        weight = self._weight(job.from_epoch, charged)
-        if self.unit == "epochs":
-            cost = weight
-        elif cost is None:
+        weight = self._weight(job.from_epoch, result.charged)
+        in_epochs = self.unit == "epochs"
+        cost = weight if in_epochs else result.cost
+        if cost is None:
             cost = float(self._rate()[at] * weight)
         self.promised[at] -= self._weight(job.from_epoch, job.n_epochs)
-        self.trained[at] += trained
-        if (failed or not charged) and self.unit != "epochs":
+        self.trained[at] += len(result.scores)
+        if not in_epochs and (result.failure is not None or not result.charged):
             self.lost += cost
         else:
             self.paid[at] += cost

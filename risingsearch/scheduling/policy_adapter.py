@@ -221,7 +221,7 @@ class PolicyAdapter:
 
 
 def _checked_factory(policy: object, params: Configuration) -> Callable[..., Policy]:
-    """Return what makes a policy that is not registered, or raise an error."""
+    """Return the factory of a policy that is not registered, or raise an error."""
     create = getattr(policy, "create", policy)
     if not callable(create):
         msg = f"policy must be a registered name or a factory; got {shown(policy)}"

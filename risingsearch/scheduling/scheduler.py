@@ -10,7 +10,7 @@ from typing import Any
 from risingsearch.arms import ArmList, Configuration, Job, Status
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int, shown
-from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.events import Started
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Opened, Proposal, Proposer
@@ -282,7 +282,7 @@ class Scheduler:
             msg = f"the budget is in {in_words(self.unit)}: tell needs {missing}"
             raise InvalidParameterError(msg)
         told = checked_scores(self.why(job).job, scores)
-        self._tell(job, told, cost, now, ended=ended, charged=len(told))
+        self._tell(Result(job, told, cost, None, ended, 1, len(told)), now)
 
     def fail(
         self,
@@ -325,15 +325,9 @@ class Scheduler:
         if charged is None:
             charged = min(len(told) + 1, job.n_epochs)
         charged = checked_int("charged", charged, max(1, len(told)), job.n_epochs)
-        self._tell(
-            job,
-            told,
-            cost,
-            now,
-            failure=str(reason) or type(reason).__name__,
-            attempts=checked_int("attempts", attempts, 1),
-            charged=charged,
-        )
+        attempts = checked_int("attempts", attempts, 1)
+        failure = str(reason) or type(reason).__name__
+        self._tell(Result(job, told, cost, failure, False, attempts, charged), now)
 
     def end(self, arm: int) -> None:
         """Mark an arm that is not in training as ended by itself."""
@@ -344,26 +338,19 @@ class Scheduler:
         self._arms.ended[arm] = True
         self._follow_up()
 
-    def _tell(
-        self,
-        job: Job,
-        scores: tuple[float, ...],
-        cost: float | None,
-        now: float | None,
-        *,
-        charged: int,
-        failure: str | None = None,
-        ended: bool | str = False,
-        attempts: int = 1,
-    ) -> None:
+    def _tell(self, result: Result, now: float | None) -> None:
+        """Record a result, and that so much wall-clock time has passed, if it is told.
+
+        Under such a budget, this time since the start is the cost by default.
+        """
+        cost = result.cost
         at = None if now is None else self._checked_now(now)
         if cost is not None:
             cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
         if at is not None:
             self._ledger.pass_until(at)
-            cost = self._ledger.away(job, at) if cost is None else cost
-        result = Result(job, scores, cost, failure, ended, attempts, charged)
-        self._results.tell(result)
+            cost = self._ledger.away(result.job, at) if cost is None else cost
+        self._results.tell(result._replace(cost=cost))
         self._follow_up()
 
     def _checked_now(self, now: float) -> float:
@@ -464,7 +451,15 @@ class Scheduler:
 
         Its budget may have been extended since. An error changes nothing.
         """
-        self._results.load_state_dict(state)
+        loaded = self.copy()
+        try:
+            loaded._results.load_state_dict(state)
+        except (PolicyError, RunDirError):
+            raise
+        except Exception as error:
+            msg = f"the state is damaged ({error!r}): nothing was loaded"
+            raise RunDirError(msg) from error
+        vars(self).update(vars(loaded))
 
     @property
     def n_arms(self) -> int:

@@ -61,7 +61,7 @@ class Scores:
             self._best.pop(arm, None)
 
     def best(self, arm: int | None) -> Best:
-        """Return the score that an arm counts by; NaN at epoch 0 without a finite score."""
+        """Return the score that an arm counts by; NaN without a finite one."""
         return self._best.get(arm, Best()) if arm is not None else Best()
 
     @property
