@@ -7,11 +7,10 @@ import pickle
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import wrap_non_picklable_objects
@@ -27,7 +26,7 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import Resource, Retrainer
-from risingsearch.integrations.sklearn.splits import Split, Targets
+from risingsearch.integrations.sklearn.splits import Rows, Split, Targets
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 from risingsearch.policies.arrays import Ints
 
@@ -37,7 +36,7 @@ Trainer: TypeAlias = EpochTrainer | Retrainer
 class Models(list[Trainer]):
     """The trainers of an arm, one per fold, pickled with classes of this process."""
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Models], tuple[bytes]]:
+    def __reduce__(self) -> tuple[object, ...]:
         try:
             by_value = wrap_non_picklable_objects(list(self), keep_wrapper=False)
             return _models, (pickle.dumps(by_value),)
@@ -55,22 +54,15 @@ def _models(as_bytes: bytes) -> Models:
     return Models(pickle.loads(as_bytes))
 
 
-class _Rows(NamedTuple):
-    X: ArrayLike
-    y: Targets
-    fit_params: Params
-    score_params: Params
-
-
 class _InProcess:
     """What a process keeps of the folds for itself: a copy elsewhere begins anew."""
 
     def __init__(self) -> None:
-        self.whole_folds: dict[int, tuple[_Rows, _Rows]] = {}
+        self.whole_folds: dict[int, tuple[Rows, Rows]] = {}
         self.caches: dict[int, RowCache] = {}
         self.thread = threading.local()
 
-    def __reduce__(self) -> tuple[type[_InProcess], tuple[()]]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _InProcess, ()
 
 
@@ -208,7 +200,7 @@ class Folds:
         return {f"split{i}_{name}": value for name, value in details.items()}
 
     def _scores(
-        self, trainer: Trainer, rows: _Rows, part: str, cache: RowCache
+        self, trainer: Trainer, rows: Rows, part: str, cache: RowCache
     ) -> dict[str, float]:
         """Return the scores by name; none where the training rows cannot be scored."""
         estimator = trainer.estimator
@@ -217,7 +209,7 @@ class Folds:
             X = trainer.transformers.transform(rows.X, part, cache)
             rows = rows._replace(X=X)
         try:
-            scores = self._scored_by(self.scorer, estimator, rows)
+            scores = scoring.scored(self.scorer, estimator, rows)
             if hasattr(self.scorer, "_scorers"):
                 self._replace_failed(scores, estimator, rows, part)
         except Exception as error:
@@ -238,20 +230,15 @@ class Folds:
             )
         return {name: _number(name, score) for name, score in scores.items()}
 
-    def _scored_by(
-        self, scorer: scoring.Scorer, estimator: BaseEstimator, rows: _Rows
-    ) -> Any:
-        return scoring.scored(scorer, estimator, rows.X, rows.y, rows.score_params)
-
     def _replace_failed(
-        self, scores: Params, estimator: BaseEstimator, rows: _Rows, part: str
+        self, scores: Params, estimator: BaseEstimator, rows: Rows, part: str
     ) -> None:
         """Replace tracebacks of metrics that failed; the scheduling one raises."""
         failed = {name: text for name, text in scores.items() if isinstance(text, str)}
         for name, text in failed.items():
             if part == "test" and name == self.metric:
                 alone = type(self.scorer)(scorers={name: self.scorer._scorers[name]})
-                scores |= self._scored_by(alone, estimator, rows)
+                scores |= scoring.scored(alone, estimator, rows)
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed
@@ -264,21 +251,20 @@ class Folds:
         routed = self.score_params and self.config["enable_metadata_routing"]
         return not routed and all(map(scoring.is_of_sklearn, scorers))
 
-    def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
+    def _fold(self, i: int, epoch: int) -> tuple[Rows, Rows]:
         """Return the rows to train on in an epoch, and those to test on."""
         train, test = self.splits[i]
-        resource = self.resource
-        if resource and resource.rows and epoch < resource.max_epochs:
-            part = resource.rows[i][epoch - 1]
-            return self._rows(part), self._rows(test, part)
+        if self.resource is not None and self.resource.rows is not None:
+            train = self.resource.rows[i][epoch - 1]
+            return self._rows(train), self._rows(test, train)
         whole_folds = self._kept.whole_folds
         if i not in whole_folds:
             whole_folds[i] = self._rows(train), self._rows(test, train)
         return whole_folds[i]
 
-    def _rows(self, rows: Ints, columns: Ints | None = None) -> _Rows:
+    def _rows(self, rows: Ints, columns: Ints | None = None) -> Rows:
         X, y = _safe_split(self.estimator, self.X, self.y, rows, columns)
-        return _Rows(
+        return Rows(
             X,
             y,
             _check_method_params(self.X, self.fit_params, rows),

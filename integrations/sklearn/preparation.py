@@ -341,11 +341,10 @@ def _weighs_classes(y: Targets, weights: ArrayLike | None) -> bool:
     """
     if weights is None or type_of_target(y) not in ("binary", "multiclass"):
         return False
-    labels = np.asarray(y)
-    weight_of_row = np.asarray(weights)
-    of_each = [np.unique(weight_of_row[labels == label]) for label in np.unique(labels)]
-    is_constant = all(len(of_class) == 1 for of_class in of_each)
-    return is_constant and len(np.unique(of_each)) > 1
+    labels = np.ravel(y).tolist()
+    values = np.asarray(weights).tolist()
+    of_classes = set(zip(labels, values, strict=True))
+    return len(of_classes) == len(set(labels)) and len(set(values)) > 1
 
 
 def _without_column(search: BaseSearchCV, y: Targets) -> Targets:

@@ -79,9 +79,10 @@ def cv_results(
                     for name in scorers
                 }
             fits.append(fit)
-    more = {
-        name: [getattr(arm, name) for arm in result.arms]
-        for name in ("epochs", "best_epoch", "status")
+    more: Json = {
+        "epochs": [arm.epochs for arm in result.arms],
+        "best_epoch": [arm.best_epoch for arm in result.arms],
+        "status": [arm.status for arm in result.arms],
     }
     if "n_resources" in columns:
         amount = "n_resources"

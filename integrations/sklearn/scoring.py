@@ -3,14 +3,12 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
-from risingsearch.arms import Params
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import last_step
-from risingsearch.integrations.sklearn.splits import Targets, given
+from risingsearch.integrations.sklearn.splits import Rows, given
 
 Scorer: TypeAlias = Any
 """One of scikit-learn's, which have private attributes, or a callable of the user."""
@@ -75,14 +73,9 @@ def _scores_accuracy(estimator: BaseEstimator) -> bool:
     return getattr(type(estimator), "score", None) is ClassifierMixin.score
 
 
-def scored(
-    scorer: Scorer,
-    estimator: BaseEstimator,
-    X: ArrayLike,
-    y: Targets,
-    params: Params,
-) -> Any:
+def scored(scorer: Scorer, estimator: BaseEstimator, rows: Rows) -> Any:
     """Return the scores by a scorer, accuracy without its checks in each epoch."""
+    X, y, _, params = rows
     if _asks_score(scorer):
         is_asked = _scores_accuracy(estimator)
     else:

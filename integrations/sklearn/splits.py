@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Ints, Rng
 
@@ -32,6 +32,15 @@ Targets: TypeAlias = Any
 """An array, list, data frame or sparse matrix; None for those that learn without."""
 
 GROUP_DRAWS = 20  # of the groups that are held out, one of which is taken
+
+
+class Rows(NamedTuple):
+    """Some rows, with the metadata for them."""
+
+    X: ArrayLike
+    y: Targets
+    fit_params: Params
+    score_params: Params
 
 
 def frozen_splits(

@@ -103,8 +103,6 @@ class Transformers:
     ) -> tuple[ArrayLike, Configuration]:
         """Rows and parameters to train the model with; X, y and params never change."""
         routed, params = self._routed(params)
-        if not self._steps:
-            return X, params
         if "fitted" not in self._rows:
             prepared = self._prepared(len(self._steps), X, y, routed, cache)
             for step, fitted in zip(self._steps, prepared.transformers, strict=True):
