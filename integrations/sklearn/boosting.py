@@ -30,7 +30,11 @@ class Rounds:
 
     @contextmanager
     def next(
-        self, estimator: BaseEstimator, trained: int, steps: int, params: Configuration
+        self,
+        estimator: BaseEstimator,
+        trained: int,
+        steps: int,
+        params: Configuration,
     ) -> Iterator[Configuration]:
         """Set an estimator up for more rounds, and yield the arguments of its fit."""
         settings = self._seeds(estimator, trained) | {"n_estimators": steps}

@@ -54,7 +54,10 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) ->
 
 
 def advice_on_steps(
-    folds: Folds, params: Configuration, n_epochs: int, details: dict[str, Any]
+    folds: Folds,
+    params: Configuration,
+    n_epochs: int,
+    details: dict[str, Any],
 ) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
     times = [v for name, v in details.items() if name.endswith("_time")]
@@ -78,7 +81,9 @@ def advice_on_steps(
 
 
 def _seconds(
-    folds: Folds, params: Configuration, longest: float
+    folds: Folds,
+    params: Configuration,
+    longest: float,
 ) -> tuple[float, float]:
     """Return the seconds of an epoch of one step, and of each more; inf if too long."""
     folds = replace(folds, steps_per_epoch=1)

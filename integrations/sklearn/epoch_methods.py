@@ -382,7 +382,9 @@ def _obstacle_of_boosting(name: str, value: Any) -> str:
 
 
 def _not_trainable(
-    estimator: BaseEstimator, advice: str, parameter: str | None = None
+    estimator: BaseEstimator,
+    advice: str,
+    parameter: str | None = None,
 ) -> NotTrainableError:
     setting = ""
     if parameter in _CALLBACK_PARAMETERS:

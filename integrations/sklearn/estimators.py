@@ -48,7 +48,10 @@ class EpochTrainer:
     """Trains an estimator in place, an epoch at a time, always on the same rows."""
 
     def __init__(
-        self, estimator: BaseEstimator, steps: int = 1, classes: object = None
+        self,
+        estimator: BaseEstimator,
+        steps: int = 1,
+        classes: object = None,
     ) -> None:
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
@@ -149,7 +152,10 @@ class _PartialFit(_Stepper):
 
 
 def _adds_learners(
-    estimator: BaseEstimator, X: ArrayLike, y: Targets, params: Configuration
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: Targets,
+    params: Configuration,
 ) -> bool:
     """Return whether each ``partial_fit`` adds ``n_estimators``, as that of NGBoost.
 

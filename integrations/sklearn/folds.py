@@ -26,7 +26,7 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import Resource, Retrainer
-from risingsearch.integrations.sklearn.splits import Rows, Split, Targets
+from risingsearch.integrations.sklearn.splits import Rows, Split, Targets, given
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 from risingsearch.policies.arrays import Ints
 
@@ -97,8 +97,14 @@ class Folds:
 
     def start(self, params: Configuration, seed: int) -> Models:
         """Return one trainer per fold."""
+        n = len(self.splits)
         with config_context(**self.config):
-            return Models(self._trainers(params, seed, len(self.splits)))
+            estimator = self._seeded(params, seed)
+            if self.resource is not None:
+                settings = self.resource.settings
+                return Models(Retrainer(clone(estimator), settings) for _ in range(n))
+            first = self._epoch_trainer(estimator, self.steps_per_epoch)
+            return Models([first, *(deepcopy(first) for _ in range(n - 1))])
 
     def train(self, models: Models) -> dict[str, float]:
         """Train and score every fold once; return the mean score and all details."""
@@ -111,35 +117,37 @@ class Folds:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
         if metric == scoring.FIRST:
-            first = next(name for name in details if name.startswith("split0_test_"))
-            metric = first.removeprefix("split0_test_")
+            metric = scoring.tested_metrics(details)[0]
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
 
     def refit(self, params: Configuration, seed: int, n_epochs: int) -> BaseEstimator:
         """Return a fresh estimator, trained for some epochs on all rows."""
-        at_once = 1
+        estimator = self._seeded(params, seed)
         if self.resource is not None:  # all of it, which its first epochs tell about
-            n_epochs = 1
-        elif epoch_methods.trains_in_one_fit(configured(self.estimator, params)):
-            at_once = n_epochs
-            n_epochs = 1
-        [trainer] = self._trainers(params, seed, 1, in_full=True, at_once=at_once)
-        for _ in range(n_epochs):
+            estimator.fit(*given(self.X, self.y), **self.fit_params)
+            return estimator
+        at_once = n_epochs if epoch_methods.trains_in_one_fit(estimator) else 1
+        trainer = self._epoch_trainer(estimator, self.steps_per_epoch * at_once)
+        for _ in range(n_epochs // at_once):
             trainer.train(self.X, self.y, **self.fit_params)
-        return trainer.estimator
+        return estimator
 
     def in_full(self, params: Configuration) -> int:
         """Return the epochs of a full training."""
         return self.max_epochs or epoch_methods.epochs_in_full(
-            configured(self.estimator, params), self.steps_per_epoch
+            configured(self.estimator, params),
+            self.steps_per_epoch,
         )
 
     def trained_in_epoch(
-        self, params: Configuration, seed: int, epoch: int
+        self,
+        params: Configuration,
+        seed: int,
+        epoch: int,
     ) -> BaseEstimator:
         """Return the estimator of an epoch by a resource, of the first split."""
-        trainer = self._trainers(params, seed, len(self.splits))[0]
+        trainer = self.start(params, seed)[0]
         trainer.epochs = epoch - 1
         rows, _ = self._fold(0, epoch)
         trainer.train(rows.X, rows.y, **rows.fit_params)
@@ -150,27 +158,19 @@ class Folds:
         self._make_room(Models())
         self._kept.caches.clear()
 
-    def _trainers(
-        self,
-        params: Configuration,
-        seed: int,
-        n: int,
-        *,
-        in_full: bool = False,
-        at_once: int = 1,  # epochs
-    ) -> list[Trainer]:
+    def _seeded(self, params: Configuration, seed: int) -> BaseEstimator:
+        """Return an estimator of a configuration, with its seeds."""
         estimator = configured(self.estimator, params)
         shared = unseeded_of_transformers(estimator)
         estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
         if self.seeded:
             seed_where_none(estimator, seed)
-        if self.resource is not None:
-            settings = [{}] if in_full else self.resource.settings
-            return [Retrainer(clone(estimator), settings) for _ in range(n)]
+        return estimator
+
+    def _epoch_trainer(self, estimator: BaseEstimator, steps: int) -> EpochTrainer:
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
-        first = EpochTrainer(estimator, self.steps_per_epoch * at_once, classes)
-        return [first, *(deepcopy(first) for _ in range(n - 1))]
+        return EpochTrainer(estimator, steps, classes)
 
     def _make_room(self, models: Models) -> None:
         """Let the arm that this thread trained before forget its transformed rows."""
@@ -200,7 +200,11 @@ class Folds:
         return {f"split{i}_{name}": value for name, value in details.items()}
 
     def _scores(
-        self, trainer: Trainer, rows: Rows, part: str, cache: RowCache
+        self,
+        trainer: Trainer,
+        rows: Rows,
+        part: str,
+        cache: RowCache,
     ) -> dict[str, float]:
         """Return the scores by name; none where the training rows cannot be scored."""
         estimator = trainer.estimator
@@ -231,7 +235,11 @@ class Folds:
         return {name: _number(name, score) for name, score in scores.items()}
 
     def _replace_failed(
-        self, scores: Params, estimator: BaseEstimator, rows: Rows, part: str
+        self,
+        scores: Params,
+        estimator: BaseEstimator,
+        rows: Rows,
+        part: str,
     ) -> None:
         """Replace tracebacks of metrics that failed; the scheduling one raises."""
         failed = {name: text for name, text in scores.items() if isinstance(text, str)}

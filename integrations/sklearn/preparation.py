@@ -136,7 +136,10 @@ def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> Sea
 
 
 def _set_lengths(
-    search: BaseSearchCV, folds: Folds, budget: Budget, kinds: list[BaseEstimator]
+    search: BaseSearchCV,
+    folds: Folds,
+    budget: Budget,
+    kinds: list[BaseEstimator],
 ) -> None:
     """Set how long an epoch is, and how many of them a configuration has at most."""
     if search.max_epochs is not None:
@@ -267,7 +270,11 @@ def _candidates(
         max_epochs = resource.max_epochs
         n_epochs = None
     recommended = recommended_candidates(
-        search.policy, budget, max_epochs, search.policy_params, min_epochs
+        search.policy,
+        budget,
+        max_epochs,
+        search.policy_params,
+        min_epochs,
     )
     drawn = draw_candidates(
         search.param_distributions,
@@ -284,7 +291,9 @@ def _candidates(
 
 
 def added(
-    unit: str, extra_budget: int | str | Budget | None, timeout: float | None
+    unit: str,
+    extra_budget: int | str | Budget | None,
+    timeout: float | None,
 ) -> Budget:
     """Return the addition of ``continue_search`` to a budget in some unit."""
     if timeout is None and not isinstance(extra_budget, Budget | str):

@@ -99,7 +99,11 @@ class WorkerProcesses(SingleProcesses):
         self._lock = Lock()
 
     def submit(
-        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+        self,
+        fn: Callable[..., Any],
+        /,
+        *args: Any,
+        **kwargs: Any,
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
         with self._lock:

@@ -1,5 +1,6 @@
 """The metric that schedules: its name, and its lowest and highest score."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,7 +43,9 @@ RANGES: dict[str, Range] = {
 
 
 def range_of(
-    scorer: Scorer, metric: str | None, estimator: BaseEstimator
+    scorer: Scorer,
+    metric: str | None,
+    estimator: BaseEstimator,
 ) -> Range | None:
     """Return between which ends the score that schedules lies; None if unknown."""
     if metric not in (None, FIRST):
@@ -121,3 +124,9 @@ def metric_name(scoring: object) -> str:
     name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "")
     sign = "neg_" if getattr(scoring, "_sign", 1) < 0 else ""  # as in scikit-learn
     return sign + name if name.isidentifier() else "score"
+
+
+def tested_metrics(columns: Iterable[str]) -> list[str]:
+    """Names of the metrics that the first split was scored by."""
+    first = "split0_test_"
+    return [name.removeprefix(first) for name in columns if name.startswith(first)]

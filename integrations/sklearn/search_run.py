@@ -86,7 +86,10 @@ class SearchRun:
             n_jobs=None if interface.n_jobs is None else n_jobs,
         )
         self.search = RisingSearch._of(
-            trainable, candidates, options, embedding=embedding
+            trainable,
+            candidates,
+            options,
+            embedding=embedding,
         )
         self._clock = self.search._loop.clock
         for report in self.search.reports.values():  # of earlier processes
@@ -120,7 +123,12 @@ class SearchRun:
         return result
 
     def epochs_to_refit(
-        self, result: SearchResult, arm: int, best_epoch: int, *, in_full: bool
+        self,
+        result: SearchResult,
+        arm: int,
+        best_epoch: int,
+        *,
+        in_full: bool,
     ) -> int:
         """Return the epochs of a refit."""
         has_all_trees = self._all_trees and not _overfits(result.curves, arm)
@@ -218,7 +226,9 @@ def _threads(n: int) -> ThreadPoolExecutor | None:
 
 
 def _with_range(
-    folds: Folds, policy: object, params: Configuration | None
+    folds: Folds,
+    policy: object,
+    params: Configuration | None,
 ) -> Configuration | None:
     """Return the policy's parameters, with the range of the scores if it is known."""
     if not isinstance(params, Mapping | None) or RANGE in (params or {}):

@@ -92,7 +92,10 @@ def nested_order(strata: Ints, random: Rng) -> Ints:
 
 
 def _held_out_groups(
-    share: float, classes: Ints | None, groups: ArrayLike, seed: int
+    share: float,
+    classes: Ints | None,
+    groups: ArrayLike,
+    seed: int,
 ) -> Split:
     """Return a split with all rows of a group on one side.
 
@@ -139,7 +142,10 @@ def _held_out(share: float, classes: Ints | None, n_rows: int, seed: int) -> Spl
             order = nested_order(classes, np.random.default_rng(seed))
             return order[:n_train], order[n_train:]
     train, test = train_test_split(
-        np.arange(n_rows), test_size=share, random_state=seed, stratify=classes
+        np.arange(n_rows),
+        test_size=share,
+        random_state=seed,
+        stratify=classes,
     )
     return train, test
 
