@@ -87,12 +87,22 @@ class Rounds:
                 model.load_config(json.dumps(config))
                 return model
 
-            def before_iteration(self, model: Any, epoch: int, log: Params) -> bool:
+            def before_iteration(
+                self,
+                model: Any,
+                epoch: int,
+                log: Params,
+            ) -> bool:
                 if not epoch:
                     log.update(deepcopy(rounds._scores))
                 return told("before_iteration", model, epoch, log)
 
-            def after_iteration(self, model: Any, epoch: int, log: Params) -> bool:
+            def after_iteration(
+                self,
+                model: Any,
+                epoch: int,
+                log: Params,
+            ) -> bool:
                 rounds._scores = deepcopy(dict(log))
                 return told("after_iteration", model, epoch, log)
 
@@ -108,7 +118,12 @@ class Rounds:
                     _stopped(callback)
             return model
 
-        def told(method: str, model: Any, epoch: int, log: Params) -> bool:
+        def told(
+            method: str,
+            model: Any,
+            epoch: int,
+            log: Params,
+        ) -> bool:
             for callback in callbacks:
                 if getattr(callback, method)(model, trained + epoch, log):
                     _stopped(callback)

@@ -25,7 +25,12 @@ MEASURED = 0.1  # seconds of training that tell what a step takes
 MEASURING = 0.2  # share of the budget that this may take
 
 
-def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) -> int:
+def steps_within(
+    folds: Folds,
+    budget: Budget,
+    run_dir: Any,
+    min_epochs: int,
+) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved.
 
     The folds keep how long a step takes, where that is measured.

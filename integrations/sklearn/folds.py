@@ -102,7 +102,7 @@ class Folds:
             estimator = self._seeded(params, seed)
             if self.resource is not None:
                 settings = self.resource.settings
-                return Models(Retrainer(clone(estimator), settings) for _ in range(n))
+                return Models(Retrainer(estimator, settings) for _ in range(n))
             first = self._epoch_trainer(estimator, self.steps_per_epoch)
             return Models([first, *(deepcopy(first) for _ in range(n - 1))])
 
@@ -121,7 +121,12 @@ class Folds:
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
 
-    def refit(self, params: Configuration, seed: int, n_epochs: int) -> BaseEstimator:
+    def refit(
+        self,
+        params: Configuration,
+        seed: int,
+        n_epochs: int,
+    ) -> BaseEstimator:
         """Return a fresh estimator, trained for some epochs on all rows."""
         estimator = self._seeded(params, seed)
         if self.resource is not None:  # all of it, which its first epochs tell about
@@ -227,10 +232,10 @@ class Folds:
                 raise InvalidParameterError(scoring.refit_of_one(self.metric))
             scores = {"score": scores}
         elif is_named and self.metric not in scores:
-            given = "none of these" if self.metric is None else repr(self.metric)
+            got = "none of these" if self.metric is None else repr(self.metric)
             raise InvalidParameterError(
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
-                f"that schedules, to a callable or to False; got {given}"
+                f"that schedules, to a callable or to False; got {got}"
             )
         return {name: _number(name, score) for name, score in scores.items()}
 

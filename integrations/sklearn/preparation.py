@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
-from risingsearch.arms import Params
+from risingsearch.arms import Configuration, Params
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.comparison import described_parts
@@ -34,10 +34,12 @@ from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import Folds, Models
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
+from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.integrations.sklearn.splits import Targets, frozen_splits
 from risingsearch.json_values import Json, plain
 from risingsearch.paths import checked_path
+from risingsearch.policies import policy_info, registered_name
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -73,7 +75,12 @@ def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
     return explaining
 
 
-def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> SearchRun:
+def begin(
+    search: BaseSearchCV,
+    X: ArrayLike,
+    y: Targets,
+    params: Params,
+) -> SearchRun:
     """Search of a ``RisingSearchCV`` over its folds, with everything checked."""
     started = time.monotonic()
     _check_steps(search.steps_per_epoch, search.resource)
@@ -103,9 +110,12 @@ def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> Sea
         budget=search.budget,
         max_epochs=folds.max_epochs,
         executor=search.executor,
+        n_jobs=None
+        if search.n_jobs is None
+        else joblib.effective_n_jobs(search.n_jobs),
         deterministic=search.deterministic,
         callbacks=search.callbacks,
-        policy_params=search.policy_params,
+        policy_params=_with_range(folds, search.policy, search.policy_params),
         epochs_per_job=search.epochs_per_job,
         error_score=_error_score(search.error_score),
         max_failures=search.max_failures,
@@ -133,6 +143,21 @@ def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> Sea
         is_timed=budget.epochs is None and folds.resource is None,
         seconds_before=time.monotonic() - started,
     )
+
+
+def _with_range(
+    folds: Folds,
+    policy: object,
+    params: Configuration | None,
+) -> Configuration | None:
+    """Return the policy's parameters, with the range of the scores if it is known."""
+    if not isinstance(params, Mapping | None) or RANGE in (params or {}):
+        return params  # is checked with all others
+    score_range = range_of(folds.scorer, folds.metric, folds.estimator)
+    name = registered_name(policy)
+    if score_range and name and RANGE in policy_info(name).parameters:
+        return {RANGE: score_range, **(params or {})}
+    return params
 
 
 def _set_lengths(

@@ -125,13 +125,13 @@ def training_rows(
     folds = [np.arange(len(strata))[train] for train, _ in splits]
     orders = [nested_order(strata[train], random) for train in folds]
     n_classes = max(len(np.unique(strata[train])) for train in folds)
-    full = min(map(len, orders))
+    full = min(map(len, folds))
 
     def resource(n_epochs: int, fewest: int) -> Resource:
         amounts = halved(full, n_epochs, fewest)
         rows = []
         for train, order in zip(folds, orders, strict=True):
-            ends = [len(order) * amount // full for amount in amounts]
+            ends = [len(train) * amount // full for amount in amounts]
             rows.append([train[np.sort(order[:end])] for end in ends])
         totals = [sum(map(len, of_epoch)) for of_epoch in zip(*rows, strict=True)]
         return Resource(N_SAMPLES, max_epochs, totals, [{}] * n_epochs, rows)

@@ -121,7 +121,12 @@ def _held_out_groups(
     return min(draws, key=unevenness)
 
 
-def _held_out(share: float, classes: Ints | None, n_rows: int, seed: int) -> Split:
+def _held_out(
+    share: float,
+    classes: Ints | None,
+    n_rows: int,
+    seed: int,
+) -> Split:
     """Return a split with the share of the rows, and of each class if possible."""
     n_test = math.ceil(share * n_rows)
     n_train = n_rows - n_test

@@ -114,7 +114,12 @@ class Transformers:
             self._rows["fitted"] = prepared.rows
         return self._rows["fitted"], params
 
-    def transform(self, X: ArrayLike, part: str, cache: RowCache) -> ArrayLike:
+    def transform(
+        self,
+        X: ArrayLike,
+        part: str,
+        cache: RowCache,
+    ) -> ArrayLike:
         """Rows X of a ``part`` of the fold, always the same, as the model sees them."""
         if not self._steps:
             return X
