@@ -344,4 +344,4 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         if self._experiment is None:
             return {}
         arms = self._scheduler.explain()
-        return {id_: arms[arm] for id_, arm in self._experiment.arms.arm.items()}
+        return {id_: arms[arm] for arm, id_ in self._experiment.arms.trial.items()}
