@@ -104,12 +104,10 @@ def curve(trial: FrozenTrial) -> dict[int, float]:
 
 def n_kept(trial: FrozenTrial) -> int:
     """Return how many epochs of its arm a trial leaves if its process is dead."""
-    slice_ = TrialSlice.of(trial)
-    if slice_ is None or slice_.n_epochs is None:
-        return 0
-    saved = [int(epoch) for epoch, _ in trial.user_attrs.get(CHECKPOINT, [])]
+    attrs = trial.user_attrs
+    saved = [epoch for epoch, _ in attrs.get(CHECKPOINT, [])]
     reported = [epoch for epoch in saved if epoch <= len(trial.intermediate_values)]
-    return max([slice_.from_epoch, *reported])
+    return int(max([attrs.get(FROM_EPOCH, 0), *reported]))
 
 
 def give_up(study: Study, trials: Iterable[FrozenTrial]) -> None:
