@@ -241,7 +241,7 @@ class Epochs:
         self.leaders: list[int] = scored[np.sort(bests)][: len(LEADERS)].tolist()
 
     def arms_by_training(self) -> list[int]:
-        """Return the arms, the most trained first; of equals the winner, then by age."""
+        """Return the arms, the most trained first; of equals the winner, the oldest."""
         winner = dict.fromkeys(self.arm[self.leaders[:1]].tolist(), 0)
         counts = Counter(winner)
         counts.update(self.arm.tolist())
