@@ -23,8 +23,12 @@ BAD_INPUT = 2
 SEARCH_FAILED = 3
 INTERRUPTED = 130
 
-WIDTH = 79
-INDENT = "    "
+COLUMN: dict[str, Any] = {
+    "width": 79,
+    "initial_indent": "    ",
+    "subsequent_indent": "    ",
+    "break_on_hyphens": False,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -114,7 +118,7 @@ def _list(arguments: argparse.Namespace) -> None:
             f"{info.paper} ({kind})",
             f"parameters: {', '.join(parameters) or 'none'}",
         ):
-            print(textwrap.indent(textwrap.fill(line, WIDTH - len(INDENT)), INDENT))
+            print(*textwrap.wrap(line, **COLUMN), sep="\n")
         print()
     if is_policies:
         auto = resolve_policy("auto")

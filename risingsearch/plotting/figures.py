@@ -90,7 +90,13 @@ def plot_allocation(
     title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
     failed = np.flatnonzero(~epochs.is_scored)
     if len(failed):
-        ax.plot(failed + 0.5, row[failed], "x", color=ink_on(ax).failed, markersize=4)
+        ax.plot(
+            failed + 0.5,
+            row[failed],
+            "x",
+            color=ink_on(ax).failed,
+            markersize=4,
+        )
         title += f", {len(failed):,} failed (cross)"
     winner = None
     if epochs.leaders:
@@ -302,7 +308,14 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     ax.add_collection(blocks)
     rows, opened = np.unique(row, return_index=True)
     left = len(row) - np.unique(row[::-1], return_index=True)[1]
-    ax.hlines(rows, opened, left, color=ink.guide, linewidth=0.6, zorder=1)
+    ax.hlines(
+        rows,
+        opened,
+        left,
+        color=ink.guide,
+        linewidth=0.6,
+        zorder=1,
+    )
     if epochs.leaders:
         below = (epochs.score < low).any()
         above = (epochs.score > high).any()

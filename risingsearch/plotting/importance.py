@@ -91,27 +91,32 @@ def parameter_importance(result: ShownResult) -> Importances:
         spread = np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)
         arms = [arms[k] for k in spread]
     params = [result.candidates[arm] for arm in arms]
-    judged = {
-        name: _kernel(values_of(params, name)) for name in parameter_names(params)
-    }
-    kernels = {name: kernel for name, kernel in judged.items() if kernel is not None}
-    importances = Importances(
-        parameters=[],
-        unjudged=[as_text(name) for name in judged if name not in kernels],
-        predicted=0.0,
-        n_arms=len(arms),
-        n_opened=len(curves),
-    )
+    kernels: dict[str, Floats] = {}
+    unjudged = []
+    for name in parameter_names(params):
+        kernel = _kernel(values_of(params, name))
+        if kernel is None:
+            unjudged.append(as_text(name))
+        else:
+            kernels[name] = kernel
+    parameters: list[Importance] = []
+    predicted = 0.0
+    reason: str | None = "no parameter varies, or all arms are equally good"
     if len(arms) < FEWEST_ARMS:
         reason = f"it takes {FEWEST_ARMS} arms, and {len(arms)} have been opened"
-        return importances._replace(reason=reason)
-    quantiles = _rank_quantiles(result, arms)
-    if not kernels or np.ptp(quantiles) == 0.0:
-        reason = "no parameter varies, or all arms are equally good"
-        return importances._replace(reason=reason)
-    parameters, predicted = _importances(kernels, quantiles)
-    parameters.sort(key=lambda parameter: -parameter.share)
-    return importances._replace(parameters=parameters, predicted=predicted)
+    elif kernels:
+        quantiles = _rank_quantiles(result, arms)
+        if np.ptp(quantiles) > 0.0:
+            parameters, predicted = _importances(kernels, quantiles)
+            reason = None
+    return Importances(
+        sorted(parameters, key=lambda parameter: -parameter.share),
+        unjudged,
+        predicted,
+        n_arms=len(arms),
+        n_opened=len(curves),
+        reason=reason,
+    )
 
 
 def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
@@ -120,15 +125,17 @@ def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
     Two arms are compared after the epochs that both of them have had.
     """
     sign = sign_of(result.direction)
-    curves = [np.asarray(result.curves[arm], dtype=float) for arm in arms]
+    curves = [result.curves[arm] for arm in arms]
     lengths = np.array([len(curve) for curve in curves])
     best = np.full((len(arms), lengths.max()), -np.inf)
     for row, arm, curve in zip(best, arms, curves, strict=True):
         if result.arms[arm].status != "failed":
-            scores = np.where(np.isfinite(curve), sign * curve, -np.inf)
+            scores = sign * np.asarray(curve, dtype=float)
+            scores[~np.isfinite(scores)] = -np.inf
             row[: len(curve)] = np.maximum.accumulate(scores)
     common = np.minimum.outer(lengths, lengths) - 1
-    then = np.take_along_axis(best, common, axis=1)
+    rows = np.arange(len(arms))[:, None]
+    then = best[rows, common]
     beats = (then > then.T) + 0.5 * (then == then.T)
     n_beaten = beats.sum(axis=1) - 0.5  # every arm equals itself
     return np.asarray(n_beaten / (len(arms) - 1))
@@ -138,17 +145,19 @@ def _kernel(values: Sequence[float | str | None]) -> Floats | None:
     """Return how alike a parameter is in every two arms; None if that says nothing."""
     # Numbers are alike if their ranks are near, everything else if it is equal.
     is_number = np.array([isinstance(value, (int, float)) for value in values])
+    numbers = [value for value in values if isinstance(value, (int, float))]
     texts = {value for value in values if isinstance(value, str)}
     if 2 * len(texts) > max(len(values), 4):
         return None
-    places = np.full(len(values), np.nan)
-    numbers = [value for value in values if isinstance(value, (int, float))]
-    _, ranks = np.unique(numbers, return_inverse=True)
-    places[is_number] = ranks / max(1, len(set(numbers)) - 1)
-    near = np.exp(-(((places[:, None] - places) / LENGTH) ** 2) / 2.0)
-    kinds = list(dict.fromkeys(values))
-    codes = np.array([kinds.index(value) for value in values])
-    alike = _centred(np.where(np.isnan(near), codes[:, None] == codes, near))
+    kinds: dict[object, int] = {}
+    codes = np.array([kinds.setdefault(value, len(kinds)) for value in values])
+    alike = (codes[:, None] == codes).astype(float)
+    if numbers:
+        _, ranks = np.unique(numbers, return_inverse=True)
+        places = ranks / max(1.0, ranks.max())
+        distances = (places[:, None] - places) / LENGTH
+        alike[np.ix_(is_number, is_number)] = np.exp(-(distances**2) / 2.0)
+    alike = _centred(alike)
     size = alike.trace() / len(alike)
     if size < 1e-9:  # it does not vary
         return None
@@ -165,27 +174,48 @@ def _importances(
 ) -> tuple[list[Importance], float]:
     """Return the importances, and the share of the variance that is predicted."""
     n = len(quantiles)
+    n_params = len(kernels)
     every = np.array(list(kernels.values()))
     total = every.sum(axis=0)
     squares = (every**2).sum(axis=0)
     variance = float((_errors(None, quantiles) ** 2).mean())
-    full = _errors(_together(total, squares, len(kernels)), quantiles) ** 2
+    all_params = _together(total, squares, n_params)
+    full = _errors(all_params, quantiles) ** 2
     rng = np.random.default_rng(0)
-    weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
+    weights = (
+        rng.multinomial(
+            n,
+            np.full(n, 1.0 / n),
+            RESAMPLES,
+        )
+        / n
+    )
     tail = (1.0 - LEVEL) / 2.0
     parameters = []
     for name, kernel in kernels.items():
-        others = _together(total - kernel, squares - kernel**2, len(kernels) - 1)
+        others = _together(
+            total - kernel,
+            squares - kernel**2,
+            n_params - 1,
+        )
         lost = (_errors(others, quantiles) ** 2 - full) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
-        at_least_nothing = max(float(high), 0.0)
         parameters.append(
-            Importance(as_text(name), float(lost.mean()), float(low), at_least_nothing)
+            Importance(
+                as_text(name),
+                share=float(lost.mean()),
+                low=float(low),
+                high=max(float(high), 0.0),  # nothing matters less than not at all,
+            )
         )
     return parameters, 1.0 - float(full.mean()) / variance
 
 
-def _together(total: Floats, squares: Floats, n_params: int) -> Floats | None:
+def _together(
+    total: Floats,
+    squares: Floats,
+    n_params: int,
+) -> Floats | None:
     """Return the kernel of effects of one parameter and of two; None without any."""
     if n_params == 0:
         return None
