@@ -101,25 +101,28 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
     budget = result.n_epochs
     if result.budget is not None and result.budget.epochs is not None:
         budget = max(budget, result.budget.epochs)
-    by_arm: dict[int, list[float]] = {}
-    for row, is_first in _with_first(result.history):
-        level = row.get("recent_average")
-        gain = row.get("expected_gain")
-        if not (is_first and _is_finite(level) and _is_finite(gain)):
-            continue
-        epoch = row["epoch"] - 1
-        unspent = budget - row["round"] + 1
-        left = max(0, min(most_epochs - epoch, unspent))
-        level = float(level)
-        end = level + float(gain)
-        by_arm[row["arm"]] = [
-            row["arm"],
-            epoch,
-            sign * level,
-            epoch + left,
-            sign * end,
+    decided = {
+        row["arm"]: row
+        for row, is_first in _with_first(result.history)
+        if is_first
+        and _is_finite(row.get("recent_average"))
+        and _is_finite(row.get("expected_gain"))
+    }
+    return [
+        [
+            arm,
+            row["epoch"] - 1,
+            sign * row["recent_average"],
+            row["epoch"] - 1 + _epochs_left(row, budget, most_epochs),
+            sign * (row["recent_average"] + row["expected_gain"]),
         ]
-    return list(by_arm.values())
+        for arm, row in decided.items()
+    ]
+
+
+def _epochs_left(row: Row, budget: int, most_epochs: int) -> int:
+    """Return how many epochs an arm can get at most from a row on."""
+    return max(0, min(most_epochs - row["epoch"] + 1, budget - row["round"] + 1))
 
 
 def _is_finite(value: object) -> TypeGuard[float]:
@@ -142,27 +145,25 @@ def lost_jobs(result: ShownResult) -> list[Lost]:
         bad = [row for row in rows if _is_lost(row)]
         if not bad:
             continue
-        first = bad[0]
         last = bad[-1]
+        text = last.get("failure")
         if job in failures:
             text = _raised(failures.pop(job).failure)
-        else:
-            no_score = f"the {shown_metric(result.metric)} is {last['score']}"
-            text = short(last.get("failure") or no_score, LONGEST_FAILURE)
-        epochs = str(first["epoch"])
-        if last is not first:
-            epochs += f" to {last['epoch']}"
-        lost.append(Lost(last["arm"], epochs, text))
+        elif not text:
+            text = f"the {shown_metric(result.metric)} is {last['score']}"
+        epochs = dict.fromkeys(str(row["epoch"]) for row in (bad[0], last))
+        lost.append(
+            Lost(last["arm"], " to ".join(epochs), short(text, LONGEST_FAILURE))
+        )
     for report in failures.values():
-        job = report.job
-        epoch = job.from_epoch + len(report.scores) + 1
-        lost.append(Lost(job.arm, str(epoch), _raised(report.failure)))
+        epoch = str(report.job.from_epoch + len(report.scores) + 1)
+        text = short(_raised(report.failure), LONGEST_FAILURE)
+        lost.append(Lost(report.job.arm, epoch, text))
     return lost
 
 
 def _raised(failure: BaseException | None) -> str:
-    text = f"{type(failure).__name__}: {failure}".removesuffix(": ")
-    return short(text, LONGEST_FAILURE)
+    return f"{type(failure).__name__}: {failure}".removesuffix(": ")
 
 
 def _is_lost(row: Row) -> bool:
