@@ -120,7 +120,11 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
     ]
 
 
-def _epochs_left(row: Row, budget: int, most_epochs: int) -> int:
+def _epochs_left(
+    row: Row,
+    budget: int,
+    most_epochs: int,
+) -> int:
     """Return how many epochs an arm can get at most from a row on."""
     return max(0, min(most_epochs - row["epoch"] + 1, budget - row["round"] + 1))
 

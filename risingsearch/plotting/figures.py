@@ -272,21 +272,38 @@ def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure, in inches."""
     with needed("matplotlib", "plot"):
         from matplotlib import pyplot
-    _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
+    _, ax = pyplot.subplots(
+        figsize=(width, height),
+        dpi=150,
+        layout="constrained",
+    )
     return ax
 
 
-def _frame(ax: Axes, title: str, x: str, y: str) -> None:
+def _frame(
+    ax: Axes,
+    title: str,
+    x: str,
+    y: str,
+) -> None:
     """Name the axes; epochs are counted in whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_title(
+        title,
+        loc="left",
+        fontsize="medium",
+    )
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
+def _draw_blocks(
+    ax: Axes,
+    epochs: Epochs,
+    row: NDArray[np.int64],
+) -> None:
     from matplotlib.collections import PolyCollection
 
     x = np.arange(len(row))[:, np.newaxis] + np.array([0, 1, 1, 0])
@@ -325,7 +342,11 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
         )
 
 
-def _name_rows(ax: Axes, names: Sequence[str], winner: int | None) -> None:
+def _name_rows(
+    ax: Axes,
+    names: Sequence[str],
+    winner: int | None,
+) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     step = int(np.ceil(1.15 * LABEL_SIZE * len(names) / points))
@@ -357,7 +378,12 @@ def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     )
 
 
-def _draw_curve(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
+def _draw_curve(
+    ax: Axes,
+    epochs: Epochs,
+    best: int,
+    place: int,
+) -> None:
     rows = np.flatnonzero(epochs.is_scored & (epochs.arm == epochs.arm[best]))
     (curve,) = ax.plot(
         epochs.epoch[rows],

@@ -207,12 +207,23 @@ def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:
         return []
     epochs, clock, training = zip(*progress.values(), strict=True)
     y = _score_axis([runs[name] for name in progress], epochs)
-    charts = [{"x": "epochs spent", **y, "lines": list(epochs)}]
+    charts = [
+        {
+            "x": "epochs spent",
+            **y,
+            "lines": list(epochs),
+        }
+    ]
     if any(clock):
         charts.append(_over_time(clock, "of wall-clock time", y))
     if any(training):
         charts.append(_over_time(training, "in training, all workers", y))
-    return [{"names": list(progress), "charts": charts}]
+    return [
+        {
+            "names": list(progress),
+            "charts": charts,
+        }
+    ]
 
 
 def _score_axis(
