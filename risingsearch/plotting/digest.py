@@ -7,7 +7,7 @@ from numbers import Real
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from risingsearch.arms import ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, sign_of
 from risingsearch.plotting.result import Row, ShownResult
@@ -222,21 +222,13 @@ def scale_of(values: Sequence[Value]) -> str:
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) < len(values):
         return "categories"
-    if not numbers:
+    if not numbers or min(numbers) <= 0 or max(numbers) < 10 * min(numbers):
         return "linear"
-    low = min(numbers)
-    high = max(numbers)
-    if low <= 0 or high < 10 * low:
-        return "linear"
-    logs = np.log(numbers)
-    return "log" if _unevenness(logs) < _unevenness(numbers) else "linear"
+    off_centre = _off_centre(np.asarray(numbers))
+    return "log" if _off_centre(np.log(numbers)) < off_centre else "linear"
 
 
-def _unevenness(numbers: ArrayLike) -> float:
-    """Return how far numbers are from being evenly spread between their ends."""
-    values = np.sort(np.asarray(numbers, dtype=float))
-    low = values[0]
-    high = values[-1]
-    places = (values - low) / (high - low)
-    even = np.linspace(0.0, 1.0, len(places))
-    return float(np.abs(places - even).max())
+def _off_centre(numbers: NDArray[np.float64]) -> float:
+    """Return how far the mean is from the middle, as a share of the range."""
+    low = numbers.min()
+    return float(abs((numbers.mean() - low) / (numbers.max() - low) - 0.5))
