@@ -126,7 +126,9 @@ def _epochs_left(
     most_epochs: int,
 ) -> int:
     """Return how many epochs an arm can get at most from a row on."""
-    return max(0, min(most_epochs - row["epoch"] + 1, budget - row["round"] + 1))
+    epoch: int = row["epoch"] - 1
+    unspent: int = budget - row["round"] + 1
+    return max(0, min(most_epochs - epoch, unspent))
 
 
 def _is_finite(value: object) -> TypeGuard[float]:
