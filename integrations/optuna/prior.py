@@ -12,7 +12,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch, PriorProposer, read_prior
 from risingsearch.priors.models import Learnt, check_usable
 from risingsearch.priors.proposer import is_due
-from risingsearch.proposers.base import Opened
+from risingsearch.proposers.base import Opened, Proposal
 from risingsearch.space import Space
 
 DRAWN = 200  # configurations by which the values of earlier searches are placed
@@ -58,8 +58,8 @@ class PriorSuggestions:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_space": None, "_proposer": None}
 
-    def suggest(self, number: int, opened: OpenedArms) -> dict[str, Any] | None:
-        """Return parameters for the arm that a trial opens; None to ask another."""
+    def suggest(self, number: int, opened: OpenedArms) -> Proposal | None:
+        """Return a proposal for the arm that a trial opens; None to ask another."""
         if not is_due(len(opened.trials) - 1, in_space=True):  # without this arm
             return None
         proposer = self._proposer_for(opened)
@@ -73,8 +73,7 @@ class PriorSuggestions:
         ]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         rng = np.random.default_rng([self._seed, number, 3])
-        proposal = proposer.most_promising(known, known.arms[:0], rng)
-        return None if proposal is None else dict(proposal.params)
+        return proposer.most_promising(known, known.arms[:0], rng)
 
     def trusted(self, opened: OpenedArms) -> dict[str, float]:
         """Return how far each earlier search is trusted; nothing before it is known."""

@@ -192,13 +192,18 @@ def all_trials(study: Study) -> list[FrozenTrial]:
     raise errors.SetupError(msg)
 
 
+def set_attr(study: Study, trial: FrozenTrial, key: str, value: object) -> None:
+    """Set a user attribute of a trial, also of the one that the objective reads."""
+    study._storage.set_trial_user_attr(trial._trial_id, key, value)
+    trial.user_attrs[key] = value
+
+
 def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
     """Publish the epochs of a trial; return 0 if others gave it up before."""
     before = trial.user_attrs.get(N_EPOCHS)
     if n_epochs == before:
         return n_epochs
-    study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
-    trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
+    set_attr(study, trial, N_EPOCHS, n_epochs)
     # Read after it was written: so either they have seen it, or it is seen here.
     if before is None and n_epochs and is_given_up(study, trial._trial_id):
         return set_n_epochs(study, trial, 0)

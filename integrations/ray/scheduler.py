@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
@@ -14,6 +13,8 @@ from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
+from risingsearch.json_values import Json
+from risingsearch.policies import Policy
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, checked_callbacks
@@ -97,7 +98,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         metric: str | None = None,
         mode: str | None = None,
         time_attr: str = "epoch",
-        policy: Any = "auto",
+        policy: str | Callable[..., Policy] = "auto",
         policy_params: Params | None = None,
         epochs_per_job: int | None = None,
         n_jobs: int | None = None,
@@ -145,7 +146,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         scheduler.stop_when(*self._stop_rules)
         return scheduler
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         # As it was made: Tuner.restore begins with that.
         return self.__dict__ | {"_experiment": None, "_error": None}
 
@@ -222,7 +223,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self,
         tune_controller: TuneController,
         trial: Trial,
-        result: dict[str, Any],
+        result: Json,
     ) -> str:
         """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
@@ -235,7 +236,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self,
         tune_controller: TuneController,
         trial: Trial,
-        result: dict[str, Any],
+        result: Json,
     ) -> None:
         """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
@@ -316,7 +317,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         return self._scheduler.best_epoch
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Json]:
         """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
         history = self._scheduler.history
         return [

@@ -1,6 +1,5 @@
 """Hugging Face: a ``Trainer`` as a trainable, one epoch or some steps at a time."""
 
-import copy
 import io
 import logging
 import tarfile
@@ -241,8 +240,7 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
                     "trainer": trainer,
                 }
                 built.append(Attributes(objects, (Trainer, TrainerCallback)))
-                changes = copy.deepcopy(run.attributes)
-                built[0].restore(changes, trainer.args.device)
+                built[0].restore(run.attributes, trainer.args.device)
 
             callback.begin = begin
             before = None if run.checkpoint is None else unpacked(run, folder)

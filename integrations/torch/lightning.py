@@ -100,9 +100,7 @@ class FirstCallback(Callback):  # type: ignore[misc]
             objects["val_dataloaders"] = trainer.val_dataloaders
         bases = (Callback, LightningModule, LightningDataModule)
         self.attributes = Attributes(objects, bases)
-        self.attributes.restore(
-            copy.deepcopy(run.attributes), trainer.strategy.root_device
-        )
+        self.attributes.restore(run.attributes, trainer.strategy.root_device)
         loader = trainer.train_dataloader
         if run.batches is not None and isinstance(loader, Batches):
             loader.load_state_dict(run.batches)

@@ -1,6 +1,5 @@
 """Runs of a PyTorch training loop, which wait on the device or in memory."""
 
-import copy
 import gc
 import re
 import weakref
@@ -156,8 +155,7 @@ class TorchRun:
             objects = self._built()
             attributes = Attributes(objects)
             restore(objects, checkpoint["objects"], self.device, self._replaced)
-            changes = copy.deepcopy(checkpoint.get("attributes", []))
-            attributes.restore(changes, self.device)
+            attributes.restore(checkpoint.get("attributes", []), self.device)
         self._objects = objects
         self._attributes = attributes
         self._parked = None

@@ -12,7 +12,6 @@ import risingsearch
 from risingsearch.cli import options
 from risingsearch.cli.export import add_report_and_export
 from risingsearch.cli.printing import print_json
-from risingsearch.cli.serve import add_serve
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.status import add_status
 from risingsearch.cli.sweeps import add_sweeps
@@ -90,7 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     add_status(commands)
     add_report_and_export(commands)
     add_watch(commands)
-    add_serve(commands)
     return parser
 
 

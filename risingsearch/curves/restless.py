@@ -148,9 +148,7 @@ class DriftingMeans(NamedTuple):
 
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean of the arm at round ``t``."""
-        k = last_knot(self.rounds, self.knot, t)
-        part = (t - self.rounds[k]) * self.rates[k]
-        after = following(self.rounds, k)
+        k, after, part = position(self.rounds, self.rates, self.knot, t)
         return between(self.means[k, arm], self.means[after, arm], part)
 
     def draw(
@@ -162,9 +160,7 @@ class DriftingMeans(NamedTuple):
         rng: Rng,
     ) -> float:
         """Return the mean with noise, or a reward from one of the two knots."""
-        k = last_knot(self.rounds, self.knot, t)
-        part = (t - self.rounds[k]) * self.rates[k]
-        after = following(self.rounds, k)
+        k, after, part = position(self.rounds, self.rates, self.knot, t)
         if self.mixing:
             if part > 0.0 and rng.random() < part:
                 k = after
@@ -359,20 +355,20 @@ def sine_at(
     return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
 
 
-def last_knot(rounds: Ints, knot: Ints, t: int) -> int:
-    """Return the last knot up to round ``t``, searching from the one used last."""
-    k = knot[0]
+def position(
+    rounds: Ints,
+    rates: Floats,
+    knot: Ints,
+    t: int,
+) -> tuple[int, int, float]:
+    """Return the knots before and after round ``t``, and the part of the way there."""
+    k = knot[0]  # The one used last.
     if t < rounds[k]:
         k = 0
     while k + 1 < len(rounds) and t >= rounds[k + 1]:
         k += 1
     knot[0] = k
-    return int(k)
-
-
-def following(rounds: Ints, k: int) -> int:
-    """Return the knot after the ``k``-th, or the last one itself."""
-    return min(k + 1, len(rounds) - 1)
+    return k, min(k + 1, len(rounds) - 1), (t - rounds[k]) * rates[k]
 
 
 def between(left: float, right: float, part: float) -> float:

@@ -7,8 +7,8 @@
 """
 
 import inspect
-import math
 from collections.abc import Callable
+from math import ceil
 from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_int, keyword_defaults
@@ -441,4 +441,4 @@ def recommended_arms(
         used = inspect.signature(rule).parameters
         taken = {key: value for key, value in parameters.items() if key in used}
         n_arms = rule(horizon, max_pulls, **taken)
-    return min(horizon, max(n_arms, math.ceil(horizon / max_pulls)))
+    return min(horizon, max(n_arms, ceil(horizon / max_pulls)))

@@ -92,8 +92,8 @@ distributions that ``numpy.random.Generator`` shares with numba.
 
 from __future__ import annotations
 
-import math
 from enum import Enum
+from math import inf, isfinite, nan
 from types import FunctionType
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
@@ -300,7 +300,7 @@ def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
     1
     """
     arm = WAIT
-    best = -math.inf
+    best = -inf
     for i in range(len(pulls)):
         if available[i]:
             arm, best = leader(arm, best, i, float(values[i]), pulls)
@@ -322,6 +322,11 @@ def uniform_arm(available: Bools, rng: Rng) -> int:
                 return i
             skip -= 1
     return WAIT
+
+
+def coming_round(pulls: Ints) -> int:
+    """Return the number of the next round; those in flight are not counted."""
+    return int(pulls.sum()) + 1
 
 
 def pull_limit(horizon: int, max_pulls: int | None) -> int:
@@ -450,7 +455,7 @@ def slice_length(policy: Policy, arm: int) -> int:
 def projection(policy: Policy, arm: int) -> float:
     """Return where the arm is expected to end; NaN when the policy does not say."""
     method = getattr(policy, "projection", None)
-    return math.nan if method is None else float(method(arm))
+    return nan if method is None else float(method(arm))
 
 
 def proposing(policy: Policy) -> bool:
@@ -588,5 +593,5 @@ def _encoded(array: Array) -> SavedArray:
     return {
         "shape": list(array.shape),
         "indices": indices.tolist() if is_sparse else None,
-        "values": [x if math.isfinite(x) else repr(x) for x in values.tolist()],
+        "values": [x if isfinite(x) else repr(x) for x in values.tolist()],
     }

@@ -230,10 +230,9 @@ def compare(
         for (e, (environment, params)), (h, horizon) in product(
             enumerate(named_environments.values()), enumerate(horizons)
         ):
-            plan = Plan(players, environment, params, compiled)
             last = np.array([horizon])
-            runs = plan.play(last, horizon, n_runs, seed, jobs, on_run=on_run)
-            for k, run in enumerate(runs):
+            plan = Plan(players, environment, params, compiled, last, horizon)
+            for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
                     best_mean[e, h, p, k] = record.best_mean[-1]

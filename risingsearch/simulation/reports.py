@@ -202,25 +202,29 @@ def verdict(result: recorded_search.RecordedSearch, within: float | None) -> str
     """Return a sentence that says which policy and budget would have been enough."""
     digits = _score_digits(result.best, result.typical)
     scores = result.score.mean(axis=-1)
-    distance = result.distance.mean(axis=-1)
+    distance = result.mean_distance
     enough = result.enough(within)
     if enough is None:
-        b, p = np.unravel_index(distance.argmin(), distance.shape)
-        words = (
-            f"No policy comes within {result.near(within):.{digits}f} of the best "
-            f"recorded score, {result.best:.{digits}f}, on average. Nearest is "
-            f"{result.policies[p]} with {_counted(result.budgets[b], 'epoch')}: "
-            f"{scores[b, p]:.{digits}f}."
-        )
+        b, p = divmod(int(distance.argmin()), len(result.policies))
     else:
         b = result.budgets.index(enough[0])
         p = result.policies.index(enough[1])
+    policy = result.policies[p]
+    budget = _counted(result.budgets[b], "epoch")
+    score = f"{scores[b, p]:.{digits}f}"
+    best = f"{result.best:.{digits}f}"
+    if enough is None:
         words = (
-            f"{enough[1]} with {_counted(enough[0], 'epoch')} would have found "
-            f"{scores[b, p]:.{digits}f} on average (best recorded "
-            f"{result.best:.{digits}f})."
+            f"No policy comes within {result.near(within):.{digits}f} of the best "
+            f"recorded score, {best}, on average. Nearest is {policy} with {budget}: "
+            f"{score}."
         )
-    if BASELINE not in result.policies or result.policies[p] == BASELINE:
+    else:
+        words = (
+            f"{policy} with {budget} would have found {score} on average (best "
+            f"recorded {best})."
+        )
+    if BASELINE not in result.policies or policy == BASELINE:
         return words
     baseline = result.policies.index(BASELINE)
     reached = np.flatnonzero(distance[:, baseline] <= distance[b, p])
