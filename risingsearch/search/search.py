@@ -344,7 +344,7 @@ class RisingSearch:
             workers,
             self._callbacks,
             options,
-            seed_of=self.seed_of,
+            seed_of=self._seeds.of_arm,
             embedding=embedding or Embedding(),
         )
 
