@@ -139,9 +139,9 @@ class WorkerProcesses(SingleProcesses):
 
     def release(self) -> None:
         """Leave the processes to the next search; those with a job end after it."""
-        for slot, worker in enumerate(self._workers):
-            if worker is not None and self._slots.is_free(slot):
-                self._workers[slot] = None
+        for slot, worker in list(self._workers.items()):
+            if self._slots.is_free(slot):
+                del self._workers[slot]
                 worker.submit(_forget)
                 _IDLE.append(((os.getpid(), self._slots.variables[slot]), worker))
         self.shutdown(wait=False)

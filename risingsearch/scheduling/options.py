@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -94,7 +93,7 @@ class SearchOptions:
     proposer: Proposer | str | None = "auto"
     budget: int | str | Budget | None = None
     max_epochs: int | None = None
-    executor: Executor | None = None
+    executor: object = None  # of concurrent.futures, or workers of a search
     n_jobs: int | None = None
     deterministic: bool = False
     callbacks: Sequence[object] = ()

@@ -55,12 +55,13 @@ def proposer_of(
 ) -> Proposer:
     """Return the proposer of a search, informed by its earlier searches."""
     is_auto = options.proposer == "auto"
-    own = _auto_proposer(options, candidates, seeds) if is_auto else options.proposer
-    own = checked_proposer(own)
+    proposer = checked_proposer(
+        _auto_proposer(options, candidates, seeds) if is_auto else options.proposer
+    )
     if options.prior:
         space = candidates.space if is_auto else None
-        return PriorProposer.between(candidates, options.prior, own, space)
-    return own
+        return PriorProposer.between(candidates, options.prior, proposer, space)
+    return proposer
 
 
 def _auto_proposer(
@@ -70,30 +71,29 @@ def _auto_proposer(
     if options.policy != "auto" or not options.shuffle:
         return None
     budget = budget_within(options.budget)
+    n_arms = len(candidates)
     space = candidates.space
-    if space is not None:
-        horizon, limit = horizon_and_limit(budget, options.max_epochs, len(candidates))
-        more = seeds.more_configurations if options.n_candidates is None else None
-        own = OpenSpaceProposer(space, candidates, horizon / limit, more)
-        if isinstance(space, ShownSpace):
-            return own
-        enqueued = (candidates[arm] for arm in options.enqueue)
-        rate = LearningRate.of(space, options.learning_rate, enqueued)
-        is_long = budget.epochs and horizon > LARGE * limit
-        if rate is None or is_long:
-            return own
-        return EarlyProposer(candidates, space, rate, own)
-    choice = choose_policy(
-        "auto",
-        budget,
-        options.max_epochs,
-        len(candidates),
-        parameters=options.policy_params,
-        min_epochs=options.min_epochs,
-        epochs_per_job=options.epochs_per_job,
-    )
-    features = encode(candidates) if choice.proposes else None
-    return None if features is None else ListProposer(features)
+    if space is None:
+        choice = choose_policy(
+            "auto",
+            budget,
+            options.max_epochs,
+            n_arms,
+            parameters=options.policy_params,
+            min_epochs=options.min_epochs,
+            epochs_per_job=options.epochs_per_job,
+        )
+        features = encode(candidates) if choice.proposes else None
+        return None if features is None else ListProposer(features)
+    horizon, limit = horizon_and_limit(budget, options.max_epochs, n_arms)
+    more = seeds.more_configurations if options.n_candidates is None else None
+    proposer = OpenSpaceProposer(space, candidates, horizon / limit, more)
+    enqueued = (candidates[arm] for arm in options.enqueue)
+    rate = LearningRate.of(space, options.learning_rate, enqueued)
+    is_long = budget.epochs and horizon > LARGE * limit
+    if rate is None or is_long:
+        return proposer
+    return EarlyProposer(candidates, space, rate, proposer)
 
 
 def check_learning_rate(
@@ -250,20 +250,20 @@ def checked_enqueue(enqueue: Any, known: Any = (Mapping, Integral)) -> list[Any]
     """Return the enqueued configurations as a list; raise if one is invalid."""
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
     listed = list(enqueue) if several else [None]
-    if not all(isinstance(one, known) for one in listed):
+    if not all(isinstance(given, known) for given in listed):
         msg = f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
         raise InvalidParameterError(msg)
     return listed
 
 
-def _is_same(one: Configuration, other: Configuration) -> bool:
-    if one.keys() != other.keys():
+def _is_same(params: Configuration, others: Configuration) -> bool:
+    if params.keys() != others.keys():
         return False
-    pairs = [(value, other[name]) for name, value in one.items()]
+    pairs = [(value, others[name]) for name, value in params.items()]
     try:
         return all(
-            value is now or value == now or bool(value != value and now != now)  # NaN
-            for value, now in pairs
+            value is other or value == other or bool(value != value and other != other)
+            for value, other in pairs  # NaN is NaN
         )
     except (ValueError, TypeError):  # of arrays, which are not compared as a whole
         return False

@@ -76,13 +76,6 @@ def noted_termination(
 @contextlib.contextmanager
 def interrupted_by_termination() -> Iterator[None]:
     """Treat a request to terminate this process as Ctrl-C is treated."""
-    numbers = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
-    usual = {
-        number: handler
-        for number in numbers
-        if (handler := signal.getsignal(number))
-        in (signal.SIG_DFL, signal.default_int_handler)
-    }
     interrupted = False
 
     def interrupt(number: int, frame: object) -> None:
@@ -95,10 +88,10 @@ def interrupted_by_termination() -> Iterator[None]:
             on_ctrl_c = signal.getsignal(signal.SIGINT)  # which may wait for its time
             (on_ctrl_c if callable(on_ctrl_c) else interrupt)(number, frame)
 
-    try:
-        for number in usual:
-            signal.signal(number, interrupt if number == signal.SIGINT else terminate)
+    with contextlib.ExitStack() as stack:
+        on_ctrl_c = _handled(signal.SIGINT, signal.default_int_handler, interrupt)
+        stack.enter_context(on_ctrl_c)
+        for name in ("SIGTERM", "SIGHUP"):
+            if number := getattr(signal, name, None):
+                stack.enter_context(_handled(number, signal.SIG_DFL, terminate))
         yield
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)

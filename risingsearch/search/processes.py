@@ -66,6 +66,10 @@ class Slots:
         return slot in self._free
 
 
+Worker = Any
+"""An executor of one process, of the standard library or of loky."""
+
+
 class SingleProcesses(Executor):
     """Worker processes with an executor each: one that dies takes one job with it."""
 
@@ -74,12 +78,12 @@ class SingleProcesses(Executor):
     def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
         self._slots = Slots(variables)
         self._max_workers = len(self._slots.variables)
-        self._workers: list[Any] = [None] * self._max_workers
+        self._workers: dict[int, Worker] = {}  # by slot, those that were started
         self._first: dict[int, Future[int]] = {}  # jobs of the processes, by slot
         self._threads: ThreadPoolExecutor | None = None  # each waits for a worker
 
     @abstractmethod
-    def _started(self, slot: int) -> Any:
+    def _started(self, slot: int) -> Worker:
         """Return an executor of one process."""
 
     def start(self) -> None:
@@ -89,44 +93,31 @@ class SingleProcesses(Executor):
         """
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._max_workers)
-        for slot, worker in enumerate(self._workers):
-            if worker is None:
+        for slot in range(self._max_workers):
+            if slot not in self._workers:
                 self._workers[slot] = self._started(slot)
 
     def submit(
-        self,
-        fn: Callable[..., object],
-        /,
-        *args: object,
-        **kwargs: Any,
+        self, fn: Callable[..., object], /, *args: object, **kwargs: object
     ) -> Future[Any]:
         """Run ``fn`` in a worker, once one is free."""
         self.start()
         assert self._threads is not None
-        return self._threads.submit(
-            self._run,
-            fn,
-            args,
-            kwargs,
-        )
+        return self._threads.submit(self._run, partial(fn, *args, **kwargs))
 
-    def _run(
-        self,
-        fn: Callable[..., object],
-        args: tuple[object, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _run(self, job: Callable[[], object]) -> object:
         with self._slots.taken() as slot:
             try:
-                future = self._workers[slot].submit(fn, *args, **kwargs)
-            except (BrokenExecutor, AttributeError):  # it has died between two jobs
-                self._workers[slot] = self._started(slot)
-                future = self._workers[slot].submit(fn, *args, **kwargs)
-            processes = list(self._workers[slot]._processes.values())
+                worker = self._workers[slot]
+                future = worker.submit(job)
+            except (BrokenExecutor, KeyError):  # it has died between two jobs
+                self._workers[slot] = worker = self._started(slot)
+                future = worker.submit(job)
+            processes = list(worker._processes.values())
             try:
                 result = future.result()
             except BrokenExecutor as error:
-                self._workers[slot] = None
+                self._workers.pop(slot, None)
                 vars(error)["timed_out"] = _exit_code(processes) == TIMED_OUT
                 if slot in self._first and self._first[slot].exception():
                     raise SetupError(
@@ -136,31 +127,28 @@ class SingleProcesses(Executor):
                     ) from error
                 raise
             if getattr(result, "leaves_gpu_unusable", False):
-                self._workers[slot].shutdown(wait=False)
-                self._workers[slot] = None
+                self._workers.pop(slot, None)
+                worker.shutdown(wait=False)
             return result
 
     def end_jobs(self) -> None:
         """End the processes that have a job, at once."""
         self._first.clear()  # it is no error of the script that they end
-        for slot, worker in enumerate(self._workers):
-            if worker is not None and not self._slots.is_free(slot):
+        for slot, worker in list(self._workers.items()):
+            if not self._slots.is_free(slot):
                 for pid in list(worker._processes or ()):
                     with suppress(ProcessLookupError):
                         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after their jobs; without ``wait``, by themselves."""
-        threads, self._threads = self._threads, None
-        if threads is not None:
-            threads.shutdown(wait, cancel_futures=cancel_futures)
-        for worker in self._taken_back():
+        if self._threads is not None:
+            self._threads.shutdown(wait, cancel_futures=cancel_futures)
+            self._threads = None
+        workers = list(self._workers.values())
+        self._workers.clear()
+        for worker in workers:
             worker.shutdown(wait)
-
-    def _taken_back(self) -> list[Any]:
-        """Return the executors of the processes, which are no more those of slots."""
-        workers, self._workers = self._workers, [None] * self._max_workers
-        return [worker for worker in workers if worker is not None]
 
 
 class OwnProcesses(SingleProcesses):

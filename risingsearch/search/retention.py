@@ -4,9 +4,9 @@ import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from risingsearch.errors import RunDirError, SetupError
+from risingsearch.search.trainable import State
 from risingsearch.search.training import Outcome, Task
 from risingsearch.storage.checkpoints import Key, MemoryStore, Store
 
@@ -26,7 +26,7 @@ class RetainedCheckpoints:
         self.store = store
         self._sign = sign
         self._at_hand = at_hand or (lambda *which: None)
-        self._live: dict[int, Any] = {}
+        self._live: dict[int, State] = {}
         self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
         self._bests: dict[Key, float] = {}  # with their reward
         self._perhaps_unneeded: set[Key] = set()  # all that may be, of those stored

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import sys
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -102,20 +102,13 @@ def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
     return named_alike
 
 
-def check_known(settings: Json, names: Collection[str]) -> None:
-    """Raise an error that names an argument of a saved search that is not known."""
-    if unknown := sorted(settings.keys() - {*names, "space"}):
-        raise RunDirError(
-            f"{unknown[0]!r} among the arguments of the search is unknown: "
-            "use the release that wrote it"
-        )
-
-
 class Run(NamedTuple):
     """The search in a directory, as it was when it was read."""
 
     path: Path
     saved: Saved
+    entropy: int  # that all seeds of the search derive from
+    budget: Budget  # that it was begun with
 
     @classmethod
     def at(cls, path: Path) -> Run | None:
@@ -126,12 +119,24 @@ class Run(NamedTuple):
     def open(cls, path: Path) -> Run:
         """Read the search in a directory; a RunDirError if there is none."""
         with gc_paused(), damage_as_error(path):
-            run = cls(path, saved_search(path))
-            run.header["settings"] = FIRST_DEFAULTS | run.header["settings"]
-            for name in ("metric", "begun"):
-                if not isinstance(run.header.get(name), str | None):
-                    raise TypeError(f"{name} is no text")
-            return run
+            return cls.of_saved(path, saved_search(path))
+
+    @classmethod
+    def of_saved(cls, path: Path, saved: Saved) -> Run:
+        """Return the search that was read, with arguments that are newer than it."""
+        header = saved.recorded.header
+        settings = FIRST_DEFAULTS | header["settings"]
+        if unknown := sorted(settings.keys() - {"candidates", "space", *SAVED}):
+            raise RunDirError(
+                f"{unknown[0]!r} among the arguments of the search is unknown: "
+                "use the release that wrote it"
+            )
+        for name in ("metric", "begun"):
+            if not isinstance(header.get(name), str | None):
+                raise TypeError(f"{name} is no text")
+        header["settings"] = settings
+        budget = Budget.from_json(settings["budget"])
+        return cls(path, saved, int(header["entropy"]), budget)
 
     def refreshed(self) -> Run:
         """Read the events that were added since; a RunDirError if others came."""
@@ -143,18 +148,6 @@ class Run(NamedTuple):
     def header(self) -> Json:
         """The header of the journal: the arguments of the search."""
         return self.saved.recorded.header
-
-    @property
-    def entropy(self) -> int:
-        """The entropy that all seeds of the search derive from."""
-        with damage_as_error(self.path):
-            return int(self.header["entropy"])
-
-    def budget(self, budget: Budget) -> Budget:
-        """Return the budget in the unit that the search was begun with."""
-        with damage_as_error(self.path):
-            begun = Budget.from_json(self.header["settings"]["budget"])
-        return begun if budget.in_unit(begun.unit) == begun else budget
 
     def prior(self, candidates: Sequence[Configuration]) -> list[EarlierSearch]:
         """Return the earlier searches that the search was begun with."""
@@ -177,25 +170,19 @@ class Run(NamedTuple):
     def options(self, objects: Configuration, *, unpickle: bool) -> SearchOptions:
         """Return the options of the search, with the objects among them as given."""
         settings = self.header["settings"]
-        check_known(settings, ("candidates", *SAVED))
-        options: Json = {}
-        for name in SAVED:
-            value = settings[name]
-            if isinstance(value, dict) and OBJECT in value:
-                if objects.get(name) is None and unpickle:
+        options = {name: from_json(settings[name]) for name in SAVED}
+        options["budget"] = self.budget
+        for name in ("policy", "proposer"):
+            saved = settings[name]
+            if isinstance(saved, dict) and OBJECT in saved:
+                given = options[name] = objects.get(name)
+                if unpickle and given is None:
                     raise InvalidParameterError(
-                        f"give {name} to RisingSearch.resume: it was a {value[OBJECT]}"
+                        f"give {name} to RisingSearch.resume: it was a {saved[OBJECT]}"
                     )
-                options[name] = objects.get(name)
                 if unpickle:
-                    settings[name] = _accept_replacement(
-                        name, value, named(objects[name])
-                    )
-            elif name == "budget":
-                options[name] = Budget.from_json(value)
-            else:
-                options[name] = from_json(value)
-        if not unpickle and options["policy"] is None:  # it explains no index
+                    settings[name] = _accept_replacement(name, saved, named(given))
+        if options["policy"] is None:  # it is only looked at, and explains no index
             options |= {"policy": "round-robin", "policy_params": None}
         return SearchOptions(**options)
 
@@ -266,7 +253,8 @@ def resolved(
         prior = read_prior(options.prior, everyone)
     else:
         prior = run.prior(everyone)
-        budget = run.budget(budget)
+        if budget.in_unit(run.budget.unit) == run.budget:
+            budget = run.budget  # in the unit that the search was begun with
     workers = workers_of(options.executor, n_jobs=options.n_jobs)
     if options.epoch_timeout is not None and not workers.isolates_jobs:
         raise InvalidParameterError(

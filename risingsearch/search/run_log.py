@@ -41,7 +41,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.run import Run, check_known, earlier_failure
+from risingsearch.search.run import Run, earlier_failure
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
 from risingsearch.source_code import changed_files
@@ -62,10 +62,10 @@ class RunLog:
         trainable: Trainable,
         candidates: list[Params],
         scheduler: Scheduler,
-        restore: Callable[[Configuration], Params] = dict,
+        restore: Callable[[Configuration], Params],
         *,
-        metric: str = "score",
-        begun: str | None = None,
+        metric: str,
+        begun: str | None,
     ) -> None:
         self.trainable = trainable
         self.candidates = candidates
@@ -535,7 +535,6 @@ def _interface(settings: Json) -> str:
 
 def _check_same(path: Path, saved: Json, settings: Json) -> None:
     check_kind(path, saved, settings)
-    check_known(saved, settings)
     difference = first_difference(saved, settings)
     if difference is None:
         return

@@ -35,6 +35,7 @@ from risingsearch.search.trainable import (
     checked_trainable,
     trains_anew,
 )
+from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space, is_space
 from risingsearch.storage.files import check_owner
@@ -343,7 +344,7 @@ class RisingSearch:
             workers,
             self._callbacks,
             options,
-            seed_of=self.seed_of,
+            seed_of=self._seeds.of_arm,
             embedding=embedding or Embedding(),
         )
 
@@ -402,10 +403,10 @@ class RisingSearch:
         with damage_as_error(path):
             options = run.options(objects, unpickle=True)
             candidates = run.candidates(unpickle=True)
-        own = run.header.get("own_processes", False)
+        is_own = run.header.get("own_processes", False)
         options = replace(
             options,
-            executor=workers_to_resume(executor, options.n_jobs, own=own),
+            executor=workers_to_resume(executor, options.n_jobs, is_own=is_own),
             callbacks=callbacks,
             timeout=timeout,
             epoch_timeout=epoch_timeout,
@@ -561,7 +562,7 @@ class Replayed(NamedTuple):
                 options,
                 seed=run.entropy,
                 learning_rate=None,
-                executor=workers_to_resume(None, options.n_jobs, own=False),
+                executor=InProcess(is_elastic=options.n_jobs is None),
             )
             if run.left_out is None:
                 options = replace(options, prior=run.prior(candidates) or None)

@@ -2,7 +2,7 @@
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +59,7 @@ class Trainable(Protocol):
         """Return a state that has seen nothing."""
         ...
 
-    def train(self, state: State) -> float | Mapping[str, Any]:
+    def train(self, state: State) -> float | Configuration:
         """Train one epoch more and return the validation score."""
         ...
 
@@ -87,10 +87,10 @@ class Functions:
     0.5
     """
 
-    start: Callable[[Mapping[str, Any], int], Any]
-    train: Callable[[Any], float | Mapping[str, Any]]
-    save: Callable[[Any, str], None] | None = None
-    load: Callable[[str], Any] | None = None
+    start: Callable[[Configuration, int], State]
+    train: Callable[[State], float | Configuration]
+    save: Callable[[State, str], None] | None = None
+    load: Callable[[str], State] | None = None
     gpus: float = 1.0
 
 
@@ -168,7 +168,7 @@ def temporary_folder() -> Iterator[Path]:
             yield folder
 
 
-def has_method(trainable: Any, name: str) -> bool:
+def has_method(trainable: object, name: str) -> bool:
     """Return whether a trainable has an optional method."""
     return callable(getattr(trainable, name, None))
 
@@ -191,7 +191,7 @@ class Seeds:
         return np.random.default_rng(self._candidates)
 
     def more_configurations(
-        self, space: Space, known: Sequence[Mapping[str, Any]]
+        self, space: Space, known: Sequence[Configuration]
     ) -> Configurations:
         """Return as many configurations again as are known, or all others."""
         rng = np.random.default_rng(_child(self._candidates, len(known)))

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from risingsearch.arms import COLUMNS, Configuration, Job, Report
+from risingsearch.arms import COLUMNS, Configuration, Job, Params, Report
 from risingsearch.checks import (
     LARGEST_COST,
     LARGEST_SCORE,
@@ -53,7 +53,7 @@ class Task(NamedTuple):
     job: Job
     params: Configuration
     seed: int
-    state: Any  # to resume from: the live object, or its checkpoint
+    state: State  # to resume from: the live object, or its checkpoint
     as_bytes: bool  # the state comes back as a checkpoint
     may_retry: bool  # keep the state of the last good epoch, should the next one fail
     sign: float  # +1 where higher scores are better, else -1
@@ -74,7 +74,7 @@ class Outcome(NamedTuple):
 
     report: Report
     ended: bool | str = False  # the arm, by itself; text: why
-    resume_from: Any = None  # the state, as in a task; None where nothing will resume
+    resume_from: State = None  # the state, as in a task; None where nothing will resume
     snapshot: tuple[int, bytes] | None = None  # the arm's epoch, its state then
     n_calls: int = 0  # of train; not those that have only said that the arm has ended
     elapsed: float = 0.0  # seconds of training, a failed epoch's included
@@ -111,7 +111,7 @@ class Workers(ABC):
         """Number of jobs that can run at the same time now; None if it is unknown."""
 
     @abstractmethod
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+    def train(self, trainable: Trainable, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
 
     def release_idle(self) -> None:  # noqa: B027, most keep nothing
@@ -124,7 +124,7 @@ class InProcess(Workers):
     n_workers = 1
     shares_process = True
 
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+    def train(self, trainable: Trainable, task: Task) -> Future[Outcome]:
         """Run a job."""
         future: Future[Outcome] = Future()
         future.set_result(run_task(trainable, task))
@@ -142,14 +142,14 @@ class StartedEpochs(list[Any]):
         self.why_ended = why_ended
 
 
-def run_task(trainable: Any, task: Task) -> Outcome:
+def run_task(trainable: Trainable, task: Task) -> Outcome:
     """Train the epochs of one job; a failure comes back in the report."""
     return run_from(partial(start_or_restore, trainable, task), trainable, task)[0]
 
 
 def run_from(
-    begin: Callable[[], Any], trainable: Any, task: Task
-) -> tuple[Outcome, Any]:
+    begin: Callable[[], State], trainable: Trainable, task: Task
+) -> tuple[Outcome, State]:
     """Train the epochs of one job from the state that ``begin`` returns."""
     run = _JobRun(trainable, task)
     failure: Exception | None = None
@@ -195,7 +195,7 @@ class _JobRun:
         self._n_begun = 1  # epochs, of which the last may have failed
         self._scores: list[float] = []
         self._seconds: list[float] = []
-        self._metrics: list[dict[str, Any]] = []
+        self._metrics: list[Params] = []
         self._n_calls = 0
 
     def train(self, state: State) -> None:
@@ -218,7 +218,9 @@ class _JobRun:
                 or time.time() >= task.deadline
             )
             is_last = epoch == last or (is_over and not at_once)
-            self._record(epoch, score, metrics, dumped, is_last=is_last)
+            self._keep(epoch, score, dumped, is_last=is_last)
+            self._scores.append(score)
+            self._metrics.append(metrics)
             self._seconds.append(seconds)
             if is_last:
                 break
@@ -259,7 +261,7 @@ class _JobRun:
         seconds = self._task.epoch_timeout * n_epochs
         return nullcontext() if seconds > LONGEST else time_limit(seconds)
 
-    def _checked(self, result: Any) -> tuple[float, dict[str, Any]]:
+    def _checked(self, result: object) -> tuple[float, Params]:
         """Return the score and the metrics of an epoch, or raise an error."""
         task = self._task
         by = getattr(self._trainable, "scored_by", "train")
@@ -273,16 +275,10 @@ class _JobRun:
             )
         return score, metrics
 
-    def _record(
-        self,
-        epoch: int,
-        score: float,
-        metrics: dict[str, Any],
-        dumped: Callable[[], bytes],
-        *,
-        is_last: bool,
+    def _keep(
+        self, epoch: int, score: float, dumped: Callable[[], bytes], *, is_last: bool
     ) -> None:
-        """Count an epoch, once all that is kept of its state is safe."""
+        """Save what is kept of the state after an epoch."""
         task = self._task
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
@@ -291,10 +287,8 @@ class _JobRun:
         if is_best:
             self._best_reward = task.sign * score
             self._snapshot = epoch, self.kept
-        self._scores.append(score)
-        self._metrics.append(metrics)
 
-    def outcome(self, failure: Exception | None, resume_from: Any) -> Outcome:
+    def outcome(self, failure: Exception | None, resume_from: State) -> Outcome:
         """Return the outcome of the job."""
         task = self._task
         resumes = self._scores and not self.ended and resume_from is not None
@@ -370,7 +364,7 @@ def count_seconds(seconds: float) -> None:
     _COUNTED.get([]).append(seconds)
 
 
-def start_or_restore(trainable: Any, task: Task) -> Any:
+def start_or_restore(trainable: Trainable, task: Task) -> State:
     """Return the state that a task begins from."""
     if task.epochs_missing < task.job.from_epoch:
         as_bytes = task.as_bytes or task.is_checkpoint
@@ -387,12 +381,12 @@ def start_or_restore(trainable: Any, task: Task) -> Any:
 
 
 def checked_score(
-    result: float | Mapping[str, Any], metric: str = "score", by: str = "train"
-) -> tuple[float, dict[str, Any]]:
+    result: object, metric: str = "score", by: str = "train"
+) -> tuple[float, Params]:
     """Split the result of ``train`` into the score (or ``metric``) and the others."""
     if type(result) is float and abs(result) <= LARGEST_SCORE:
         return result, {}
-    more: dict[str, Any] = {}
+    more: Params = {}
     score: Any = unwrapped(result)
     if isinstance(result, Mapping):
         more = {name: unwrapped(value) for name, value in result.items()}
@@ -423,9 +417,9 @@ def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
         )
 
 
-def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
+def savable(metrics: Mapping[Any, object]) -> Params:
     """Return the metrics of an epoch, as text where JSON cannot hold them."""
-    saved: dict[str, Any] = {}
+    saved: Params = {}
     for name, value in metrics.items():
         text = name if isinstance(name, str) else shown(name)
         try:
