@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.proposers.base import Floats, Rng
+from risingsearch.proposers.base import Floats, Rng, best_first
 
 FITTED_ON = 100
 """Observations that the hyperparameters are fitted to, at most."""
@@ -208,7 +208,7 @@ class Observations(NamedTuple):
             return self
         n_best = limit // 2
         n_others = limit - n_best
-        order = np.argsort(-self.scores, kind="stable")
+        order = best_first(self.scores)
         others = rng.choice(order[n_best:], n_others, replace=False)
         rows = np.concatenate([order[:n_best], others])
         return Observations(self.at[rows], self.scores[rows])
