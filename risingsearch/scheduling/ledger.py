@@ -119,7 +119,7 @@ class Ledger(Columns):
                 others[finalist] = weight[finalist]
                 weight = others
         if self._until is None:
-            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
+            return np.minimum(weight, ENDLESS).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
         up_to = self._until[self.trained] + weight + rounding
         reached = np.searchsorted(self._until, up_to, side="right") - 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any
 
 from risingsearch.arms import ArmList, Configuration, Job, Status
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.events import Started
+from risingsearch.json_values import Json
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.scheduling.decisions import Decider
@@ -380,7 +380,9 @@ class Scheduler:
             patience=patience, target_score=target_score
         )
 
-    def check_proposals(self, problem_of: Callable[[Any], str | None]) -> None:
+    def check_proposals(
+        self, problem_of: Callable[[Configuration], str | None]
+    ) -> None:
         """Refuse proposed parameters of which this says why they are invalid."""
         self._decider.problem_of = problem_of
 
@@ -439,14 +441,14 @@ class Scheduler:
         self._ledger.pass_until(self._checked_now(now), keeps_rest=keeps_rest)
         self._follow_up()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values, to resume later as if never interrupted.
 
         A policy that holds more than numbers and arrays of them is a ``PolicyError``.
         """
         return self._results.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the result of ``state_dict`` of a scheduler with the same arguments.
 
         Its budget may have been extended since. An error changes nothing.
@@ -515,7 +517,7 @@ class Scheduler:
         return [self.status(arm) for arm in range(self.n_arms)]
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Json]:
         """One row per charged epoch, in the order in which the policy was told.
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
