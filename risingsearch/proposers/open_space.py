@@ -149,7 +149,13 @@ class OpenSpaceProposer(Proposer):
             return None
         features = self._points.features(opened.arms)
         waiting = self._points.features(opened.without_score)
-        model = modelled(opened, features, waiting, len(self.space.coordinates), rng)
+        model = modelled(
+            opened,
+            features,
+            waiting,
+            len(self.space.coordinates),
+            rng,
+        )
         arms = at_last_epoch(features)
         points = self._promising(model, opened, rng)
         for untried, proposal in self._points.untried(points, opened, unopened):
@@ -157,7 +163,12 @@ class OpenSpaceProposer(Proposer):
             return proposal._replace(like=nearest(opened.arms, alike))
         return None
 
-    def _promising(self, model: Posterior, opened: Opened, rng: Rng) -> Floats:
+    def _promising(
+        self,
+        model: Posterior,
+        opened: Opened,
+        rng: Rng,
+    ) -> Floats:
         """Return points, from the most promising on."""
         space = self.space
         points = self._points.points(opened.arms)
@@ -196,7 +207,13 @@ class ListProposer(Proposer):
             return None
         features = self.features[opened.arms]
         waiting = self.features[opened.without_score]
-        model = modelled(opened, features, waiting, features.shape[1], rng)
+        model = modelled(
+            opened,
+            features,
+            waiting,
+            features.shape[1],
+            rng,
+        )
         drawn = rng.choice(unopened, min(DRAWN, len(unopened)), replace=False)
         return int(drawn[np.argmax(model.upper_confidence_bound(self.features[drawn]))])
 

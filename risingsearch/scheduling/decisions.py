@@ -99,7 +99,13 @@ class Decider:
             options.n_jobs,
             options.epoch_costs,
         )
-        self.policy = PolicyAdapter(policy, params, options, self.arms, self.ledger)
+        self.policy = PolicyAdapter(
+            policy,
+            params,
+            options,
+            self.arms,
+            self.ledger,
+        )
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
@@ -314,7 +320,12 @@ class Decider:
             failed=np.flatnonzero(failed & ~failed.all()),
         )
 
-    def _expected_ends(self, opened: Ints, finished: Bools, failed: Bools) -> Floats:
+    def _expected_ends(
+        self,
+        opened: Ints,
+        finished: Bools,
+        failed: Bools,
+    ) -> Floats:
         """Return where arms are expected to end, as rewards."""
         scores = self.arms.scores
         best = np.array([scores.best(arm).score for arm in opened.tolist()])

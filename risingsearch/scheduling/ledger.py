@@ -125,7 +125,12 @@ class Ledger(Columns):
         reached = np.searchsorted(self._until, up_to, side="right") - 1
         return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
 
-    def pulls_left(self, left: Ints, busy: Bools, affordable: Ints) -> Ints:
+    def pulls_left(
+        self,
+        left: Ints,
+        busy: Bools,
+        affordable: Ints,
+    ) -> Ints:
         """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left

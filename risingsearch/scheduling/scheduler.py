@@ -282,7 +282,18 @@ class Scheduler:
             msg = f"the budget is in {in_words(self.unit)}: tell needs {missing}"
             raise InvalidParameterError(msg)
         told = checked_scores(self.why(job).job, scores)
-        self._tell(Result(job, told, cost, None, ended, 1, len(told)), now)
+        self._tell(
+            Result(
+                job,
+                told,
+                cost,
+                None,
+                ended,
+                1,
+                len(told),
+            ),
+            now,
+        )
 
     def fail(
         self,
@@ -327,7 +338,18 @@ class Scheduler:
         charged = checked_int("charged", charged, max(1, len(told)), job.n_epochs)
         attempts = checked_int("attempts", attempts, 1)
         failure = str(reason) or type(reason).__name__
-        self._tell(Result(job, told, cost, failure, False, attempts, charged), now)
+        self._tell(
+            Result(
+                job,
+                told,
+                cost,
+                failure,
+                False,
+                attempts,
+                charged,
+            ),
+            now,
+        )
 
     def end(self, arm: int) -> None:
         """Mark an arm that is not in training as ended by itself."""
@@ -346,7 +368,13 @@ class Scheduler:
         cost = result.cost
         at = None if now is None else self._checked_now(now)
         if cost is not None:
-            cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
+            cost = checked_float(
+                "cost",
+                cost,
+                0.0,
+                LARGEST_SCORE,
+                open_low=False,
+            )
         if at is not None:
             self._ledger.pass_until(at)
             cost = self._ledger.away(result.job, at) if cost is None else cost
@@ -358,7 +386,13 @@ class Scheduler:
             unit = in_words(self.unit)
             msg = f"now is for a budget of wall-clock time; this is in {unit}"
             raise InvalidParameterError(msg)
-        return checked_float("now", now, 0.0, LARGEST_SCORE, open_low=False)
+        return checked_float(
+            "now",
+            now,
+            0.0,
+            LARGEST_SCORE,
+            open_low=False,
+        )
 
     @property
     def done(self) -> bool:
