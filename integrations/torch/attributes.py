@@ -1,4 +1,4 @@
-"""What training changes in a run's objects and no ``state_dict`` holds.
+"""Changes by training in a run's objects that no ``state_dict`` holds.
 
 All that ``build`` makes is walked, and compared with itself as it was made. Changes are
 saved by the path of the owner, such as ``model.encoder``, and a name, as ``n_steps``;
@@ -29,7 +29,7 @@ from risingsearch.integrations.torch.snapshots import (
     MAKERS,
     PLAIN,
     Node,
-    Reader,
+    NodeReader,
     data_node,
     is_leaf,
     kind_of,
@@ -114,7 +114,7 @@ class Attributes:
         """Give objects as they were built the attributes of a run that has trained."""
         owners = self._built.owners
         makers = {name: _maker(kind) for name, kind in self._types.items()}
-        reader = Reader(device, owners, makers)
+        reader = NodeReader(device, owners, makers)
         # States first, because loading one may set attributes.
         for path, name, node in sorted(changes, key=lambda change: change[1] != STATE):
             if path not in owners:
@@ -127,8 +127,8 @@ class Attributes:
             elif node == _GONE:
                 object.__delattr__(owners[path], name)
             else:
-                held = self._built.value_at(path, name)
-                value = reader.value(node, held, f"{path}.{name}")
+                built = self._built.value_at(path, name)
+                value = reader.value(node, built, f"{path}.{name}")
                 _set(owners[path], name, value)
 
     def _mark(self, value: object) -> int:
@@ -139,7 +139,7 @@ class Attributes:
 
 
 def _maker(kind: Any) -> Any:
-    """Return what makes a named tuple of its items, or a member of its name."""
+    """Return the maker of a named tuple from items, or of a member from its name."""
     return partial(getitem, kind) if issubclass(kind, Enum) else kind._make
 
 
@@ -219,11 +219,11 @@ class _Writer:
         """Return a value as it is saved; raise a SetupError if that cannot be done."""
         if name == STATE:
             return data_node(value)
-        held = self._built.value_at(path, name)
+        built = self._built.value_at(path, name)
         try:
             if name == PARTS or name.endswith("_hooks"):
                 raise TypeError("some are new, replaced or gone")
-            node = self._node(value, held)
+            node = self._node(value, built)
         except TypeError as error:
             raise SetupError(
                 f"{path.partition('.')[0]!r} changes while its run trains: "
@@ -233,10 +233,10 @@ class _Writer:
                 "have it in state_dict and load_state_dict"
             ) from None
         is_array = isinstance(value, torch.Tensor | np.ndarray)
-        is_replaced = value is not held and (is_array or self._is_made_anew(value))
+        is_replaced = value is not built and (is_array or self._is_made_anew(value))
         return ("new", node) if is_replaced else node
 
-    def _node(self, value: object, held: object = None) -> Node:
+    def _node(self, value: object, built: object = None) -> Node:
         path = self._built.reference_to(value)
         if path is not None:
             return "same", path
@@ -244,15 +244,15 @@ class _Writer:
             return leaf_node(value)
         if id(value) in self._written:
             return "shared", self._written[id(value)]
-        node = self._new_node(value, held)
+        node = self._new_node(value, built)
         self._written[id(value)] = len(self._written)
         return node
 
-    def _new_node(self, value: object, held: object) -> Node:
+    def _new_node(self, value: object, built: object) -> Node:
         kind = kind_of(value)
         if is_leaf(value):
             return leaf_node(value)
-        if self._is_made_anew(value) or type(value) is type(held):
+        if self._is_made_anew(value) or type(value) is type(built):
             if isinstance(value, dict):
                 items = value.items()
                 pairs = [[self._node(key), self._node(item)] for key, item in items]

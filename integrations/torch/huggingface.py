@@ -5,24 +5,31 @@ import logging
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
-from risingsearch.integrations.torch.attributes import Attributes, Change
+from risingsearch.integrations.torch.attributes import Attributes
 from risingsearch.integrations.torch.paused_runs import (
-    FrameworkTrainable,
-    PausedRun,
-    quiet_log,
+    TorchFrameworkTrainable,
+    TorchPausedRun,
 )
 from risingsearch.integrations.torch.random_states import alone, kept_random_states
+from risingsearch.search.frameworks import PausedRun, checkpoint_of, quiet_log
 from risingsearch.search.trainable import temporary_folder
 
 try:
-    from transformers import PrinterCallback, Trainer, TrainerCallback
+    from transformers import (
+        PreTrainedModel,
+        PrinterCallback,
+        Trainer,
+        TrainerCallback,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
     from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
     from transformers.utils.logging import (
         disable_progress_bar,
@@ -52,45 +59,74 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self._is_last = False  # whether no step follows
         self._evaluated: dict[str, float] = {}
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Note where this job begins, and restore the run."""
         self._first_step = state.global_step
         if self.begin is not None:
             self.begin()
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Evaluate after so many steps, and after the last."""
         if self.n_steps is not None:
             done = state.global_step - self._first_step
             if done % self.n_steps == 0 or state.global_step >= state.max_steps:
                 self._end_epoch(control)
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Evaluate after the epoch."""
         if self.n_steps is None:
             self._end_epoch(control)
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        metrics: dict[str, float] | None = None,
+        **_: object,
     ) -> None:
         """Keep the metrics."""
         self._evaluated = dict(metrics or {})
         if self._is_last and self.saved is None:
             self._stop(control)
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Stop, and note whether another has stopped before."""
         if self._is_last and self.saved is not None:
             self._stop(control)
             self.saved()
             raise _Paused
 
-    def _end_epoch(self, control: Any) -> None:
+    def _end_epoch(self, control: TrainerControl) -> None:
         control.should_evaluate = True
         control.should_save = self.saved is not None
         self._is_last = True
 
-    def _stop(self, control: Any) -> None:
+    def _stop(self, control: TrainerControl) -> None:
         self._is_last = False
         self.metrics.append(self._evaluated)
         self.is_over = control.should_training_stop
@@ -98,14 +134,7 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
             control.should_training_stop = True
 
 
-@dataclass
-class HuggingFaceRun(PausedRun):
-    """A run between two epochs of the search."""
-
-    attributes: list[Change] = field(default_factory=list, repr=False)
-
-
-class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
+class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
     """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
@@ -136,7 +165,7 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
         On import, if transformers is not installed.
     """
 
-    run_type = HuggingFaceRun
+    run_type = TorchPausedRun
 
     def __init__(
         self,
@@ -151,10 +180,8 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
         self.monitor = monitor
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
 
-    def train(self, run: HuggingFaceRun) -> dict[str, float]:
+    def train_epoch(self, run: TorchPausedRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
-        if run.is_over:
-            raise StopIteration
         callback = RisingTrainerCallback(self.n_steps)
         with self._trainer(run, callback) as (trainer, attributes, fit):
 
@@ -183,13 +210,12 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
             fit()
         return [self._score(metrics) for metrics in callback.metrics]
 
-    def best_model(self, run: HuggingFaceRun) -> Any:
+    def best_model(self, run: TorchPausedRun) -> PreTrainedModel:
         """Return the model of a run, from ``result.best_state()``.
 
         The hooks for the end of training have run, as of averaged weights.
         """
-        if run.checkpoint is None:
-            raise NotTrainableError("this run has no checkpoint yet: train it first")
+        checkpoint_of(run)
         callback = RisingTrainerCallback(None)
         with self._trainer(run, callback) as (trainer, _, fit):
             restore = callback.begin
@@ -208,8 +234,8 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
 
     @contextmanager
     def _trainer(
-        self, run: HuggingFaceRun, callback: RisingTrainerCallback
-    ) -> Iterator[Any]:
+        self, run: TorchPausedRun, callback: RisingTrainerCallback
+    ) -> Iterator[tuple[Trainer, Callable[[], Attributes], Callable[[], None]]]:
         """Yield a run's Trainer, its attributes, and a function that resumes it."""
         with alone(), kept_random_states(), temporary_folder() as folder:
             trainer = self.build(dict(run.params), run.seed, str(folder))
@@ -256,13 +282,13 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
     def _score(self, metrics: dict[str, float]) -> dict[str, float]:
         """Return the metrics of an evaluation with the monitored one as the score."""
         advice = "let compute_metrics return it"
-        self._check_monitored(metrics, "the evaluation has returned", advice)
+        score = self.monitored(metrics, "the evaluation has returned", advice)
         others = {
             name: float(value)
             for name, value in metrics.items()
             if name not in (self.monitor, "epoch")
         }
-        return {"score": float(metrics[self.monitor]), **others}
+        return {"score": float(score)} | others
 
 
 @contextmanager
@@ -279,9 +305,7 @@ def _no_bars() -> Iterator[None]:
 
 def unpacked(run: PausedRun, folder: Path) -> str:
     """Write a run's checkpoint into a folder; return its path, for Hugging Face."""
-    if run.checkpoint is None:
-        raise NotTrainableError("this run has no checkpoint yet: train it first")
-    with tarfile.open(fileobj=io.BytesIO(run.checkpoint)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(checkpoint_of(run))) as archive:
         archive.extractall(folder, filter="data")
         [name] = {Path(member).parts[0] for member in archive.getnames()}
     return str(Path(folder, name))

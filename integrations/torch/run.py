@@ -11,7 +11,6 @@ from torch import nn
 from risingsearch.arms import Params
 from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.attributes import Attributes
-from risingsearch.integrations.torch.paused_runs import params_as_text
 from risingsearch.integrations.torch.random_states import (
     kept_random_states,
     random_states,
@@ -19,6 +18,7 @@ from risingsearch.integrations.torch.random_states import (
     set_random_states,
 )
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
+from risingsearch.search.frameworks import params_as_text
 
 OWN = ("params", "device", "epoch")
 

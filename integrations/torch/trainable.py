@@ -12,9 +12,10 @@ import torch
 from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import NotTrainableError, SetupError
-from risingsearch.integrations.torch.paused_runs import params_from_text, read
+from risingsearch.integrations.torch.paused_runs import read
 from risingsearch.integrations.torch.random_states import alone
 from risingsearch.integrations.torch.run import Residents, TorchRun
+from risingsearch.search.frameworks import params_from_text
 
 Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
 TrainEpoch = Callable[[TorchRun], object]
