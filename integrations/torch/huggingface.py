@@ -46,17 +46,40 @@ class _Paused(Exception):  # noqa: N818 - it is no error
 
 
 class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
-    """Callback of ``HuggingFaceTrainable``: ends an epoch, or so many steps."""
+    """Callback of ``HuggingFaceTrainable``: restores a run, and ends its epochs.
 
-    def __init__(self, n_steps: int | None, n_epochs: int = 1) -> None:
-        self.n_steps = n_steps  # until it evaluates; None for the end of the epoch
+    Parameters
+    ----------
+    trainer : transformers.Trainer
+        The trainer, with the callbacks of the user alone.
+    run : TorchPausedRun
+        The run that it trains.
+    n_steps : int or None
+        Steps of an epoch of the search; None for the Trainer's epoch.
+    n_epochs : int
+        Epochs of the search after which it stops; 0 for the hooks of its end alone.
+    is_paused : bool
+        Whether the run is saved there, without these hooks.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        run: TorchPausedRun,
+        n_steps: int | None,
+        n_epochs: int,
+        is_paused: bool,
+    ) -> None:
+        self.trainer = trainer
         self.metrics: list[dict[str, float]] = []  # of the evaluations
         self.is_over = False  # whether the Trainer would end here by itself
-        self.begin: Callable[[], None] | None = None  # restores the run
-        self.saved: Callable[[], None] | None = None  # saves it, where it pauses
-        self._n_epochs = n_epochs  # of the search, until it stops
+        self._run = run
+        self._users = list(trainer.callback_handler.callbacks)
+        self._n_steps = n_steps
+        self._n_epochs = n_epochs
+        self._is_paused = is_paused
         self._first_step = 0  # steps that the run had trained when it began
-        self._is_last = False  # whether no step follows
+        self._is_last = False  # whether no step of the epoch follows
         self._evaluated: dict[str, float] = {}
 
     def on_train_begin(
@@ -67,9 +90,21 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         **_: object,
     ) -> None:
         """Note where this job begins, and restore the run."""
+        trainer = self.trainer
         self._first_step = state.global_step
-        if self.begin is not None:
-            self.begin()
+        objects = {
+            "model": trainer.model,
+            "callbacks": self._users,
+            "optimizer": getattr(trainer.optimizer, "optimizer", trainer.optimizer),
+            "lr_scheduler": trainer.lr_scheduler,
+            "data_collator": trainer.data_collator,
+            "trainer": trainer,
+        }
+        self._attributes = Attributes(objects, (Trainer, TrainerCallback))
+        self._attributes.restore(self._run.attributes, args.device)
+        if self._n_epochs == 0:
+            trainer.callback_handler.on_train_end(args, state, control)
+            raise _Paused
 
     def on_step_end(
         self,
@@ -79,9 +114,10 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         **_: object,
     ) -> None:
         """Evaluate after so many steps, and after the last."""
-        if self.n_steps is not None:
-            done = state.global_step - self._first_step
-            if done % self.n_steps == 0 or state.global_step >= state.max_steps:
+        if self._n_steps is not None:
+            n_done = state.global_step - self._first_step
+            is_end = state.global_step >= state.max_steps
+            if n_done % self._n_steps == 0 or is_end:
                 self._end_epoch(control)
 
     def on_epoch_end(
@@ -92,7 +128,7 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         **_: object,
     ) -> None:
         """Evaluate after the epoch."""
-        if self.n_steps is None:
+        if self._n_steps is None:
             self._end_epoch(control)
 
     def on_evaluate(
@@ -105,7 +141,7 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
     ) -> None:
         """Keep the metrics."""
         self._evaluated = dict(metrics or {})
-        if self._is_last and self.saved is None:
+        if self._is_last and not self._is_paused:
             self._stop(control)
 
     def on_save(
@@ -115,15 +151,21 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         control: TrainerControl,
         **_: object,
     ) -> None:
-        """Stop, and note whether another has stopped before."""
-        if self._is_last and self.saved is not None:
-            self._stop(control)
-            self.saved()
-            raise _Paused
+        """Save the run, and leave."""
+        if not (self._is_last and self._is_paused):
+            return
+        self._stop(control)
+        self._run.attributes = self._attributes.changes()
+        name = f"checkpoint-{state.global_step}"
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            archive.add(Path(args.output_dir, name), name)
+        self._run.checkpoint = file.getvalue()
+        raise _Paused
 
     def _end_epoch(self, control: TrainerControl) -> None:
         control.should_evaluate = True
-        control.should_save = self.saved is not None
+        control.should_save = self._is_paused
         self._is_last = True
 
     def _stop(self, control: TrainerControl) -> None:
@@ -182,33 +224,18 @@ class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
 
     def train_epoch(self, run: TorchPausedRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
-        callback = RisingTrainerCallback(self.n_steps)
-        with self._trainer(run, callback) as (trainer, attributes, fit):
-
-            def save() -> None:
-                run.attributes = attributes().changes()
-                last = f"checkpoint-{trainer.state.global_step}"
-                file = io.BytesIO()
-                with tarfile.open(fileobj=file, mode="w") as archive:
-                    archive.add(Path(trainer.args.output_dir, last), last)
-                run.checkpoint = file.getvalue()
-
-            callback.saved = save
-            with suppress(_Paused):
-                fit()
-        if not callback.metrics:
+        trained = self._trained(run, 1, is_paused=True)
+        if not trained.metrics:
             raise StopIteration  # the Trainer had no step left
-        run.is_over = callback.is_over
-        return self._score(callback.metrics[-1])
+        run.is_over = trained.is_over
+        return self._score(trained.metrics[-1])
 
     def uninterrupted(
         self, params: Configuration, seed: int, n_epochs: int
     ) -> list[dict[str, float]]:
         """Return the results of some epochs of one ``train``, which nothing pauses."""
-        callback = RisingTrainerCallback(self.n_steps, n_epochs)
-        with self._trainer(self.start(params, seed), callback) as (_, _, fit):
-            fit()
-        return [self._score(metrics) for metrics in callback.metrics]
+        trained = self._trained(self.start(params, seed), n_epochs)
+        return [self._score(metrics) for metrics in trained.metrics]
 
     def best_model(self, run: TorchPausedRun) -> PreTrainedModel:
         """Return the model of a run, from ``result.best_state()``.
@@ -216,27 +243,12 @@ class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
         The hooks for the end of training have run, as of averaged weights.
         """
         checkpoint_of(run)
-        callback = RisingTrainerCallback(None)
-        with self._trainer(run, callback) as (trainer, _, fit):
-            restore = callback.begin
+        return self._trained(run, 0).trainer.model
 
-            def end() -> None:
-                if restore is not None:
-                    restore()
-                handler = trainer.callback_handler
-                handler.on_train_end(trainer.args, trainer.state, trainer.control)
-                raise _Paused
-
-            callback.begin = end
-            with suppress(_Paused):
-                fit()
-            return trainer.model
-
-    @contextmanager
-    def _trainer(
-        self, run: TorchPausedRun, callback: RisingTrainerCallback
-    ) -> Iterator[tuple[Trainer, Callable[[], Attributes], Callable[[], None]]]:
-        """Yield a run's Trainer, its attributes, and a function that resumes it."""
+    def _trained(
+        self, run: TorchPausedRun, n_epochs: int, *, is_paused: bool = False
+    ) -> RisingTrainerCallback:
+        """Train a run from its checkpoint; return the callback that has seen it."""
         with alone(), kept_random_states(), temporary_folder() as folder:
             trainer = self.build(dict(run.params), run.seed, str(folder))
             if not isinstance(trainer, Trainer):
@@ -245,39 +257,22 @@ class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
                 msg = "save_only_model=True leaves out the optimizer: build without it"
                 raise SetupError(msg)
             for progress in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
-                trainer.pop_callback(progress)  # the search has its own
-            users = list(trainer.callback_handler.callbacks)
+                trainer.pop_callback(progress)  # the search has another
+            callback = RisingTrainerCallback(
+                trainer, run, self.n_steps, n_epochs, is_paused
+            )
             trainer.add_callback(callback)
             trainer.args.output_dir = str(folder)
             trainer.args.restore_callback_states_from_checkpoint = True
             trainer.args.save_total_limit = None  # the folder is a temporary one
             trainer.args.load_best_model_at_end = False
             trainer.args.save_strategy = type(trainer.args.save_strategy)("no")
-            built: list[Attributes] = []
-
-            def begin() -> None:
-                optimizer = trainer.optimizer
-                objects = {
-                    "model": trainer.model,
-                    "callbacks": users,
-                    "optimizer": getattr(optimizer, "optimizer", optimizer),
-                    "lr_scheduler": trainer.lr_scheduler,
-                    "data_collator": trainer.data_collator,
-                    "trainer": trainer,
-                }
-                built.append(Attributes(objects, (Trainer, TrainerCallback)))
-                built[0].restore(run.attributes, trainer.args.device)
-
-            callback.begin = begin
             before = None if run.checkpoint is None else unpacked(run, folder)
-
-            def fit() -> None:
-                # A resumed run would be warned of folders that are no more.
-                level = logging.ERROR if before else logging.NOTSET
-                with quiet_log("transformers", level), _no_bars():
-                    trainer.train(resume_from_checkpoint=before)
-
-            yield trainer, lambda: built[0], fit
+            # A resumed run would be warned of folders that are no more.
+            level = logging.ERROR if before else logging.NOTSET
+            with quiet_log("transformers", level), _no_bars(), suppress(_Paused):
+                trainer.train(resume_from_checkpoint=before)
+            return callback
 
     def _score(self, metrics: dict[str, float]) -> dict[str, float]:
         """Return the metrics of an evaluation with the monitored one as the score."""

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -113,17 +112,41 @@ class FirstCallback(Callback):  # type: ignore[misc]
         if run.states is not None:
             set_random_states(run.states)
 
-    def save_and_leave(self, trainer: Trainer) -> NoReturn:
-        """Save the run, and end the fit without the hooks of its end."""
-        run = self.run
-        run.attributes = self.attributes.changes() if self.attributes else []
-        run.states = random_states()
-        loader = trainer.train_dataloader
-        run.batches = loader.state_dict() if isinstance(loader, Batches) else None
-        path = Path(trainer.default_root_dir, "run.ckpt")
-        trainer.save_checkpoint(path)
-        run.checkpoint = path.read_bytes()
-        raise _TunerExitException
+    def save_at_end(self, trainer: Trainer) -> None:
+        """Have the fit save the run where it stops, without the hooks of its end."""
+
+        def save() -> NoReturn:
+            run = self.run
+            run.attributes = self.attributes.changes() if self.attributes else []
+            run.states = random_states()
+            loader = trainer.train_dataloader
+            run.batches = loader.state_dict() if isinstance(loader, Batches) else None
+            path = Path(trainer.default_root_dir, "run.ckpt")
+            trainer.save_checkpoint(path)
+            run.checkpoint = path.read_bytes()
+            raise _TunerExitException
+
+        trainer.fit_loop.on_run_end = save
+
+    def end_at_once(self, trainer: Trainer) -> None:
+        """Have the fit train no more, but call the hooks of its end."""
+        loop = trainer.fit_loop
+        max_epochs = loop.max_epochs  # which callbacks change
+
+        def end() -> None:
+            loop.setup_data()
+            loop.reset()
+            loop.on_run_start()
+            if loop.epoch_progress.current.processed >= max_epochs:
+                while not loop.done:  # a callback has added an epoch for its end
+                    loop.on_advance_start()
+                    loop.advance()
+                    loop.on_advance_end()
+            if self.attributes is None:
+                self.restore(trainer)
+            loop.on_run_end()
+
+        loop.run = end
 
 
 class LastCallback(Checkpoint):  # type: ignore[misc]
@@ -232,24 +255,18 @@ class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
 
     def train_epoch(self, run: LightningRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
-        last = LastCallback(n_epochs=1)
-        with self._fit(run, last) as (trainer, first, fit):
-            trainer.fit_loop.on_run_end = partial(first.save_and_leave, trainer)
-            fit()
-            if not last.metrics:
-                raise StopIteration  # the Trainer had no epoch left
-            score = self._score(trainer, last.metrics[-1])
+        trainer, last = self._fit(run, 1, FirstCallback.save_at_end)
+        if not last.metrics:
+            raise StopIteration  # the Trainer had no epoch left
         run.is_over = last.is_over
-        return score
+        return self._score(trainer, last.metrics[-1])
 
     def uninterrupted(
         self, params: Configuration, seed: int, n_epochs: int
     ) -> list[dict[str, float]]:
         """Return the results of some epochs of one ``fit``, which nothing pauses."""
-        last = LastCallback(n_epochs)
-        with self._fit(self.start(params, seed), last) as (trainer, _, fit):
-            fit()
-            return [self._score(trainer, metrics) for metrics in last.metrics]
+        trainer, last = self._fit(self.start(params, seed), n_epochs)
+        return [self._score(trainer, metrics) for metrics in last.metrics]
 
     def best_model(self, run: LightningRun) -> LightningModule:
         """Return the module of a run, from ``result.best_state()``.
@@ -257,31 +274,16 @@ class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
         The hooks for the end of training have run: averaged weights are in place.
         """
         checkpoint_of(run)
-        with self._fit(run, LastCallback(0)) as (trainer, first, fit):
-            loop = trainer.fit_loop
+        trainer, _ = self._fit(run, 0, FirstCallback.end_at_once)
+        return trainer.lightning_module
 
-            def end() -> None:
-                loop.setup_data()
-                loop.reset()
-                loop.on_run_start()
-                if loop.epoch_progress.current.processed >= self.max_epochs:
-                    while not loop.done:  # a callback has added an epoch for its end
-                        loop.on_advance_start()
-                        loop.advance()
-                        loop.on_advance_end()
-                if first.attributes is None:
-                    first.restore(trainer)
-                loop.on_run_end()
-
-            loop.run = end
-            fit()
-            return trainer.lightning_module
-
-    @contextmanager
     def _fit(
-        self, run: LightningRun, last: LastCallback
-    ) -> Iterator[tuple[Trainer, FirstCallback, Callable[[], None]]]:
-        """Yield a Trainer, its first callback, and a function that resumes the run."""
+        self,
+        run: LightningRun,
+        n_epochs: int,
+        change_end: Callable[[FirstCallback, Trainer], None] | None = None,
+    ) -> tuple[Trainer, LastCallback]:
+        """Resume a run in a Trainer; return that, and the callback with the metrics."""
         with (
             alone(),
             kept_random_states(),
@@ -301,18 +303,18 @@ class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
             with _misconfigured(MisconfigurationException, TypeError, ValueError):
                 trainer = Trainer(max_epochs=self.max_epochs, **options)
             first = FirstCallback(run)
+            last = LastCallback(n_epochs)
             trainer.callbacks.insert(0, first)
             trainer.callbacks.append(last)
             # With max_steps Lightning would take a resumed epoch for one that is over.
             trainer.fit_loop._iteration_based_training = lambda: False
-
-            def fit() -> None:
-                with _misconfigured(MisconfigurationException):
-                    trainer.fit(**arguments)
-                if trainer.interrupted:
-                    raise KeyboardInterrupt
-
-            yield trainer, first, fit
+            if change_end is not None:
+                change_end(first, trainer)
+            with _misconfigured(MisconfigurationException):
+                trainer.fit(**arguments)
+            if trainer.interrupted:
+                raise KeyboardInterrupt
+            return trainer, last
 
     def _arguments(self, run: LightningRun) -> dict[str, Any]:
         """Return the arguments of ``Trainer.fit`` that ``build`` makes."""

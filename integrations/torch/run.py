@@ -64,7 +64,8 @@ class TorchRun:
 
     def __init__(self, owner: Any, params: Params, seed: int):
         self._objects: dict[str, Any] | None = None
-        self.params, self.device = params, owner.torch_device
+        self.params = params
+        self.device = owner.torch_device
         self.epoch = 0
         self._owner = owner  # a TorchTrainable, whose module imports this one
         self._seed = seed
@@ -102,15 +103,6 @@ class TorchRun:
         """Whether its objects are on the device."""
         return self._objects is not None
 
-    def begin(self) -> None:
-        """Build the objects for the first time."""
-        self._owner.residents.make_room(self)
-        with kept_random_states():
-            seed_all(self._seed)
-            self._objects = self._built()
-            self._attributes = Attributes(self._objects)
-            self._random = random_states()
-
     def train(self) -> Any:
         """Train one epoch and return the result of ``validate``."""
         self.revive()
@@ -145,17 +137,19 @@ class TorchRun:
         self._leave_device()
 
     def revive(self) -> dict[str, Any]:
-        """Return the objects, rebuilt and restored if they have left the device."""
+        """Return the objects, built and restored if they are not on the device."""
         self._owner.residents.make_room(self)
         if self._objects is not None:
             return self._objects
-        checkpoint = self.checkpoint()
         with kept_random_states():
             seed_all(self._seed)
             objects = self._built()
             attributes = Attributes(objects)
-            restore(objects, checkpoint["objects"], self.device, self._replaced)
-            attributes.restore(checkpoint.get("attributes", []), self.device)
+            if self._parked is None:
+                self._random = random_states()
+            else:
+                restore(objects, self._parked["objects"], self.device, self._replaced)
+                attributes.restore(self._parked.get("attributes", []), self.device)
         self._objects = objects
         self._attributes = attributes
         self._parked = None
@@ -170,9 +164,9 @@ class TorchRun:
             return
         weights = [
             weakref.ref(weight)
-            for held in objects.values()
-            if isinstance(held, nn.Module)
-            for weight in held.parameters()
+            for module in objects.values()
+            if isinstance(module, nn.Module)
+            for weight in module.parameters()
         ]
         del objects
         if any(weight() is not None for weight in weights):

@@ -150,17 +150,17 @@ class TorchTrainable:
     def residents(self) -> Residents:
         """The runs of this process by where they are."""
         if self._residents is None:
-            most = self.max_resident
-            if most is None and self.torch_device.type != "cpu":
-                most = RESIDENT
-            self._residents = Residents(most)
+            max_resident = self.max_resident
+            if max_resident is None and self.torch_device.type != "cpu":
+                max_resident = RESIDENT
+            self._residents = Residents(max_resident)
         return self._residents
 
     def start(self, params: Configuration, seed: int) -> TorchRun:
         """Return a run that has not trained yet."""
         with alone():
             run = TorchRun(self, dict(params), seed)
-            run.begin()
+            run.revive()
             return run
 
     def train(self, run: TorchRun) -> Any:
