@@ -7,10 +7,10 @@ from torch.utils.data import DataLoader
 
 from risingsearch.checks import checked_int
 from risingsearch.integrations.torch.random_states import (
-    generator_state,
-    generators_of,
+    States,
+    loader_state,
     random_states,
-    set_generator_state,
+    set_loader_state,
     set_random_states,
 )
 
@@ -47,7 +47,7 @@ class Batches:
         self.loader = loader
         self.n_batches = checked_int("n_batches", n_batches, 1)
         self._n_delivered = 0  # of the present pass
-        self._begin: dict[str, Any] | None = None
+        self._begin: States | None = None
         self._iterator: Iterator[Any] | None = None
 
     def __len__(self) -> int:
@@ -62,13 +62,14 @@ class Batches:
         return {
             "begin": self._begin,
             "delivered": self._n_delivered,
-            "own": self._own(),
+            "own": loader_state(self.loader),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume where ``state_dict`` was called; global random states stay as is."""
-        self._begin, self._n_delivered = state["begin"], state["delivered"]
-        self._set_own(state["own"])
+        self._begin = state["begin"]
+        self._n_delivered = state["delivered"]
+        set_loader_state(self.loader, state["own"])
         self._iterator = None
 
     def _next(self) -> Any:
@@ -76,7 +77,8 @@ class Batches:
             self._iterator = self._resumed()
         batch = next(self._iterator, None)
         if batch is None:
-            self._begin, self._n_delivered = None, 0
+            self._begin = None
+            self._n_delivered = 0
             self._iterator = self._resumed()
             batch = next(self._iterator)
         self._n_delivered += 1
@@ -94,16 +96,9 @@ class Batches:
         self._set_states(now)
         return iterator
 
-    def _own(self) -> list[Any]:
-        return [generator_state(one) for one in generators_of(self.loader)]
+    def _states(self) -> States:
+        return {"global": random_states(), "own": loader_state(self.loader)}
 
-    def _states(self) -> dict[str, Any]:
-        return {"global": random_states(), "own": self._own()}
-
-    def _set_states(self, states: dict[str, Any]) -> None:
+    def _set_states(self, states: States) -> None:
         set_random_states(states["global"])
-        self._set_own(states["own"])
-
-    def _set_own(self, states: list[Any]) -> None:
-        for generator, state in zip(generators_of(self.loader), states, strict=True):
-            set_generator_state(generator, state)
+        set_loader_state(self.loader, states["own"])

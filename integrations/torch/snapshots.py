@@ -19,8 +19,9 @@ from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.random_states import (
     GENERATORS,
     generator_state,
-    generators_of,
+    loader_state,
     set_generator_state,
+    set_loader_state,
 )
 
 PLAIN = (
@@ -301,7 +302,7 @@ def state_of(owner: Any) -> object:
         return {"state": state, "versions": getattr(state, "_metadata", {})}
     if hasattr(owner, "state_dict"):
         return owner.state_dict()
-    return [generator_state(generator) for generator in generators_of(owner)]
+    return loader_state(owner)
 
 
 def set_state(owner: Any, node: Node, name: str) -> None:
@@ -316,8 +317,7 @@ def set_state(owner: Any, node: Node, name: str) -> None:
     elif hasattr(owner, "state_dict"):
         owner.load_state_dict(state)
     else:
-        for generator, its in zip(generators_of(owner), state, strict=True):
-            set_generator_state(generator, its)
+        set_loader_state(owner, state)
 
 
 def _set_state_of_module(module: nn.Module, state: dict[str, Any]) -> None:

@@ -125,8 +125,7 @@ class TorchTrainable:
                 )
         for name, takes in TAKES.items():
             if why := call_problem(getattr(self, name), takes):
-                msg = f"{name} must take ({takes}): {why}"
-                raise NotTrainableError(msg)
+                raise NotTrainableError(f"{name} must take ({takes}): {why}")
         self.device = device
         if max_resident is not None:
             max_resident = checked_int("max_resident", max_resident, 0)
@@ -176,13 +175,13 @@ class TorchTrainable:
         """Write a checkpoint."""
         checkpoint = run.checkpoint()
         torch.save(checkpoint, path)
-        if self._is_checked:
-            return
-        for name, state in checkpoint["objects"].items():
-            _check_readable(name, state)
-        for path, name, node in checkpoint["attributes"]:
-            _check_readable(f"{path}.{name}", node)
-        self._is_checked = True
+        if not self._is_checked:
+            nodes = dict(checkpoint["objects"])
+            for owner, name, node in checkpoint["attributes"]:
+                nodes[f"{owner}.{name}"] = node
+            for name, node in nodes.items():
+                _check_readable(name, node)
+            self._is_checked = True
 
     def load(self, path: str) -> TorchRun:
         """Return the run of a checkpoint; it is built when it is needed."""
