@@ -28,6 +28,7 @@ from risingsearch.integrations.torch.snapshots import (
     CPU,
     MAKERS,
     PLAIN,
+    Maker,
     Node,
     NodeReader,
     data_node,
@@ -138,12 +139,12 @@ class Attributes:
         return zlib.crc32(file.getbuffer())
 
 
-def _maker(kind: Any) -> Any:
+def _maker(kind: Any) -> Maker:
     """Return the maker of a named tuple from items, or of a member from its name."""
     return partial(getitem, kind) if issubclass(kind, Enum) else kind._make
 
 
-def _set(owner: Any, name: str, value: Any) -> None:
+def _set(owner: object, name: str, value: Any) -> None:
     if isinstance(owner, FunctionType) and name in cells_of(owner):
         cells_of(owner)[name].cell_contents = value
     elif isinstance(owner, nn.Module) and name in owner._buffers:

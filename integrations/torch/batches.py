@@ -43,12 +43,12 @@ class Batches:
     [[3, 4], [5], [1, 2], [3, 4]]
     """
 
-    def __init__(self, loader: DataLoader[Any], n_batches: int) -> None:
+    def __init__(self, loader: DataLoader, n_batches: int) -> None:
         self.loader = loader
         self.n_batches = checked_int("n_batches", n_batches, 1)
         self._n_delivered = 0  # of the present pass
         self._begin: States | None = None
-        self._iterator: Iterator[Any] | None = None
+        self._iterator: Iterator[object] | None = None
 
     def __len__(self) -> int:
         return self.n_batches
@@ -57,7 +57,7 @@ class Batches:
         for _ in range(self.n_batches):
             yield self._next()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> States:
         """Return where the pass began, how far it is, and the loader's generators."""
         return {
             "begin": self._begin,
@@ -65,14 +65,14 @@ class Batches:
             "own": loader_state(self.loader),
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: States) -> None:
         """Resume where ``state_dict`` was called; global random states stay as is."""
         self._begin = state["begin"]
         self._n_delivered = state["delivered"]
         set_loader_state(self.loader, state["own"])
         self._iterator = None
 
-    def _next(self) -> Any:
+    def _next(self) -> object:
         if self._iterator is None:
             self._iterator = self._resumed()
         batch = next(self._iterator, None)
@@ -84,13 +84,13 @@ class Batches:
         self._n_delivered += 1
         return batch
 
-    def _resumed(self) -> Iterator[Any]:
+    def _resumed(self) -> Iterator[object]:
         if self._begin is None:
             self._begin = self._states()
             return iter(self.loader)
         now = self._states()
         self._set_states(self._begin)
-        iterator: Iterator[Any] = iter(self.loader)
+        iterator: Iterator[object] = iter(self.loader)
         for _ in range(self._n_delivered):
             next(iterator)
         self._set_states(now)

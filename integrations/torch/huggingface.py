@@ -6,9 +6,8 @@ import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
 from risingsearch.integrations.torch.attributes import Attributes
@@ -211,7 +210,7 @@ class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
 
     def __init__(
         self,
-        build: Callable[[dict[str, Any], int, str], Trainer],
+        build: Callable[[Params, int, str], Trainer],
         *,
         monitor: str,
         n_steps: int | None = None,

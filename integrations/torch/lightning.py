@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import (
     InvalidParameterError,
@@ -25,6 +25,7 @@ from risingsearch.integrations.torch.paused_runs import (
     TorchPausedRun,
 )
 from risingsearch.integrations.torch.random_states import (
+    States,
     alone,
     kept_random_states,
     random_states,
@@ -183,8 +184,8 @@ class LastCallback(Checkpoint):  # type: ignore[misc]
 class LightningRun(TorchPausedRun):
     """A run between two epochs."""
 
-    states: dict[str, Any] | None = field(default=None, repr=False)
-    batches: dict[str, Any] | None = field(default=None, repr=False)
+    states: States | None = field(default=None, repr=False)
+    batches: States | None = field(default=None, repr=False)
 
 
 class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
@@ -231,11 +232,11 @@ class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
 
     def __init__(
         self,
-        build: Callable[[dict[str, Any]], Mapping[str, Any]],
+        build: Callable[[Params], Mapping[str, Any]],
         *,
         monitor: str,
         max_epochs: int,
-        **trainer_options: Any,
+        **trainer_options: object,
     ) -> None:
         if why := call_problem(build, "params"):
             raise NotTrainableError(f"build must take (params): {why}")
@@ -316,7 +317,7 @@ class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
                 raise KeyboardInterrupt
             return trainer, last
 
-    def _arguments(self, run: LightningRun) -> dict[str, Any]:
+    def _arguments(self, run: LightningRun) -> dict[str, object]:
         """Return the arguments of ``Trainer.fit`` that ``build`` makes."""
         arguments = self.build(dict(run.params))
         if not isinstance(arguments, Mapping) or "model" not in arguments:

@@ -1,13 +1,17 @@
 """Paused runs of frameworks that train with PyTorch."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Generic
 
 import torch
 
 from risingsearch.integrations.torch.attributes import Change
-from risingsearch.search.frameworks import FrameworkTrainable, PausedRun, RunT
+from risingsearch.search.frameworks import (
+    Fields,
+    FrameworkTrainable,
+    PausedRun,
+    RunT,
+)
 
 
 @dataclass
@@ -20,13 +24,13 @@ class TorchPausedRun(PausedRun):
 class TorchFrameworkTrainable(FrameworkTrainable[RunT], Generic[RunT]):
     """Base class of adapters whose runs have tensors, which torch writes and reads."""
 
-    def write(self, fields: Mapping[str, Any], path: str) -> None:
+    def write(self, fields: Fields, path: str) -> None:
         """Write the fields of a run to a file."""
-        torch.save(dict(fields), path)
+        torch.save(fields, path)
 
-    def read(self, path: str) -> dict[str, Any]:
+    def read(self, path: str) -> Fields:
         """Read the fields that ``write`` was given."""
-        fields: dict[str, Any] = read(path)
+        fields: Fields = read(path)
         return fields
 
 

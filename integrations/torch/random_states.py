@@ -16,6 +16,8 @@ from torch.utils.data import DataLoader, Sampler
 from risingsearch.errors import SetupError
 
 GENERATORS = torch.Generator, np.random.Generator, np.random.RandomState, random.Random
+Generator = Any
+"""A generator of random numbers, of one of these types."""
 States = dict[str, Any]
 """States of random generators, by name."""
 
@@ -77,7 +79,7 @@ def alone() -> Iterator[None]:
         _TRAINING.release()
 
 
-def generator_state(generator: Any) -> object:
+def generator_state(generator: Generator) -> object:
     """Return the state of a generator of torch, NumPy or Python, without arrays."""
     if isinstance(generator, np.random.Generator):
         return _without_arrays(generator.bit_generator.state)
@@ -88,7 +90,7 @@ def generator_state(generator: Any) -> object:
     return generator.getstate()
 
 
-def set_generator_state(generator: Any, state: Any) -> None:
+def set_generator_state(generator: Generator, state: Any) -> None:
     """Restore the result of ``generator_state``."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = state
@@ -98,7 +100,7 @@ def set_generator_state(generator: Any, state: Any) -> None:
         generator.set_state(state)
 
 
-def _generators_of(loader: DataLoader[Any]) -> list[Any]:
+def _generators_of(loader: DataLoader) -> list[Generator]:
     """Return the generators of a loader and its samplers; refuse persistent workers."""
     if loader.persistent_workers:
         msg = "a loader's workers have states: build it without persistent_workers"
@@ -109,24 +111,24 @@ def _generators_of(loader: DataLoader[Any]) -> list[Any]:
     return list(by_identity.values())
 
 
-def loader_state(loader: DataLoader[Any]) -> list[object]:
+def loader_state(loader: DataLoader) -> list[object]:
     """Return the states of the generators of a loader and its samplers."""
     return [generator_state(generator) for generator in _generators_of(loader)]
 
 
-def set_loader_state(loader: DataLoader[Any], states: list[object]) -> None:
+def set_loader_state(loader: DataLoader, states: list[object]) -> None:
     """Restore the result of ``loader_state``."""
     for generator, state in zip(_generators_of(loader), states, strict=True):
         set_generator_state(generator, state)
 
 
-def _without_arrays(state: Any) -> Any:
+def _without_arrays(state: object) -> object:
     if isinstance(state, dict):
         return {key: _without_arrays(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 
-def _drawn_from(sampler: object) -> Iterator[Any]:
+def _drawn_from(sampler: object) -> Iterator[Generator]:
     for value in getattr(sampler, "__dict__", {}).values():
         if isinstance(value, GENERATORS):
             yield value

@@ -42,11 +42,11 @@ CPU = torch.device("cpu")
 Node = tuple[str, Any]
 """A kind and its content: plain values, CPU tensors, and containers of nodes."""
 
-Makers = Mapping[str, Callable[[Any], object]]
-"""Functions that make a value of a kind from its items, or from its text."""
+Maker = Callable[[Any], object]
+"""A function that makes a value of a kind from its items, or from its text."""
 
 _FACTORIES = (bool, int, float, str, list, dict, set)
-MAKERS: dict[str, Callable[[Any], object]] = {
+MAKERS: dict[str, Maker] = {
     "PosixPath": Path,
     "WindowsPath": Path,
     "datetime": datetime.fromisoformat,
@@ -79,7 +79,7 @@ def restore(
         objects[name] = reader.value(node, built, name)
 
 
-def is_value(value: Any) -> bool:
+def is_value(value: object) -> bool:
     """Whether it can be saved without an object that ``build`` makes."""
     if type(value) in (dict, OrderedDict, list, tuple, set):
         return all(map(is_value, items_of(value)))
@@ -160,7 +160,7 @@ class NodeReader:
         self,
         device: torch.device,
         owners: Mapping[str, object] | None = None,
-        makers: Makers | None = None,
+        makers: Mapping[str, Maker] | None = None,
     ) -> None:
         self._device = device
         self._owners = owners or {}

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.paused_runs import read
@@ -17,9 +17,9 @@ from risingsearch.integrations.torch.random_states import alone
 from risingsearch.integrations.torch.run import Residents, TorchRun
 from risingsearch.search.frameworks import params_from_text
 
-Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
+Build = Callable[[Params, torch.device], Mapping[str, Any]]
 TrainEpoch = Callable[[TorchRun], object]
-Validate = Callable[[TorchRun], Any]
+Validate = Callable[[TorchRun], object]
 
 TAKES = {"build": "params, device", "train_epoch": "run", "validate": "run"}
 RESIDENT = 2  # default number of runs on an accelerator at the same time
@@ -190,7 +190,7 @@ class TorchTrainable:
         run.resume_from(checkpoint)
         return run
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_residents": None}
 
 
@@ -214,7 +214,7 @@ def _checked_device(name: str | torch.device) -> torch.device:
     )
 
 
-def _check_readable(name: str, state: Any) -> None:
+def _check_readable(name: str, state: object) -> None:
     """Raise a SetupError if the saved state of an object cannot be read again."""
     file = io.BytesIO()
     torch.save(state, file)

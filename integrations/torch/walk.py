@@ -182,7 +182,7 @@ class Walk:
                     self._add(tensor, full)
 
 
-def _objects_in(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _objects_in(value: Any, path: str) -> Iterator[tuple[str, object]]:
     """Yield the objects to look into that a value is, or its containers hold."""
     if isinstance(value, CONTAINERS):
         items = value.items() if isinstance(value, dict) else enumerate(value)

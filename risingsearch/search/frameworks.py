@@ -14,6 +14,8 @@ from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.json_values import as_json, from_json
 
 Metric = TypeVar("Metric")
+Fields = dict[str, Any]
+"""The fields of a run, by name."""
 
 
 @dataclass
@@ -118,7 +120,7 @@ class FrameworkTrainable(ABC, Generic[RunT]):
         run: RunT = self.run_type(**fields)
         return run
 
-    def write(self, fields: Mapping[str, Any], path: str) -> None:
+    def write(self, fields: Fields, path: str) -> None:
         """Write the fields of a run to a file: bytes as they are, others as JSON.
 
         Parameters
@@ -135,7 +137,7 @@ class FrameworkTrainable(ABC, Generic[RunT]):
                     archive.writestr(name, others.pop(name))
             archive.writestr("run.json", json.dumps(as_json(others)))
 
-    def read(self, path: str) -> dict[str, Any]:
+    def read(self, path: str) -> Fields:
         """Read the fields that ``write`` was given; nothing is unpickled.
 
         Parameters
@@ -150,7 +152,7 @@ class FrameworkTrainable(ABC, Generic[RunT]):
         """
         with ZipFile(path) as archive:
             contents = {name: archive.read(name) for name in archive.namelist()}
-        fields: dict[str, Any] = from_json(json.loads(contents.pop("run.json")))
+        fields: Fields = from_json(json.loads(contents.pop("run.json")))
         return fields | contents
 
     def monitored(self, metrics: Mapping[str, Metric], who: str, advice: str) -> Metric:
