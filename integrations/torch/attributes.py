@@ -81,7 +81,7 @@ class Attributes:
         self._built = Walk(objects, bases)
         self._types: dict[str, type] = {}  # enumerations and named tuples among them
         self._marks = {
-            at: self._mark(slot.value) for at, slot in self._built.slots.items()
+            at: self._mark(value) for at, value in self._built.attributes.items()
         }
 
     def changes(self) -> list[Change]:
@@ -95,21 +95,21 @@ class Attributes:
         now = Walk(self._objects, self._bases, self._built)
         writer = _Writer(self._built, self._types)
         changes: list[Change] = []
-        for (path, name), (owner, value) in now.slots.items():
+        for (path, name), value in now.attributes.items():
             if path not in self._built.owners:
+                kind = type(now.owners[path]).__name__
                 raise SetupError(
                     f"the state of {path} cannot be saved, because build has not made "
-                    f"that {type(owner).__name__}: let build return all objects"
+                    f"that {kind}: let build return all objects"
                 )
             is_changed = self._mark(value) != self._marks.get((path, name))
             if is_changed and not is_of_process(value):
                 changes.append((path, name, writer.written(path, name, value)))
-        gone = [at for at in self._marks if at not in now.slots and at[1] != STATE]
-        return changes + [
-            (path, name, _GONE)
-            for path, name in gone
-            if path in now.owners and not hasattr(now.owners[path], name)
-        ]
+        for path, name in self._marks:
+            is_gone = (path, name) not in now.attributes and path in now.owners
+            if is_gone and name != STATE and not hasattr(now.owners[path], name):
+                changes.append((path, name, _GONE))
+        return changes
 
     def restore(self, changes: list[Change], device: torch.device) -> None:
         """Give objects as they were built the attributes of a run that has trained."""
@@ -128,7 +128,7 @@ class Attributes:
             elif node == _GONE:
                 object.__delattr__(owners[path], name)
             else:
-                built = self._built.value_at(path, name)
+                built = self._built.attributes.get((path, name))
                 value = reader.value(node, built, f"{path}.{name}")
                 _set(owners[path], name, value)
 
@@ -220,7 +220,7 @@ class _Writer:
         """Return a value as it is saved; raise a SetupError if that cannot be done."""
         if name == STATE:
             return data_node(value)
-        built = self._built.value_at(path, name)
+        built = self._built.attributes.get((path, name))
         try:
             if name == PARTS or name.endswith("_hooks"):
                 raise TypeError("some are new, replaced or gone")
