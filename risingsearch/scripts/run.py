@@ -23,10 +23,7 @@ from risingsearch.scripts import identity
 from risingsearch.scripts.ended import was_cut_short, with_ended_arms
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
-from risingsearch.scripts.slurm.clients import check_commands
-from risingsearch.scripts.slurm.jobs import SlurmJobs
-from risingsearch.scripts.slurm.slices import FOLDER as SLURM
-from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
+from risingsearch.scripts.slurm import AfterSlurm, SlurmScripts, SlurmTrainable
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import (
     ArchivedTrainable,
@@ -38,6 +35,8 @@ from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import FIRST_DEFAULTS
 from risingsearch.search.search import RisingSearch
+from risingsearch.search.slurm.slices import FOLDER as SLURM
+from risingsearch.search.slurm.slices import drop_recorded
 from risingsearch.search.training import COST
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.object_store import ObjectStore
@@ -50,6 +49,7 @@ from risingsearch.storage.run_directory import (
 )
 
 ARMS = "arms"
+_Executor = SlurmScripts | AfterSlurm | ThreadPoolExecutor
 UNLIKELY = 0.01
 DOUBTFUL = 0.1
 """Probabilities that all scripts fail to resume by chance: the search ends while it
@@ -80,7 +80,7 @@ def run_sweep(
     placement = sweep.placement()
     trainable = _trainable(sweep, placement, run_dir, cwd)
     n_workers = len(placement.variables)
-    executor = ThreadPoolExecutor(n_workers)
+    executor = _executor(sweep, placement.variables, run_dir.absolute() / SLURM)
     search = _search(
         sweep,
         trainable,
@@ -100,6 +100,7 @@ def run_sweep(
         if before is not None:
             identity.warn_of_changes(run_dir, before, sweep, cwd)
         identity.save(run_dir, sweep, cwd, placement.gpus)
+        drop_recorded(run_dir / SLURM, search.reports)
         _prepare(search, trainable, n_workers, more)
         if retry_failed:
             _retry_failed(search, run_dir)
@@ -145,8 +146,6 @@ def _prepare(
     if search.scheduler.n_jobs != n_workers:
         search.resize(n_workers)
     trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
-    if isinstance(trainable, AfterSlurm):
-        trainable.resume(search)
     if more is not None:
         search.extend(more)
 
@@ -217,15 +216,16 @@ def _trainable(
     run_dir: Path,
     cwd: Path,
 ) -> CommandTrainable:
-    folder, slices = (run_dir.absolute() / name for name in (ARMS, SLURM))
-    same: Json = {  # also in the jobs of Slurm, as JSON
+    folder = run_dir.absolute() / ARMS
+    options: Json = {
         "metric": sweep.model_dump()["metric"],
         "report_file": sweep.report_file,
         "cost": None if sweep.budget.cost is None else sweep.cost or COST,
         "timeout": sweep.epoch_timeout,
         "cwd": str(cwd.absolute()),
+        "slots": placement.variables,
+        "gpus": sweep.n_gpus or 1.0,
     }
-    options = {**same, "slots": placement.variables, "gpus": sweep.n_gpus or 1.0}
     if sweep.checkpoints is not None:
         return ArchivedTrainable(sweep.command, folder, **options)
     if not sweep.resume:
@@ -237,19 +237,19 @@ def _trainable(
             direction=sweep.direction,
             **options,
         )
+    kind = CommandTrainable if sweep.launcher.slurm is None else SlurmTrainable
+    return kind(sweep.command, folder, **options)
+
+
+def _executor(sweep: Sweep, variables: list[dict[str, str]], slices: Path) -> _Executor:
+    """Return where scripts run: in jobs of Slurm, or on this machine."""
+    n_workers = len(variables)
     if sweep.launcher.slurm is not None:
-        check_commands()  # before a run directory is made
-        private = str(run_dir.absolute() / identity.FILE)
-        facts = same | {
-            "command": sweep.command,
-            "folder": str(folder),
-            "environment": private if sweep.environment else None,
-        }
-        jobs = SlurmJobs(slices, facts, sweep.sbatch_arguments)
-        return SlurmTrainable(sweep.command, folder, jobs=jobs, **options)
-    if slices.is_dir():
-        return AfterSlurm(sweep.command, folder, slices=slices, **options)
-    return CommandTrainable(sweep.command, folder, **options)
+        options = sweep.sbatch_arguments
+        return SlurmScripts(slices, n_workers, options, variables=variables)
+    if sweep.resume and sweep.checkpoints is None:
+        return AfterSlurm(n_workers, slices)
+    return ThreadPoolExecutor(n_workers)
 
 
 def _copy_best(
@@ -320,8 +320,6 @@ class _CheckpointCleaner:
 
     def after_job(self, report: Report) -> None:
         """Drop unneeded files after a job; raise a mistake that all scripts share."""
-        if isinstance(self._trainable, AfterSlurm):
-            self._trainable.after_job(report)
         self._changed.add(report.job.arm)
         self.clean()
         self._check_reported(report)
@@ -360,7 +358,7 @@ class _CheckpointCleaner:
 
 
 @contextmanager
-def _ended(executor: ThreadPoolExecutor, search: RisingSearch) -> Iterator[None]:
+def _ended(executor: _Executor, search: RisingSearch) -> Iterator[None]:
     """Terminate every script at the end, and the threads that wait for them."""
     trainable: Any = search.trainable
     try:

@@ -145,7 +145,7 @@ class CommandTrainable:
     ) -> Reports:
         self._make_home(home)
         end_left_over(home)
-        begin = self._last_checkpoint(run)
+        begin = self.last_checkpoint(run)
         to_epoch = run.epoch + n_epochs
         self._drop_work(home)
         with self._slots.taken() as slot:
@@ -224,18 +224,24 @@ class CommandTrainable:
     ) -> StartedEpochs:
         """Keep the folder of an attempt as the arm's checkpoint; return its epochs."""
         results = attempt.results[run.epoch - begin :]  # else they are known already
-        if has_lost(results) and begin + len(attempt.results) < to_epoch:
-            run.epoch += len(results)  # the script was ended while it wrote, perhaps
-        elif results:
-            home = self.home(run.arm)
-            after = home / checkpoint_name(run.epoch + len(results))
-            if attempt.work.exists() or not after.exists():  # else it was kept before
-                if after.is_dir():
-                    shutil.rmtree(after, ignore_errors=True)
-                os.replace(attempt.work, after)
-                files.sync_folder(home)
-            run.epoch += len(results)
+        run.epoch += len(results)
+        # A script that was ended has perhaps been writing.
+        is_cut = has_lost(results) and begin + len(attempt.results) < to_epoch
+        if results and not is_cut:
+            self.keep(run.arm, attempt.work.name, run.epoch)
         return StartedEpochs(results, attempt.startup)
+
+    def keep(self, arm: int, work: str, epoch: int) -> bool:
+        """Keep the folder that a script has left as a checkpoint; whether it is one."""
+        home = self.home(arm)
+        left = home / Path(work).name
+        after = home / checkpoint_name(epoch)
+        if left.is_dir():  # else it was kept before
+            with self._blaming_the_disk(arm):
+                shutil.rmtree(after, ignore_errors=True)
+                os.replace(left, after)
+                files.sync_folder(home)
+        return after.is_dir()
 
     def _drop_work(self, home: Path) -> None:
         """Remove the files of attempts of which nothing is kept."""
@@ -247,7 +253,7 @@ class CommandTrainable:
         home = self.home(arm)
         return files.blaming_the_disk(home, files.MAKE_ROOM, home)
 
-    def _last_checkpoint(self, run: ScriptRun) -> int:
+    def last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
         resumable = [
             0,

@@ -104,8 +104,9 @@ class Loop:
         self.failures = FirstFailures(log.scheduler)
         self._workers, self._in_process = workers, in_process
         self._seed_of = seed_of
-        note = getattr(log.trainable, "progress_note", str)
-        self._progress = ProgressLine(log.scheduler, note) if options.progress else None
+        self._progress = None
+        if options.progress:
+            self._progress = ProgressLine(log.scheduler, workers.progress_note)
         self._epoch_timeout = options.epoch_timeout or math.inf
         self._begun: dict[int, float] = {}  # by job, when it was submitted last
         self._timed_out: dict[int, bool] = {}  # by job, its last process
@@ -410,6 +411,7 @@ class Loop:
             try:
                 is_here = self._in_process and self._workers_for(job) is self._workers
                 self._log.record(job, stamped, keep_live=is_here)
+                self._workers.recorded(job)
             finally:
                 if job not in self._scheduler.in_flight:  # even if the policy raises
                     del self._futures[future]
