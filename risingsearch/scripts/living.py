@@ -119,7 +119,6 @@ class LivingTrainable(CommandTrainable):
         results: Reports = []
         with self._slots.taken(living.slot) as slot, counted(results):
             if living.slot is None:
-                self._make_home(home)
                 end_left_over(home)
                 work = home / FILES
                 shutil.rmtree(work, ignore_errors=True)
