@@ -187,7 +187,7 @@ class SlurmSetting(Strict):
     cpus_per_task: int | None = Field(default=None, ge=1, strict=True)
     gpus: Text | None = None
     requeue: bool | None = Field(default=None, strict=True)
-    options: list[str] = Field(default_factory=list)
+    options: list[str] = []
 
     @field_validator("gpus")
     @classmethod

@@ -67,7 +67,7 @@ Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 class BaseParameter(Strict, ABC):
     """A parameter; ``when`` maps earlier parameters to the values that it needs."""
 
-    when: dict[str, Wanted] = Field(default_factory=dict)
+    when: dict[str, Wanted] = {}
 
     def applies(self, drawn: Configuration) -> bool:
         """Whether the parameter is used with the values drawn before."""

@@ -40,6 +40,7 @@ from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.settings import (
     EarlierSetting,
     LauncherSetting,
+    Name,
     PlainMetric,
     SlurmSetting,
     Strict,
@@ -71,6 +72,9 @@ from risingsearch.storage.object_store import checked_url
 LONGEST = 1e9  # seconds, some 30 years
 ALIVE_PER_WORKER = 4
 Count = Annotated[int, Field(ge=1, strict=True)]
+Natural = Annotated[int, Field(ge=0, strict=True)]
+Number = Annotated[float, Field(strict=True)]
+Seconds = Annotated[float, Field(gt=0.0, le=LONGEST, strict=True)]
 Word = Annotated[  # text; a number counts as text
     str, BeforeValidator(lambda value: str(value) if is_number(value) else value)
 ]
@@ -115,7 +119,7 @@ class Sweep(Strict):
     """A search over a training script: the keys of its file."""
 
     command: list[Word] = Field(min_length=1)
-    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    parameters: dict[str, Parameter] = {}
     space: dict[str, Any] | None = None
     budget: Annotated[
         Budget, PlainValidator(_read_budget), PlainSerializer(Budget.to_json)
@@ -128,47 +132,32 @@ class Sweep(Strict):
         ),
     ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
-    cost: Annotated[str, Field(min_length=1)] | None = None
-    report_file: Annotated[str, Field(min_length=1)] | None = None
+    cost: Name | None = None
+    report_file: Name | None = None
     candidates: Annotated[
         int | Literal["auto", "all"], _counted(MOST_CANDIDATES, "auto", "all")
     ] = "auto"
     policy: str = "auto"
-    policy_params: Params = Field(default_factory=dict)
+    policy_params: Params = {}
     workers: Annotated[int | Literal["auto"], _counted(MOST_WORKERS, "auto")] = 1
-    gpus: float | None = Field(
-        default=None,
-        gt=0.0,
-        le=MOST_WORKERS,
-        strict=True,
-    )
-    launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
-        default_factory=LauncherSetting
+    gpus: Annotated[float, Field(gt=0.0, le=MOST_WORKERS, strict=True)] | None = None
+    launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = (
+        LauncherSetting()
     )
     deterministic: bool = False
-    environment: list[dict[str, Word]] = Field(default_factory=list)
+    environment: list[dict[str, Word]] = []
     resume: bool = True
     max_alive: Count | None = None
-    timeout: float | None = Field(
-        default=None,
-        gt=0.0,
-        le=LONGEST,
-        strict=True,
-    )
-    epoch_timeout: float | None = Field(
-        default=None,
-        gt=0.0,
-        le=LONGEST,
-        strict=True,
-    )
+    timeout: Seconds | None = None
+    epoch_timeout: Seconds | None = None
     epochs_per_job: Count | None = None
-    max_failures: int = Field(default=0, ge=0, strict=True)
+    max_failures: Natural = 0
     min_epochs: Count = 1
     patience: Count | None = None
-    target_score: float | None = Field(default=None, strict=True)
-    enqueue: list[dict[str, Value]] = Field(default_factory=list)
-    error_score: float | None = Field(default=None, strict=True)
-    seed: int | None = Field(default=None, ge=0, strict=True)
+    target_score: Number | None = None
+    enqueue: list[dict[str, Value]] = []
+    error_score: Number | None = None
+    seed: Natural | None = None
     prior: Annotated[
         list[EarlierSetting] | None, BeforeValidator(prior_as_mappings)
     ] = None
@@ -185,14 +174,12 @@ class Sweep(Strict):
     @classmethod
     def _all_the_time(cls, value: object) -> Any:
         """Let a timeout alone be the budget."""
-        if not isinstance(value, dict) or "budget" in value:
-            return value
-        if value.get("timeout") is None:
-            return value
-        return value | {
-            "budget": {"wall_seconds": value["timeout"]},
-            "timeout": None,
-        }
+        if isinstance(value, dict) and "budget" not in value:
+            seconds = value.get("timeout")
+            if seconds is not None:
+                budget = {"wall_seconds": seconds}
+                return value | {"budget": budget, "timeout": None}
+        return value
 
     @field_validator("gpus")
     @classmethod
@@ -324,20 +311,9 @@ class Sweep(Strict):
 
     def placement(self) -> GpuPlacement:
         """Return how many workers there are on this machine, and the GPUs of each."""
+        gpus = None if self.launcher.slurm else self.gpus  # which gives jobs theirs
         most = self.max_alive or MOST_WORKERS
-        if self.launcher.slurm is not None:  # which gives jobs their GPUs
-            return placed(
-                self.workers,
-                None,
-                self.environment,
-                most,
-            )
-        return placed(
-            self.workers,
-            self.gpus,
-            self.environment,
-            most,
-        )
+        return placed(self.workers, gpus, self.environment, most)
 
     @property
     def n_gpus(self) -> float | None:
