@@ -6,11 +6,10 @@ import math
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from risingsearch.scripts.trainable import (
     CommandTrainable,
     NothingReportedError,
 )
-from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import FIRST_DEFAULTS
@@ -49,6 +47,24 @@ from risingsearch.storage.run_directory import (
 )
 
 ARMS = "arms"
+OF_THE_SEARCH = (
+    "policy",
+    "budget",
+    "max_epochs",
+    "deterministic",
+    "policy_params",
+    "epochs_per_job",
+    "direction",
+    "error_score",
+    "max_failures",
+    "seed",
+    "timeout",
+    "learning_rate",
+    "min_epochs",
+    "patience",
+    "target_score",
+)
+"""Keys of a sweep that are options of a search."""
 _Executor = SlurmScripts | AfterSlurm | ThreadPoolExecutor
 UNLIKELY = 0.01
 DOUBTFUL = 0.1
@@ -73,26 +89,37 @@ def run_sweep(
     """
     check_owner(run_dir)  # it says what runs, and where
     cwd = Path.cwd() if cwd is None else cwd
-    begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
-    before = None if begun is None else identity.last_identity(run_dir)
-    sweep = _seeded(sweep, {} if begun is None else begun["sweep"])
-    _check_can_run(sweep, run_dir, begun)
+    begun = identity.begun_with(run_dir) if holds_search(run_dir) else {}
+    if sweep.seed is None:  # that of the run, or a new one
+        seed = begun.get("sweep", {}).get("seed", secrets.randbits(32))
+        sweep = sweep.model_copy(update={"seed": seed})
+    if begun:
+        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
+    else:
+        for name in (identity.FILE, ARMS):
+            check_free(run_dir / name)
+        check_sweep(sweep)
+    before = identity.last_identity(run_dir) if begun else None
     placement = sweep.placement()
-    trainable = _trainable(sweep, placement, run_dir, cwd)
+    trainable = _trainable(sweep, placement.variables, run_dir, cwd)
     n_workers = len(placement.variables)
     executor = _executor(sweep, placement.variables, run_dir.absolute() / SLURM)
     search = _search(
         sweep,
         trainable,
         executor=executor,
-        n_jobs=n_workers if begun is None else _n_workers(run_dir, sweep),
+        n_jobs=_n_workers(run_dir, sweep) if begun else n_workers,
         callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
         fingerprint=begun or identity.described(sweep, cwd),
     )
     cleaner = _CheckpointCleaner(trainable, search, resumes=sweep.resume)
-    search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
+    search.save_best = None
+    if sweep.resume:
+        search.save_best = lambda folder: shutil.copytree(
+            _best_folder(search.result(), trainable), folder, dirs_exist_ok=True
+        )
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search._log.held(), _ended(executor, search), interrupted_by_termination():
@@ -101,7 +128,11 @@ def run_sweep(
             identity.warn_of_changes(run_dir, before, sweep, cwd)
         identity.save(run_dir, sweep, cwd, placement.gpus)
         drop_recorded(run_dir / SLURM, search.reports)
-        _prepare(search, trainable, n_workers, more)
+        trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
+        if search.scheduler.n_jobs != n_workers:
+            search.resize(n_workers)
+        if more is not None:
+            search.extend(more)
         if retry_failed:
             _retry_failed(search, run_dir)
         result = search._run(cleaner.after_job)
@@ -109,45 +140,10 @@ def run_sweep(
     if sweep.resume:
         _check_resumed(search, DOUBTFUL)
         return result, _best_folder(result, trainable)
-    return _once_ended(result, trainable)
-
-
-def _once_ended(
-    result: SearchResult, trainable: CommandTrainable
-) -> tuple[SearchResult, Path | None]:
-    """Return result and best checkpoint of a search whose processes have ended."""
-    result = with_ended_arms(result)
+    result = with_ended_arms(result)  # as their processes have
     assert result.best_arm is not None
     is_whole = not was_cut_short(result.arms[result.best_arm])
     return result, _best_folder(result, trainable) if is_whole else None
-
-
-def _check_can_run(
-    sweep: Sweep,
-    run_dir: Path,
-    begun: identity.Identity | None,
-) -> None:
-    """Raise an error if a search cannot begin in a directory, or continue there."""
-    if begun is None:
-        for name in (identity.FILE, ARMS):
-            check_free(run_dir / name)
-        check_sweep(sweep)
-    else:
-        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
-
-
-def _prepare(
-    search: RisingSearch,
-    trainable: CommandTrainable,
-    n_workers: int,
-    more: Budget | None,
-) -> None:
-    """Let a search continue with other workers, arms, slices or a larger budget."""
-    if search.scheduler.n_jobs != n_workers:
-        search.resize(n_workers)
-    trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
-    if more is not None:
-        search.extend(more)
 
 
 def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
@@ -160,13 +156,6 @@ def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
         )
 
 
-def _seeded(sweep: Sweep, begun: Mapping[str, object]) -> Sweep:
-    """Return the sweep with a seed: its own, that of the run, or a new one."""
-    if sweep.seed is not None:
-        return sweep
-    return sweep.model_copy(update={"seed": begun.get("seed", secrets.randbits(32))})
-
-
 def check_sweep(sweep: Sweep) -> None:
     """Raise the error of a run that cannot begin, but for its earlier searches."""
     slots = sweep.placement().variables
@@ -176,45 +165,23 @@ def check_sweep(sweep: Sweep) -> None:
     if sweep.checkpoints is not None:
         ObjectStore(sweep.checkpoints)
     with ThreadPoolExecutor(len(slots)) as executor:
-        _search(
-            sweep,
-            trainable,
-            executor=executor,
-            n_jobs=len(slots),
-            prior=None,
-        )
+        _search(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
+    """Return the search of a sweep, with more options."""
     same = SearchOptions(
-        policy=sweep.policy,
-        budget=sweep.budget,
-        max_epochs=sweep.max_epochs,
-        deterministic=sweep.deterministic,
-        policy_params=sweep.policy_params,
-        epochs_per_job=sweep.epochs_per_job,
-        direction=sweep.direction,
-        error_score=sweep.error_score,
-        max_failures=sweep.max_failures,
-        seed=sweep.seed,
-        timeout=sweep.timeout,
+        **{name: getattr(sweep, name) for name in OF_THE_SEARCH},
         progress=True,
         metric=sweep.metric_name,
         prior=sweep.earlier(),
-        learning_rate=sweep.learning_rate,
-        min_epochs=sweep.min_epochs,
-        patience=sweep.patience,
-        target_score=sweep.target_score,
         enqueue=range(len(sweep.enqueue)),  # they come first
     )
     return RisingSearch._of(trainable, sweep.draw(), replace(same, **options))
 
 
 def _trainable(
-    sweep: Sweep,
-    placement: GpuPlacement,
-    run_dir: Path,
-    cwd: Path,
+    sweep: Sweep, variables: list[dict[str, str]], run_dir: Path, cwd: Path
 ) -> CommandTrainable:
     folder = run_dir.absolute() / ARMS
     options: Json = {
@@ -223,7 +190,7 @@ def _trainable(
         "cost": None if sweep.budget.cost is None else sweep.cost or COST,
         "timeout": sweep.epoch_timeout,
         "cwd": str(cwd.absolute()),
-        "slots": placement.variables,
+        "slots": variables,
         "gpus": sweep.n_gpus or 1.0,
     }
     if sweep.checkpoints is not None:
@@ -233,7 +200,7 @@ def _trainable(
             sweep.command,
             folder,
             max_epochs=sweep.max_epochs,
-            max_alive=sweep.n_alive(len(placement.variables)),
+            max_alive=sweep.n_alive(len(variables)),
             direction=sweep.direction,
             **options,
         )
@@ -250,15 +217,6 @@ def _executor(sweep: Sweep, variables: list[dict[str, str]], slices: Path) -> _E
     if sweep.resume and sweep.checkpoints is None:
         return AfterSlurm(n_workers, slices)
     return ThreadPoolExecutor(n_workers)
-
-
-def _copy_best(
-    search: RisingSearch,
-    trainable: CommandTrainable,
-    folder: Path,
-) -> None:
-    best = _best_folder(search.result(), trainable)
-    shutil.copytree(best, folder, dirs_exist_ok=True)
 
 
 def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
@@ -307,11 +265,7 @@ class _CheckpointCleaner:
     """Drops checkpoint directories that are neither continued from nor the best."""
 
     def __init__(
-        self,
-        trainable: CommandTrainable,
-        search: RisingSearch,
-        *,
-        resumes: bool,
+        self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
     ) -> None:
         self._trainable = trainable
         self._search = search
