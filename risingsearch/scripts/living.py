@@ -123,7 +123,7 @@ class LivingTrainable(CommandTrainable):
                 work = home / FILES
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(mode=0o700)
-                living.reader = reader_of(self._metric, self._suffixes)
+                living.reader = reader_of(self.metric, self._suffixes)
                 living.script, living.records = living.open.enter_context(
                     self._launched(
                         run,

@@ -19,12 +19,10 @@ from risingsearch.search.workers import Pool
 class SlurmTrainable(CommandTrainable):
     """A command that nodes of a cluster start; the search keeps their checkpoints."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._options = options
-
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {**self._options, "slots": [{}]}  # a job has its variables already
+        # Its slots are left out: a job has its variables already.
+        names = ("metric", "report_file", "timeout", "cwd", "cost")
+        options = {name: getattr(self, name) for name in names}
         make = partial(NodeTrainable, self.command, self.folder, **options)
         return make, (), {"arms": self.arms}
 
@@ -37,7 +35,7 @@ class NodeTrainable(CommandTrainable):
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
         """Run the script for some epochs; markers of it are of this node alone."""
         with tempfile.TemporaryDirectory(prefix="risingsearch-") as markers:
-            self._markers = Path(markers)
+            self.markers = Path(markers)
             return super().train_epochs(run, n_epochs)
 
     def keep(self, arm: int, work: str, epoch: int) -> bool:

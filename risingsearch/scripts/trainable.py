@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ def has_lost(results: Reports) -> bool:
     return bool(results) and not math.isfinite(results[-1]["score"])
 
 
+@dataclass(eq=False)
 class CommandTrainable:
     """A command as a trainable; it is started without a shell."""
 
@@ -79,37 +80,29 @@ class CommandTrainable:
     # of which each process gets one. Markers of what runs are in arms' folders or
     # `markers`.
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        *,
-        metric: str | Mapping[str, str] = "score",
-        report_file: str | None = None,
-        slots: Sequence[Mapping[str, str]] = ({},),
-        timeout: float | None = None,
-        cwd: Path | str | None = None,
-        cost: str | None = None,
-        gpus: float = 1.0,
-        markers: Path | None = None,
-    ) -> None:
-        self.starts_processes = True
-        self.command = list(command)
-        self.folder = folder.absolute()
-        self.report_file = report_file
-        self.timeout = timeout
-        self.cwd = cwd
-        self.cost = cost
-        self.gpus = gpus
-        self.arms: dict[int, int] = {}
-        self._metric = metric
+    command: Sequence[str]
+    folder: Path
+    _: KW_ONLY
+    metric: str | Mapping[str, str] = "score"
+    report_file: str | None = None
+    slots: InitVar[Sequence[Mapping[str, str]]] = ({},)
+    timeout: float | None = None
+    cwd: Path | str | None = None
+    cost: str | None = None
+    gpus: float = 1.0
+    markers: Path | None = None
+
+    starts_processes = True
+    has_reported = False  # a score, of any arm
+    _has_ended = False
+
+    def __post_init__(self, slots: Sequence[Mapping[str, str]]) -> None:
+        self.folder = self.folder.absolute()
+        self.arms: dict[int, int] = {}  # by seed
         self._suffixes: set[str] = set()
-        self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
         self._lock = threading.Lock()
-        self._has_ended = False
-        self.has_reported = False  # a score, of any arm
 
     def start(self, params: Configuration, seed: int) -> ScriptRun:
         """Return an arm that has not trained yet."""
@@ -139,7 +132,7 @@ class CommandTrainable:
             before = home / checkpoint_name(begin)
             shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
         reported: Reports = []
-        reader = reader_of(self._metric, self._suffixes)
+        reader = reader_of(self.metric, self._suffixes)
         with self._slots.taken() as slot, counted(reported, n_before):
             pace = Pace()
             launched = self._launched(run, begin, to_epoch, work, slot, reader)
@@ -254,9 +247,9 @@ class CommandTrainable:
         reader: Reader,
     ) -> Iterator[tuple[Script, Iterator[Json]]]:
         """Yield a script that runs, and its reports."""
-        epochs = from_epoch, to_epoch - from_epoch, to_epoch
-        facts = (run.arm, run.seed, *epochs, str(work), json.dumps(run.params))
-        fields = dict(zip(FIELDS, facts, strict=True))
+        n_epochs = to_epoch - from_epoch
+        facts = (run.arm, run.seed, from_epoch, n_epochs, to_epoch, work)
+        fields = dict(zip(FIELDS, (*facts, json.dumps(run.params)), strict=True))
         values = run.params | fields
         command = [
             filled(part, values)
@@ -276,13 +269,7 @@ class CommandTrainable:
             with (
                 self._script(command, home, variables) as script,
                 closing(
-                    reports(
-                        script,
-                        reader,
-                        timeout=self.timeout,
-                        log=log,
-                        file=file,
-                    )
+                    reports(script, reader, timeout=self.timeout, log=log, file=file)
                 ) as records,
             ):
                 yield script, records
@@ -306,12 +293,7 @@ class CommandTrainable:
             if self._has_ended:
                 raise SetupError("the sweep has ended before the script began")
             try:
-                script = Script(
-                    command,
-                    self._markers or home,
-                    variables,
-                    self.cwd,
-                )
+                script = Script(command, self.markers or home, variables, self.cwd)
             except OSError as error:
                 what = error.filename or command[0]
                 raise self._unstartable(what, error.strerror) from error

@@ -298,7 +298,7 @@ class SlurmExecutor(Workers):
     def _failed(
         self, trainable: object, task: Task, end: JobEnd, failure: str
     ) -> Outcome:
-        """Return the outcome of a job that its slice has ended, or raise an error."""
+        """Return the failure of a job as its outcome, unless the disk is full, say."""
         try:
             if end.is_of_the_start:
                 raise SetupError(failure)
