@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -212,36 +210,35 @@ class Sweep(Strict):
         if (self.space is None) == (not self.parameters):
             msg = "give either parameters or space, a file of ConfigSpace, to search"
             raise ValueError(msg)
-        for problem in chain(
-            self._conflicts_of_names(),
-            self._conflicts_of_enqueued(),
-            self._conflicts_in_slurm(),
-            self._conflicts_of_workers(),
-            self._conflicts_of_scripts(),
-        ):
-            raise ValueError(problem)
+        self._check_names()
+        self._check_enqueued()
+        self._check_slurm()
+        self._check_workers()
+        self._check_scripts()
         if self.checkpoints is not None:
             checked_url(self.checkpoints)  # here, where the given value is not shown
         return self
 
-    def _conflicts_of_names(self) -> Iterator[str]:
+    def _check_names(self) -> None:
         names = self.candidate_space.names
         if taken := [name for name in names if name in FIELDS]:
-            yield (
+            raise ValueError(
                 f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
                 f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
             )
         used = (name for part in self.command for name in _checked_fields(part))
         if unknown := [name for name in used if name not in {*names, *FIELDS}]:
-            yield (
+            raise ValueError(
                 f"the command names {{{unknown[0]}}}, which is neither a parameter "
                 f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
             )
         variables = (name for each in self.environment for name in each)
         if wrong := [name for name in variables if not name or "=" in name]:
-            yield f"environment: {wrong[0]!r} cannot be the name of a variable"
+            raise ValueError(
+                f"environment: {wrong[0]!r} cannot be the name of a variable"
+            )
 
-    def _conflicts_of_enqueued(self) -> Iterator[str]:
+    def _check_enqueued(self) -> None:
         space = self.candidate_space
         ranges = {
             coordinate.name
@@ -254,45 +251,59 @@ class Sweep(Strict):
             if texts and not problem:
                 problem = f"{texts[0]} must be a number; got {shown(params[texts[0]])}"
             if problem:
-                yield f"enqueue[{i}] is no configuration of the sweep: {problem}"
+                raise ValueError(
+                    f"enqueue[{i}] is no configuration of the sweep: {problem}"
+                )
             if params in self.enqueue[:i]:
-                yield f"enqueue[{i}] was enqueued before: name each configuration once"
+                raise ValueError(
+                    f"enqueue[{i}] was enqueued before: name each configuration once"
+                )
 
-    def _conflicts_in_slurm(self) -> Iterator[str]:
+    def _check_slurm(self) -> None:
         if self.launcher.slurm is None:
             return
         if self.workers == "auto":
-            yield "workers: auto is of one machine: say how many jobs may be in Slurm"
+            raise ValueError(
+                "workers: auto is of one machine: say how many jobs may be in Slurm"
+            )
         if self.gpus is not None and self.gpus < 1.0:
-            yield f"Slurm gives whole GPUs to a job: say gpus: 1; got {self.gpus:g}"
+            raise ValueError(
+                f"Slurm gives whole GPUs to a job: say gpus: 1; got {self.gpus:g}"
+            )
         if self.checkpoints is not None:
-            yield "launcher: slurm excludes checkpoints: leave out one of the two"
+            raise ValueError(
+                "launcher: slurm excludes checkpoints: leave out one of the two"
+            )
 
-    def _conflicts_of_workers(self) -> Iterator[str]:
+    def _check_workers(self) -> None:
         n_named = len(self.environment)
         if n_named and self.workers != n_named:
-            yield f"environment is for {n_named} workers, and workers is {self.workers}"
+            raise ValueError(
+                f"environment is for {n_named} workers, and workers is {self.workers}"
+            )
         if self.n_gpus is None:
             needs = "needs gpus, those of each worker, such as gpus: 1"
             if self.workers == "auto":
-                yield f"workers: auto {needs}"
+                raise ValueError(f"workers: auto {needs}")
             if self.budget.gpu_hours is not None:
-                yield f"a budget in gpu_hours {needs}"
+                raise ValueError(f"a budget in gpu_hours {needs}")
             return
         named = {name for variables in self.environment for name in variables}
         if both := sorted(named & {*MASKS}):
-            yield f"gpus and environment both give {both[0]}: leave out one of them"
+            raise ValueError(
+                f"gpus and environment both give {both[0]}: leave out one of them"
+            )
 
-    def _conflicts_of_scripts(self) -> Iterator[str]:
+    def _check_scripts(self) -> None:
         pattern = self.metric.pattern if isinstance(self.metric, PlainMetric) else None
         least = 1 if self.workers == "auto" else self.workers
         if self.max_alive is not None and (self.resume or self.max_alive < least):
-            yield (
+            raise ValueError(
                 "max_alive is at least the number of workers, and needs resume: false; "
                 f"got {self.max_alive} with {self.workers} workers"
             )
         if pattern is not None and self.resume and EPOCH not in pattern.groupindex:
-            yield (
+            raise ValueError(
                 "metric.regex does not find which epoch a number is of: add resume: "
                 "false, which keeps scripts alive, or {epoch} where it stands"
             )
@@ -303,7 +314,7 @@ class Sweep(Strict):
         }
         for key, value in needs_resume.items():
             if value and not self.resume:
-                yield f"{key} and resume: false: leave out one of the two"
+                raise ValueError(f"{key} and resume: false: leave out one of the two")
 
     def n_alive(self, n_workers: int) -> int:
         """Return how many processes may be alive where they are paused."""

@@ -14,9 +14,8 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from risingsearch.arms import Configuration
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
@@ -405,12 +404,12 @@ def checkpoint_name(epoch: int) -> str:
     return f"epoch-{epoch:06d}"
 
 
+@dataclass(eq=False)
 class ArchivedTrainable(CommandTrainable):
     """A command whose arms can be continued where their folders are missing."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._same: set[tuple[int, int]] = set()  # arm and epoch of such copies
+    _same: set[tuple[int, int]] = field(default_factory=set, init=False)
+    """Arm and epoch of the copies that are on disk here."""
 
     def save(self, run: ScriptRun, path: str) -> None:
         """Write an arm's progress and its checkpoint directory into one file."""
@@ -444,11 +443,7 @@ class ArchivedTrainable(CommandTrainable):
         return run
 
     def at_hand(
-        self,
-        arm: int,
-        params: Configuration,
-        seed: int,
-        epoch: int,
+        self, arm: int, params: Configuration, seed: int, epoch: int
     ) -> bytes | None:
         """Return a state that leaves out the directory, if that is on disk already."""
         run = ScriptRun(arm, dict(params), seed, epoch)
