@@ -90,16 +90,8 @@ def run_sweep(
     check_owner(run_dir)  # it says what runs, and where
     cwd = Path.cwd() if cwd is None else cwd
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else {}
-    if sweep.seed is None:  # that of the run, or a new one
-        seed = begun.get("sweep", {}).get("seed", secrets.randbits(32))
-        sweep = sweep.model_copy(update={"seed": seed})
-    if begun:
-        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
-    else:
-        for name in (identity.FILE, ARMS):
-            check_free(run_dir / name)
-        check_sweep(sweep)
     before = identity.last_identity(run_dir) if begun else None
+    sweep = _seeded_and_checked(sweep, begun, run_dir)
     placement = sweep.placement()
     trainable = _trainable(sweep, placement.variables, run_dir, cwd)
     n_workers = len(placement.variables)
@@ -142,8 +134,23 @@ def run_sweep(
         return result, _best_folder(result, trainable)
     result = with_ended_arms(result)  # as their processes have
     assert result.best_arm is not None
-    is_whole = not was_cut_short(result.arms[result.best_arm])
-    return result, _best_folder(result, trainable) if is_whole else None
+    if was_cut_short(result.arms[result.best_arm]):
+        return result, None
+    return result, _best_folder(result, trainable)
+
+
+def _seeded_and_checked(sweep: Sweep, begun: identity.Identity, run_dir: Path) -> Sweep:
+    """Return a sweep that can run, with its seed, that of the run, or a new one."""
+    if sweep.seed is None:
+        seed = begun.get("sweep", {}).get("seed", secrets.randbits(32))
+        sweep = sweep.model_copy(update={"seed": seed})
+    if begun:
+        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
+    else:
+        for name in (identity.FILE, ARMS):
+            check_free(run_dir / name)
+        check_sweep(sweep)
+    return sweep
 
 
 def _retry_failed(search: RisingSearch, run_dir: Path) -> None:

@@ -375,7 +375,7 @@ class SlurmExecutor(Workers):
         if outcome is not None and end.state in ("COMPLETED", "FAILED", FORGOTTEN):
             return outcome
         awaited.ended_at = min(awaited.ended_at, asked_at)
-        is_late = time.monotonic() > awaited.ended_at + LAGGING
+        is_late = asked_at > awaited.ended_at + LAGGING
         return end if end.state != "COMPLETED" or is_late else None
 
     def _ask(self) -> tuple[float, Listed]:

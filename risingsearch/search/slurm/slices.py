@@ -86,8 +86,9 @@ class Slice(NamedTuple):
         event = event_of(noted["outcome"])
         assert isinstance(event, Returned)
         outcome = outcome_of(event)
-        if event.best is not None:
-            outcome = outcome._replace(snapshot=(event.best, self._read(_BEST)))
+        if outcome.snapshot is not None:
+            epoch, _ = outcome.snapshot
+            outcome = outcome._replace(snapshot=(epoch, self._read(_BEST)))
         if noted["resumes"]:
             outcome = outcome._replace(resume_from=self._read(_STATE))
         return outcome
@@ -96,21 +97,22 @@ class Slice(NamedTuple):
     def trained(self) -> Outcome | None:
         """Its outcome, if its job has brought epochs back."""
         outcome = self.outcome
-        is_whole = isinstance(outcome, Outcome) and outcome.report.failure is None
-        return outcome if is_whole else None  # type: ignore[return-value]
+        if isinstance(outcome, Outcome) and outcome.report.failure is None:
+            return outcome
+        return None
 
     @property
     def stage(self) -> str:
         """How far it is: ``waiting``, ``training`` or ``back``."""
-        noted = self.noted
-        is_back = {"outcome", "error"} & noted.keys()
+        noted = self.noted.keys()
+        is_back = noted & {"outcome", "error"}
         return "back" if is_back else "training" if noted else "waiting"
 
     @property
     def parcel(self) -> Parcel:
         """All that its job needs."""
         sys.path[:] = self.content()["path"]  # before modules of the user are needed
-        parcel: Parcel = pickle.loads(files.read_digested(self.folder / _PARCEL))
+        parcel: Parcel = pickle.loads(self._read(_PARCEL))
         return parcel
 
     def note(self, **noted: object) -> None:
