@@ -7,7 +7,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -282,6 +282,8 @@ class SlurmExecutor(Workers):
                     outcome = received(trainable, task, submitted, end)
                     if outcome is not None:
                         return outcome
+                elif not submitted.is_open:  # a later run has recorded it
+                    raise CancelledError
                 else:
                     n_starts += end.is_of_the_start
                     failure = end.failure(n_starts)

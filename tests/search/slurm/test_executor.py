@@ -1,6 +1,6 @@
 """A slice trains once, whatever happens to its job, and the right one is blamed."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
@@ -215,6 +215,22 @@ def test_a_failure_that_was_told_is_not_counted_again(training, tmp_path):
     drop_recorded(tmp_path / "run" / FOLDER, {0})
     assert batches(tmp_path) == []
     assert scores(own.train(1)) == [0.1]
+
+
+def test_a_slice_that_a_later_run_has_recorded_is_not_submitted_again(
+    training, pretended
+):
+    pretended.fates = ["RUNNING"]
+    own = training()
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(own.train, 1)
+        pretended.has_submitted.wait()
+        name = pretended.last.folder.name
+        own.recorded()
+        pretended.listing[name] = Element("1", "CANCELLED", 1.0, "None")
+        with pytest.raises(CancelledError):
+            waiting.result()
+    assert pretended.n_submitted == 1
 
 
 def test_what_waits_to_run_is_cancelled_at_the_end(training, pretended):
