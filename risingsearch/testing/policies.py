@@ -226,7 +226,11 @@ class _Run:
             arm,
         )
         left = min(int(self.policy.pulls_left[arm]), self.horizon - self.t + 1)
-        pulls = _Pulls(self.t, arm, min(wanted, left))
+        pulls = _Pulls(
+            t=self.t,
+            arm=arm,
+            n=min(wanted, left),
+        )
         self.policy.available[arm] = False
         self.t += pulls.n
         self.chosen.append(pulls)
