@@ -137,9 +137,9 @@ class _CalledForAll:
 
     def __init__(self, callback: Callable[[Any], object]) -> None:
         self._callback = callback
-        attributes = vars(callback) if hasattr(callback, "__dict__") else {}
-        for name in attributes.keys() & {"order", "before_iteration"}:
-            setattr(self, name, attributes[name])
+        for name in ("order", "before_iteration"):
+            if hasattr(callback, name):
+                setattr(self, name, getattr(callback, name))
 
     def __call__(self, env: Any) -> None:
         facts = {name: getattr(env, name) for name in _ENV}

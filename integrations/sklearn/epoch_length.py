@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
 
 from risingsearch.arms import Configuration
 from risingsearch.budget import Budget
@@ -13,7 +12,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     trains_in_one_fit,
 )
-from risingsearch.integrations.sklearn.folds import Folds, configured
+from risingsearch.integrations.sklearn.folds import Folds, Trainer, configured
 from risingsearch.paths import kept_path
 from risingsearch.search.run import Run
 
@@ -28,7 +27,7 @@ MEASURING = 0.2  # share of the budget that this may take
 def steps_within(
     folds: Folds,
     budget: Budget,
-    run_dir: Any,
+    run_dir: object,
     min_epochs: int,
 ) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved.
@@ -46,15 +45,15 @@ def steps_within(
     try:
         in_full = folds.in_full({})
         longest = max(2.0 * seconds, MEASURING / 4.0 * in_seconds.amount)
-        one, step = _seconds(folds, {}, longest)
+        epoch, step = _seconds(folds, {}, longest)
     except Exception:  # it may lack what every candidate sets
         return 1
     folds.seconds_per_step = step
-    most = max(1, in_full // max(decisions, min_epochs))
-    fixed = one / step - 1.0  # in steps
-    paid = int(1.0 + (seconds - one) / step)
-    enough = most if trees else math.ceil(fixed * (1.0 / FIXED - 1.0))
-    steps = min(most, max(1, math.ceil(fixed), min(enough, paid)))
+    longest_epoch = max(1, in_full // max(decisions, min_epochs))
+    fixed = epoch / step - 1.0  # in steps
+    paid = int(1.0 + (seconds - epoch) / step)
+    enough = longest_epoch if trees else math.ceil(fixed * (1.0 / FIXED - 1.0))
+    steps = min(longest_epoch, max(1, math.ceil(fixed), min(enough, paid)))
     return in_full // (in_full // steps)  # else a full training would lack some
 
 
@@ -62,19 +61,19 @@ def advice_on_steps(
     folds: Folds,
     params: Configuration,
     n_epochs: int,
-    details: dict[str, Any],
+    details: Configuration,
 ) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
     times = [v for name, v in details.items() if name.endswith("_time")]
     if n_epochs * sum(times) < 10.0 * (3.0 * sum(times) / len(folds.splits) + MEASURED):
         return ""  # measuring would take too much of the search
     try:
-        one, step = _seconds(folds, params, math.inf)
-        most = epochs_in_full(configured(folds.estimator, params), DECISIONS)
+        epoch, step = _seconds(folds, params, math.inf)
+        longest = epochs_in_full(configured(folds.estimator, params), DECISIONS)
     except Exception:  # advice must not end a search
         return ""
-    fixed = one / step - 1.0
-    n = min(math.ceil(fixed * (1.0 / FIXED - 1.0)), most)
+    fixed = epoch / step - 1.0
+    n = min(math.ceil(fixed * (1.0 / FIXED - 1.0)), longest)
     share = fixed / (fixed + 1.0)
     if share <= FIXED or n < 2:
         return ""
@@ -94,17 +93,19 @@ def _seconds(
     folds = replace(folds, steps_per_epoch=1)
     trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
-    one = _timed(folds, trainer)
-    if one > longest:
-        return one, math.inf
-    more = max(2, min(50, int(MEASURED / one)))
-    one = min(one, _timed(folds, trainer))  # others' jobs only make it longer
+    epoch = _timed(folds, trainer)
+    if epoch > longest:
+        return epoch, math.inf
+    more = max(2, min(50, int(MEASURED / epoch)))
+    epoch = min(epoch, _timed(folds, trainer))  # others' jobs only make it longer
     folds = replace(folds, steps_per_epoch=more)
-    step = (_timed(folds, folds.start(params, seed=0)[0]) - one) / (more - 1)
-    return one, min(one, max(step, one / 1000))  # too short or long to be measured
+    step = (_timed(folds, folds.start(params, seed=0)[0]) - epoch) / (more - 1)
+    return epoch, min(
+        epoch, max(step, epoch / 1000)
+    )  # too short or long to be measured
 
 
-def _timed(folds: Folds, trainer: Any) -> float:
+def _timed(folds: Folds, trainer: Trainer) -> float:
     begin = time.perf_counter()
     folds.train_fold(0, trainer)
     return time.perf_counter() - begin

@@ -188,15 +188,15 @@ def passes(estimator: BaseEstimator) -> list[str]:
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
 
 
-def warn_of_fewer(estimators: Iterable[BaseEstimator], most: int) -> None:
+def warn_of_fewer(estimators: Iterable[BaseEstimator], n_steps: int) -> None:
     """Warn if estimators' own numbers of passes or trees are more than they get."""
-    counts = (count for estimator in estimators for count in _own_counts(estimator))
-    for owner, name, value in dict.fromkeys(counts):
-        if value > most:
+    counts = {count: None for model in estimators for count in _own_counts(model)}
+    for owner, name, value in counts:
+        if value > n_steps:
             warnings.warn(
-                f"{owner} has {name}={value}, and the search trains {most} at most: "
+                f"{owner} has {name}={value}, and the search trains {n_steps} at most: "
                 "the epochs count in its place, so raise max_epochs or "
-                f"steps_per_epoch to {value} in all, or set {name} to {most}",
+                f"steps_per_epoch to {value} in all, or set {name} to {n_steps}",
                 UserWarning,
                 stacklevel=6,
             )
@@ -217,12 +217,13 @@ def warn_of_idle_epochs(estimators: Sequence[BaseEstimator], max_epochs: int) ->
 def _own_counts(estimator: BaseEstimator) -> Iterator[tuple[str, str, int]]:
     """Yield the passes or trees of a model that are not its default."""
     _, model = _innermost(estimator)
-    defaults = inspect.signature(type(model)).parameters
+    kind = type(model)
+    defaults = inspect.signature(kind).parameters
     for name in fixed_by_search(model)[0]:
         value = params_of(model)[name]
-        is_own = name not in defaults or value != defaults[name].default
-        if is_own and isinstance(value, Integral):
-            yield type(model).__name__, name, int(value)
+        is_default = name in defaults and value == defaults[name].default
+        if isinstance(value, Integral) and not is_default:
+            yield kind.__name__, name, int(value)
 
 
 def fixed_by_search(estimator: BaseEstimator) -> tuple[list[str], list[str]]:

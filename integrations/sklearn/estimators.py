@@ -6,6 +6,8 @@ import contextlib
 import inspect
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,19 +83,14 @@ class EpochTrainer:
         self._stepper.forget_rows()
 
 
+@dataclass(eq=False)
 class _Stepper(ABC):
     """One way of training, and its state between epochs."""
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        steps: int,
-        classes: object,
-    ) -> None:
-        self.estimator = estimator
-        self.steps = steps
-        self.classes = classes
-        self.trained = 0  # passes, trees or boosting rounds
+    estimator: BaseEstimator
+    steps: int
+    classes: Any
+    trained: int = 0  # passes, trees or boosting rounds
 
     @abstractmethod
     def train(
@@ -182,8 +179,8 @@ def _adds_learners(
     lengths = []
     for _ in range(2):
         copy.partial_fit(*given(X, y), **params)
-        lists = {name: v for name, v in vars(copy).items() if isinstance(v, list)}
-        lengths.append({name: len(values) for name, values in lists.items()})
+        values = vars(copy).items()
+        lengths.append({name: len(v) for name, v in values if isinstance(v, list)})
     first, second = lengths
     return any(first.get(name) == n - 2 for name, n in second.items())
 
@@ -211,15 +208,9 @@ class _WarmStart(_Stepper):
         self.trained = trained
 
 
+@dataclass(eq=False)
 class _Boosting(_Stepper):
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        steps: int,
-        classes: object,
-    ) -> None:
-        super().__init__(estimator, steps, classes)
-        self.rounds = Rounds()
+    rounds: Rounds = field(default_factory=Rounds)
 
     def train(
         self,
@@ -259,15 +250,13 @@ class _InEpochs(BaseEstimator):  # type: ignore[misc]
         return self.trainer.estimator.predict(X)
 
 
+@dataclass(eq=False)
 class _TransformedTarget(_Stepper):
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        steps: int,
-        classes: object,
-    ) -> None:
-        super().__init__(estimator, steps, classes)
-        self.regressor = _InEpochs(EpochTrainer(clone(estimator.regressor), steps))
+    regressor: _InEpochs = field(init=False)
+
+    def __post_init__(self) -> None:
+        regressor = clone(self.estimator.regressor)
+        self.regressor = _InEpochs(EpochTrainer(regressor, self.steps))
 
     def train(
         self,

@@ -3,10 +3,10 @@
 import math
 import pickle
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -47,6 +47,8 @@ from risingsearch.search.arguments import checked_enqueue, with_enqueued
 from risingsearch.search.run import Run
 from risingsearch.space import Configurations, Space
 
+T = TypeVar("T")
+
 # arguments of other searches, and what RisingSearchCV has instead
 INSTEAD = {
     "param_grid": "param_distributions, which takes the same dict, or a list",
@@ -62,17 +64,19 @@ INSTEAD = {
 }
 
 
-def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
-    """Make an ``__init__`` answer arguments of other searches with its own names."""
+def explaining_names(search: type[T]) -> type[T]:
+    """Make a class answer arguments of other searches with its own names."""
+    init = vars(search)["__init__"]
 
     @wraps(init)
-    def explaining(self: object, /, *args: object, **kwargs: object) -> None:
+    def explaining(self: T, /, *args: object, **kwargs: object) -> None:
         for name in INSTEAD.keys() & kwargs.keys():
             msg = f"RisingSearchCV has no argument {name!r}: write {INSTEAD[name]}"
             raise InvalidParameterError(msg)
         init(self, *args, **kwargs)
 
-    return explaining
+    search.__init__ = explaining  # type: ignore[method-assign, assignment]
+    return search
 
 
 def begin(
@@ -171,8 +175,8 @@ def _set_lengths(
         epoch_methods.warn_of_idle_epochs(kinds, search.max_epochs)
     if budget.epochs is not None:
         if search.max_epochs is not None:
-            most = search.max_epochs * folds.steps_per_epoch
-            epoch_methods.warn_of_fewer(kinds, most)
+            n_steps = search.max_epochs * folds.steps_per_epoch
+            epoch_methods.warn_of_fewer(kinds, n_steps)
         elif all(map(epoch_methods.makes_one_pass, kinds)):
             folds.max_epochs = 1
         return
@@ -311,8 +315,8 @@ def _candidates(
         n_enqueued=len(enqueue),
     )
     candidates, first = with_enqueued(drawn, enqueue, drawn.space)
-    most = None if search.n_candidates == "auto" else len(candidates)
-    return Configurations(candidates, drawn.space, most), first
+    n = None if search.n_candidates == "auto" else len(candidates)
+    return Configurations(candidates, drawn.space, n), first
 
 
 def added(

@@ -93,7 +93,7 @@ class WorkerProcesses(SingleProcesses):
 
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:
         share = str(max(1, cpu_count() // n_workers))
-        names = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         variables = {name: os.environ.get(name, share) for name in names}
         super().__init__([variables] * n_workers)
         self._trainable = trainable
@@ -102,9 +102,9 @@ class WorkerProcesses(SingleProcesses):
 
     def submit(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., object],
         /,
-        *args: Any,
+        *args: object,
         **kwargs: Any,
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""

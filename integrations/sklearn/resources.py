@@ -15,7 +15,6 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _num_samples
 
 from risingsearch.arms import Configuration, Params
 from risingsearch.checks import shown
@@ -96,10 +95,8 @@ def resource_of(
     """
     n_epochs = max_epochs or EPOCHS
     if name == N_SAMPLES:
-        strata = class_numbers(estimator, y)
-        if strata is None:
-            strata = np.zeros(_num_samples(X), dtype=int)
-        return training_rows(splits, strata, n_epochs, seed, saved_costs)
+        classes = class_numbers(estimator, X, y)
+        return training_rows(splits, classes, n_epochs, seed, saved_costs)
     if isinstance(name, str) and name in estimator.get_params():
         return parameter_values(name, estimator, len(splits), n_epochs)
     raise InvalidParameterError(

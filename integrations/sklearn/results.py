@@ -36,14 +36,14 @@ def on_average(result: SearchResult) -> SearchResult:
 
 def best_half(scores: list[float]) -> tuple[float, list[int]]:
     """Return the best mean of half of an arm's scores in a row, and their epochs."""
-    finite = [k for k, score in enumerate(scores) if math.isfinite(score)]
-    if not finite:
+    finite = np.flatnonzero(np.isfinite(scores))
+    if len(finite) == 0:
         return 0.0, []
     n = (len(finite) + 1) // 2
     sums = np.convolve(np.take(scores, finite), np.ones(n), "valid")
     first = int(np.argmax(sums))
-    epochs = [k + 1 for k in finite[first : first + n]]
-    return float(sums[first]) / n, epochs
+    epochs = finite[first : first + n] + 1
+    return float(sums[first]) / n, epochs.tolist()
 
 
 def cv_results(
@@ -59,11 +59,9 @@ def cv_results(
     n_splits = search.n_splits_
     columns = dict.fromkeys(name for row in result.history for name in row)
     metrics = tested_metrics(columns)
-    rows: list[list[Configuration]] = [[] for _ in result.arms]
-    for row in result.history:
-        rows[row["arm"]].append(row)
+    rows = _rows_by_arm(result)
     counted = []
-    fits = []
+    fits: list[Json] = []
     for arm, of_arm in zip(result.arms, rows, strict=True):
         epochs = [arm.best_epoch] if arm.best_epoch else []
         if averages and epochs:
@@ -71,15 +69,7 @@ def cv_results(
         by_epoch = {row["epoch"]: row for row in of_arm}
         best = [by_epoch[epoch] for epoch in epochs]
         counted.append(best)
-        for split in range(n_splits):
-            name = f"split{split}"
-            fit = {
-                "fit_time": _total(f"{name}_fit_time", of_arm),
-                "score_time": _total(f"{name}_score_time", of_arm),
-                "test_scores": {m: _mean(f"{name}_test_{m}", best) for m in metrics},
-                "train_scores": {m: _mean(f"{name}_train_{m}", best) for m in metrics},
-            }
-            fits.append(fit)
+        fits += [_fit(split, metrics, of_arm, best) for split in range(n_splits)]
     more: Json = {
         "epochs": [arm.epochs for arm in result.arms],
         "best_epoch": [arm.best_epoch for arm in result.arms],
@@ -100,6 +90,29 @@ def cv_results(
     if search.error_score != "raise":
         _give_error_score(table, result, search.error_score)
     return table
+
+
+def _rows_by_arm(result: SearchResult) -> list[list[Configuration]]:
+    rows: list[list[Configuration]] = [[] for _ in result.arms]
+    for row in result.history:
+        rows[row["arm"]].append(row)
+    return rows
+
+
+def _fit(
+    split: int,
+    metrics: Sequence[str],
+    rows: Sequence[Configuration],
+    best: Sequence[Configuration],
+) -> Json:
+    """Return the times of a split in all epochs, and its scores in the best."""
+    name = f"split{split}"
+    return {
+        "fit_time": _total(f"{name}_fit_time", rows),
+        "score_time": _total(f"{name}_score_time", rows),
+        "test_scores": {m: _mean(f"{name}_test_{m}", best) for m in metrics},
+        "train_scores": {m: _mean(f"{name}_train_{m}", best) for m in metrics},
+    }
 
 
 def _mean(name: str, rows: Sequence[Configuration]) -> float:

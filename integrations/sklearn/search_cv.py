@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from copy import copy, deepcopy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from pathlib import Path
 from typing import ClassVar
@@ -25,15 +26,23 @@ from sklearn.utils.validation import check_is_fitted
 from risingsearch.arms import ArmList, Configuration, Params
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
-from risingsearch.integrations.sklearn import preparation, results, scoring
+from risingsearch.integrations.sklearn import preparation, results
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
+from risingsearch.integrations.sklearn.scoring import (
+    FIRST,
+    Scorer,
+    metric_name,
+    scheduling_metric,
+)
 from risingsearch.integrations.sklearn.splits import Targets
 from risingsearch.json_values import Json
 from risingsearch.plotting.fragment import search_html
 from risingsearch.search.results import SearchResult
 
 
+@preparation.explaining_names
+@dataclass(repr=False, eq=False, match_args=False)
 class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     """Search hyperparameters by giving every epoch to the model that uses it best.
 
@@ -187,75 +196,39 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
     } | {"return_train_score": ["boolean"]}
 
-    @preparation.explaining_names
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        param_distributions: object,
-        *,
-        policy: object = "auto",
-        budget: int | str | Budget | None = None,
-        timeout: float | None = None,
-        epoch_timeout: float | None = None,
-        n_candidates: int | str = "auto",
-        max_epochs: int | None = None,
-        policy_params: Configuration | None = None,
-        scoring: object = None,
-        cv: object = None,
-        refit: object = True,
-        n_jobs: int | None = None,
-        deterministic: bool = False,
-        executor: Executor | None = None,
-        error_score: float | str = np.nan,
-        random_state: object = None,
-        verbose: int = 0,
-        return_train_score: bool = False,
-        steps_per_epoch: int | str = "auto",
-        resource: str | None = None,
-        run_dir: object = None,
-        checkpoints: str | None = None,
-        prior: object = None,
-        learning_rate: object = None,
-        callbacks: object = (),
-        min_epochs: int = 1,
-        epochs_per_job: int | None = None,
-        patience: int | None = None,
-        target_score: float | None = None,
-        enqueue: Iterable[Configuration] = (),
-        max_failures: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.policy = policy
-        self.budget = budget
-        self.timeout = timeout
-        self.epoch_timeout = epoch_timeout
-        self.n_candidates = n_candidates
-        self.max_epochs = max_epochs
-        self.policy_params = policy_params
-        self.scoring = scoring
-        self.cv = cv
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.deterministic = deterministic
-        self.executor = executor
-        self.error_score = error_score
-        self.random_state = random_state
-        self.verbose = verbose
-        self.return_train_score = return_train_score
-        self.steps_per_epoch = steps_per_epoch
-        self.resource = resource
-        self.run_dir = run_dir
-        self.checkpoints = checkpoints
-        self.prior = prior
-        self.learning_rate = learning_rate
-        self.callbacks = callbacks
-        self.min_epochs = min_epochs
-        self.epochs_per_job = epochs_per_job
-        self.patience = patience
-        self.target_score = target_score
-        self.enqueue = enqueue
-        self.max_failures = max_failures
+    estimator: BaseEstimator
+    param_distributions: object
+    _: KW_ONLY
+    policy: object = "auto"
+    budget: int | str | Budget | None = None
+    timeout: float | None = None
+    epoch_timeout: float | None = None
+    n_candidates: int | str = "auto"
+    max_epochs: int | None = None
+    policy_params: Configuration | None = None
+    scoring: object = None
+    cv: object = None
+    refit: object = True
+    n_jobs: int | None = None
+    deterministic: bool = False
+    executor: Executor | None = None
+    error_score: float | str = np.nan
+    random_state: object = None
+    verbose: int = 0
+    return_train_score: bool = False
+    steps_per_epoch: int | str = "auto"
+    resource: str | None = None
+    run_dir: object = None
+    checkpoints: str | None = None
+    prior: object = None
+    learning_rate: object = None
+    callbacks: object = ()
+    min_epochs: int = 1
+    epochs_per_job: int | None = None
+    patience: int | None = None
+    target_score: float | None = None
+    enqueue: Iterable[Configuration] = ()
+    max_failures: int = 0
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -360,18 +333,18 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         except ValueError as error:
             raise InvalidParameterError(str(error)) from None
 
-    def _get_scorers(self) -> tuple[scoring.Scorer, str | None]:
+    def _get_scorers(self) -> tuple[Scorer, str | None]:
         """Scorer, and the metric that schedules if it has several."""
         scorer = self.scoring
         if not callable(scorer):
             raises = isinstance(self.error_score, str)
             scorer = check_scoring(self.estimator, scorer, raise_exc=raises)
-        return scorer, scoring.scheduling_metric(scorer, self.scoring, self.refit)
+        return scorer, scheduling_metric(scorer, self.scoring, self.refit)
 
     def _metric_name(self) -> str:
         metric = self._get_scorers()[1]
-        if metric is None or metric == scoring.FIRST:
-            return scoring.metric_name(self.scoring)
+        if metric is None or metric == FIRST:
+            return metric_name(self.scoring)
         return metric
 
     def __sklearn_tags__(self) -> Tags:

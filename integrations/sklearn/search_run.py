@@ -150,9 +150,9 @@ class SearchRun:
         """Say once if the epochs of the search should be longer."""
         scheduler = self.search.scheduler
         of_each = scheduler.max_epochs or scheduler.budget
-        most = int(min(scheduler.budget, scheduler.n_arms * of_each))
+        n_epochs = int(min(scheduler.budget, scheduler.n_arms * of_each))
         params = self.search._log.candidates[report.job.arm]
-        advice = advice_on_steps(self.folds, params, most, report.metrics[0])
+        advice = advice_on_steps(self.folds, params, n_epochs, report.metrics[0])
         if advice:
             write_advice(advice)
 

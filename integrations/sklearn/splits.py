@@ -59,10 +59,10 @@ def frozen_splits(
         if not 0.0 < share < 1.0:
             msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
             raise InvalidParameterError(msg)
-        classes = class_numbers(estimator, y)
+        classes = class_numbers(estimator, X, y)
         if groups is not None:
             return [_held_out_groups(share, classes, groups, seed)]
-        return [_held_out(share, classes, _num_samples(X), seed)]
+        return [_held_out(share, classes, seed)]
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
     if groups is not None and isinstance(cv, Integral | None):
         by_groups = GroupKFold if type(splitter) is KFold else StratifiedGroupKFold
@@ -73,12 +73,12 @@ def frozen_splits(
     return splits
 
 
-def class_numbers(estimator: BaseEstimator, y: Targets) -> Ints | None:
-    """Return the number of each row's class; None without classes."""
+def class_numbers(estimator: BaseEstimator, X: ArrayLike, y: Targets) -> Ints:
+    """Return the number of each row's class; 0 for all without classes."""
     if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
         _, numbers = np.unique(np.asarray(y), return_inverse=True)
         return numbers.ravel()
-    return None
+    return np.zeros(_num_samples(X), dtype=int)
 
 
 def nested_order(strata: Ints, random: Rng) -> Ints:
@@ -93,7 +93,7 @@ def nested_order(strata: Ints, random: Rng) -> Ints:
 
 def _held_out_groups(
     share: float,
-    classes: Ints | None,
+    classes: Ints,
     groups: ArrayLike,
     seed: int,
 ) -> Split:
@@ -101,19 +101,17 @@ def _held_out_groups(
 
     Of several draws, the one with the share of rows, and of every class, is taken.
     """
-    group_of_row = np.asarray(groups)
-    strata = np.zeros(len(group_of_row), dtype=int) if classes is None else classes
-    n_in_all = np.bincount(strata)
+    n_in_all = np.bincount(classes)
 
     def unevenness(split: Split) -> float:
-        n_held_out = np.bincount(strata[split[1]], minlength=len(n_in_all))
+        n_held_out = np.bincount(classes[split[1]], minlength=len(n_in_all))
         return float(np.abs(n_held_out / n_in_all - share).sum())
 
     splitter = GroupShuffleSplit(GROUP_DRAWS, test_size=share, random_state=seed)
     try:
-        draws: list[Split] = list(splitter.split(strata, groups=groups))
+        draws: list[Split] = list(splitter.split(classes, groups=groups))
     except ValueError as error:
-        n_groups = len(np.unique(group_of_row))
+        n_groups = len(np.unique(np.asarray(groups)))
         raise InvalidParameterError(
             f"cv={share} cannot hold out some of {n_groups} groups and train on "
             f"others: {error}"
@@ -121,36 +119,32 @@ def _held_out_groups(
     return min(draws, key=unevenness)
 
 
-def _held_out(
-    share: float,
-    classes: Ints | None,
-    n_rows: int,
-    seed: int,
-) -> Split:
+def _held_out(share: float, classes: Ints, seed: int) -> Split:
     """Return a split with the share of the rows, and of each class if possible."""
+    n_rows = len(classes)
     n_test = math.ceil(share * n_rows)
     n_train = n_rows - n_test
     if n_train == 0:
         msg = f"cv={share} holds out all n_samples={n_rows} rows: give a smaller share"
         raise InvalidParameterError(msg)
-    if classes is not None:
-        counts = np.bincount(classes)
-        rarest = counts.min()
-        if rarest == 1 or len(counts) > min(n_test, n_train):
-            warnings.warn(
-                f"cv={share} holds out {n_test} of {n_rows} rows, which cannot have "
-                f"all of the {len(counts)} classes, the rarest with {rarest} rows: of "
-                "a rare class rows are trained on first",
-                UserWarning,
-                stacklevel=7,
-            )
-            order = nested_order(classes, np.random.default_rng(seed))
-            return order[:n_train], order[n_train:]
+    counts = np.bincount(classes)
+    n_classes = len(counts)
+    rarest = counts.min()
+    if rarest == 1 or n_classes > min(n_test, n_train):
+        warnings.warn(
+            f"cv={share} holds out {n_test} of {n_rows} rows, which cannot have all of "
+            f"the {n_classes} classes, the rarest with {rarest} rows: of a rare class "
+            "rows are trained on first",
+            UserWarning,
+            stacklevel=7,
+        )
+        order = nested_order(classes, np.random.default_rng(seed))
+        return order[:n_train], order[n_train:]
     train, test = train_test_split(
         np.arange(n_rows),
         test_size=share,
         random_state=seed,
-        stratify=classes,
+        stratify=classes if n_classes > 1 else None,
     )
     return train, test
 
