@@ -1,8 +1,8 @@
 """Events of a search: its journal is a list of them.
 
 Every event is a line of JSON, named by its ``event``. ``Died``, ``Released`` and
-``Stopped`` say what became of processes and runs, ``Opened`` and ``Reported`` what
-another tool has done; the others change a scheduler.
+``Stopped`` say what became of processes and runs, ``TrialOpened`` and ``TrialReported``
+what another tool has done; the others change a scheduler.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Failed(Returned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened(Event):
+class TrialOpened(Event):
     """An arm is a trial that another tool has proposed.
 
     Parameters
@@ -253,7 +253,7 @@ class Opened(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reported(Event):
+class TrialReported(Event):
     """A trial of another tool has reported an epoch; its job may still train.
 
     Parameters
@@ -360,8 +360,8 @@ KINDS: dict[str, type[Event]] = {
         Started,
         Returned,
         Failed,
-        Opened,
-        Reported,
+        TrialOpened,
+        TrialReported,
         Ended,
         Extended,
         Advanced,

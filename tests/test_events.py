@@ -16,13 +16,13 @@ from risingsearch.events import (
     Ended,
     Extended,
     Failed,
-    Opened,
     Released,
-    Reported,
     Resized,
     Returned,
     Started,
     Stopped,
+    TrialOpened,
+    TrialReported,
     event_of,
 )
 
@@ -38,8 +38,8 @@ EVENTS = [
     Failed(**FACTS, failure="no room", failure_type="MemoryError", charged=3),
     Failed(**FACTS | {"cost": None}, failure="?", charged=4, attempts=2),
     Returned(job=JOB, scores=(0.5,), metrics=({"a": 1},), checkpoint="saved_3"),
-    Opened(arm=3, trial="a1", params={"net/width": 8, "$x": np.float32(0.5)}),
-    Reported(
+    TrialOpened(arm=3, trial="a1", params={"net/width": 8, "$x": np.float32(0.5)}),
+    TrialReported(
         trial="a1",
         epoch=2,
         score=math.inf,

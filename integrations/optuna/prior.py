@@ -8,6 +8,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
+from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import Json
 from risingsearch.priors import EarlierSearch, PriorProposer, read_prior
@@ -24,6 +25,11 @@ class OpenedArms(NamedTuple):
 
     known: Opened  # those that have trained
     trials: dict[int, FrozenTrial]  # the newest of each arm, with its parameters
+
+    @property
+    def params(self) -> dict[int, Configuration]:
+        """The parameters of every arm, as far as its objective has asked for them."""
+        return {arm: trial.params for arm, trial in self.trials.items()}
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -90,8 +96,7 @@ class PriorSuggestions:
         if self._space != common:
             self._proposer = self._made_for(common, searched(opened.distributions))
             self._space = common
-        trials = opened.trials.items()
-        self._candidates.update({arm: trial.params for arm, trial in trials})
+        self._candidates.update(opened.params)
         return self._proposer
 
     def _made_for(

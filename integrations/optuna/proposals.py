@@ -59,27 +59,33 @@ class ModelSampler(RandomSampler):
         proposal = None
         if opened.known.wanted:
             proposal = self._by_model(number, opened, space)
+        names = space.names
         is_finite = all(coordinate.kind.listed for coordinate in space.coordinates)
-        if not space.names or not is_finite:
+        if not names or not is_finite:
             return proposal
         tried = self._tried(opened, space)
-        rows = self._draws(number).random((REDRAWN, len(space.names)))
-        rows[0] = [self._draws(number, name).random() for name in space.names]
+        rows = self._draws(number).random((REDRAWN, len(names)))
+        rows[0] = [self._draws(number, name).random() for name in names]
         drawn, *redrawn = map(Proposal, space.from_units(rows))
         proposed = [] if proposal is None else [proposal]
         others = map(Proposal, space.every())
         for untried in chain(proposed, [drawn], redrawn, others):
-            if space.to_unit(untried.params).tobytes() not in tried:
+            point = space.to_unit(untried.params)
+            if point.tobytes() not in tried:
                 self._proposed[number] = untried.params
                 return None if untried is drawn else untried
         return None
 
     def _tried(self, opened: OpenedArms, space: Space) -> set[bytes]:
         """Return the points that arms have, or were proposed to have."""
-        # A trial has no parameters before its objective asks for them.
-        trials = opened.trials.values()
-        tried = (trial.params or self._proposed.get(trial.number) for trial in trials)
-        return {space.to_unit(params).tobytes() for params in tried if params}
+        tried = set()
+        for trial in opened.trials.values():
+            # A trial has no parameters before its objective asks for them.
+            params = trial.params or self._proposed.get(trial.number)
+            if params:
+                point = space.to_unit(params)
+                tried.add(point.tobytes())
+        return tried
 
     def _by_model(
         self, number: int, opened: OpenedArms, space: Space
@@ -87,10 +93,13 @@ class ModelSampler(RandomSampler):
         """Return the most promising configuration, None with too few arms."""
         if self._model is None or self._model.space.description != space.description:
             self._model = OpenSpaceProposer(space, self._candidates)
-        trials = opened.trials
-        self._candidates.update({arm: trial.params for arm, trial in trials.items()})
+        self._candidates.update(opened.params)
         # An arm has all its parameters once the objective has asked for it.
-        waiting = [i for i in opened.known.without_score if ARM in trials[i].user_attrs]
+        waiting = [
+            arm
+            for arm in opened.known.without_score
+            if ARM in opened.trials[arm].user_attrs
+        ]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         return self._model.propose(known, known.arms[:0], self._draws(number))
 

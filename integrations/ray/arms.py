@@ -11,10 +11,10 @@ from risingsearch.arms import Configuration, Job, Report, Status
 from risingsearch.events import (
     Event,
     Failed,
-    Opened,
-    Reported,
     Returned,
     Started,
+    TrialOpened,
+    TrialReported,
 )
 from risingsearch.integrations.ray.results import Stamp, stamp_of
 from risingsearch.json_values import Json
@@ -29,7 +29,7 @@ class TrialRecord:
     arm: int | None = None
     job: Job | None = None  # in training, or to be trained
     told: list[Json] = field(default_factory=list)  # its results
-    reported: list[Reported] = field(default_factory=list)  # since
+    reported: list[TrialReported] = field(default_factory=list)  # since
     checkpoint: tuple[str, Json] | None = None  # the newest told, with its metrics
 
     @property
@@ -38,7 +38,7 @@ class TrialRecord:
         return self.told + [report.result for report in self.reported]
 
     @property
-    def reports(self) -> list[Reported]:
+    def reports(self) -> list[TrialReported]:
         """The reports for its job."""
         return [] if self.job is None else self.reported[: self.job.n_epochs]
 
@@ -78,7 +78,7 @@ class Arms:
         decisive = []
         for event in events:
             self._note(event)
-            if not isinstance(event, Opened | Reported):
+            if not isinstance(event, TrialOpened | TrialReported):
                 decisive.append(event)
         replay(scheduler, decisive)
 
@@ -91,13 +91,13 @@ class Arms:
     def _note(self, event: Event) -> None:
         """Note what the scheduler does not know."""
         match event:
-            case Opened():
+            case TrialOpened():
                 self.records[event.trial].arm = event.arm
                 self.trial[event.arm] = event.trial
                 self.params[event.arm] = event.params
             case Started():
                 self.records[self.trial[event.job.arm]].job = event.job
-            case Reported():
+            case TrialReported():
                 record = self.records[event.trial]
                 record.reported = [r for r in record.reported if r.epoch < event.epoch]
                 record.reported.append(event)
@@ -159,7 +159,7 @@ class Arms:
         return "unopened" if arm is None else self.scheduler.status(arm)
 
 
-def _facts(record: TrialRecord, reports: Sequence[Reported]) -> Json:
+def _facts(record: TrialRecord, reports: Sequence[TrialReported]) -> Json:
     """Return the job of a trial and what these reports say of it."""
     return {
         "job": record.job,

@@ -12,7 +12,7 @@ from ray.tune.result import EXPR_RESULT_FILE, TRIAL_ID
 
 from risingsearch.arms import Configuration
 from risingsearch.errors import RunDirError
-from risingsearch.events import Reported
+from risingsearch.events import TrialReported
 from risingsearch.integrations.ray.results import stamp_of
 
 
@@ -56,7 +56,7 @@ def number_of(trial: Trial, result: Configuration) -> int | None:
 def bring_up_to_date(
     trial: Trial,
     told: tuple[str, Configuration] | None,
-    reports: list[Reported],
+    reports: list[TrialReported],
 ) -> None:
     """Let a restored trial resume from the newest checkpoint whose epoch is known.
 

@@ -18,7 +18,7 @@ from ray.tune.utils import flatten_dict
 
 from risingsearch.arms import Configuration, Job
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
-from risingsearch.events import Ended, Event, Opened, Reported
+from risingsearch.events import Ended, Event, TrialOpened, TrialReported
 from risingsearch.integrations.ray.arms import Arms
 from risingsearch.integrations.ray.checkpoints import (
     bring_results_up_to_date,
@@ -150,7 +150,7 @@ class Experiment:
         n_before = len(self.arms.records[trial.trial_id].reports)
         config = f"{CONFIG_PREFIX}/"  # which is known
         reported = {k: v for k, v in result.items() if not k.startswith(config)}
-        report = Reported(
+        report = TrialReported(
             trial=trial.trial_id,
             epoch=job.from_epoch + n_before + 1,
             score=float(result[self.metric]),
@@ -289,7 +289,7 @@ class Experiment:
             self.controller.add_trial(trial)
         trial_id = self._pool.pop(0)
         trial = self.trials[trial_id]
-        self.arms.record(Opened(arm=arm, trial=trial_id, params=_params_of(trial)))
+        self.arms.record(TrialOpened(arm=arm, trial=trial_id, params=_params_of(trial)))
         trial.init_local_path()  # its folder, to be found again
         self._journal.save_trials(self.controller)
         return trial_id

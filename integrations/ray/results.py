@@ -7,7 +7,7 @@ from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.arms import Configuration
 from risingsearch.errors import RunDirError
-from risingsearch.events import Event, Opened, Returned, event_of
+from risingsearch.events import Event, Returned, TrialOpened, event_of
 from risingsearch.json_values import Json, plain
 from risingsearch.storage.journal import read
 
@@ -54,10 +54,10 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
             f"{path} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
             "experiment with a RisingScheduler"
         )
-    opened: dict[int, Opened] = {}
+    opened: dict[int, TrialOpened] = {}
     rows: list[Json] = []
     for event in map(recorded_event, read(existing).events):
-        if isinstance(event, Opened):
+        if isinstance(event, TrialOpened):
             opened[event.arm] = event
         elif isinstance(event, Returned):
             of_arm = opened[event.job.arm]

@@ -10,7 +10,7 @@ from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 
 from risingsearch.errors import RunDirError
-from risingsearch.events import Event, Failed, Reported, Returned
+from risingsearch.events import Event, Failed, Returned, TrialReported
 from risingsearch.integrations.ray.results import (
     NAME,
     REMOTE_NAME,
@@ -63,7 +63,7 @@ class ExperimentJournal:
 
     def write(self, event: Event, trial: Trial | None = None) -> None:
         """Write an event after those before; a result once its trial has saved it."""
-        if isinstance(event, Reported):  # decides nothing
+        if isinstance(event, TrialReported):  # decides nothing
             self._journal.append(event.to_json())
             return
         waits_for = None
