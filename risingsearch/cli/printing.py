@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
@@ -27,26 +26,15 @@ IN_JSON = (
 
 def print_json(value: object, file: TextIO | None = None) -> None:
     """Print a value as JSON, and as text if JSON cannot hold it."""
-    text = json.dumps(
-        _strict(value),
-        indent=2,
-        allow_nan=False,
-    )
-    print(text, file=file or sys.stdout)
+    text = json.dumps(value, default=_as_known_to_json)
+    strict = json.loads(text, parse_constant=lambda name: repr(float(name)))
+    print(json.dumps(strict, indent=2), file=file or sys.stdout)
 
 
-def _strict(value: object) -> object:
+def _as_known_to_json(value: Any) -> object:
     if value is ...:
         return "required"
-    if isinstance(value, Mapping):
-        return {str(key): _strict(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(item) for item in value]
-    if hasattr(value, "item"):  # a number of numpy
-        return _strict(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(float(value))
-    return value if value is None or isinstance(value, (str, int)) else repr(value)
+    return value.item() if hasattr(value, "item") else repr(value)  # of numpy, or other
 
 
 def print_facts(
