@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from risingsearch.cli.options import one_line
-
-if TYPE_CHECKING:
-    from risingsearch.search.results import SearchResult
 
 IN_JSON = (
     "state",
@@ -37,21 +34,16 @@ def _as_known_to_json(value: Any) -> object:
     return value.item() if hasattr(value, "item") else repr(value)  # of numpy, or other
 
 
-def print_facts(
-    facts: Mapping[str, object],
-    *,
-    as_json: bool,
-    result: SearchResult | None = None,
-) -> None:
-    """Print facts as JSON; or as lines, with those of a result on earlier searches."""
+def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print facts as JSON; or as lines, with those on earlier searches at the end."""
     if as_json:
         print_json(facts)
         return
     lines = dict(_lines(facts))
-    if result is not None:
+    if trust := facts.get("trust_in_prior"):
         from risingsearch.plotting.html_report import prior_facts
 
-        lines |= prior_facts(result)
+        lines |= prior_facts(trust, facts["opened_by_prior"])
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name:{width}}  {value}")
