@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from risingsearch.cli.options import one_line
-
-if TYPE_CHECKING:
-    from risingsearch.search.results import SearchResult
 
 IN_JSON = (
     "state",
@@ -27,43 +23,27 @@ IN_JSON = (
 
 def print_json(value: object, file: TextIO | None = None) -> None:
     """Print a value as JSON, and as text if JSON cannot hold it."""
-    text = json.dumps(
-        _strict(value),
-        indent=2,
-        allow_nan=False,
-    )
-    print(text, file=file or sys.stdout)
+    text = json.dumps(value, default=_as_known_to_json)
+    strict = json.loads(text, parse_constant=lambda name: repr(float(name)))
+    print(json.dumps(strict, indent=2), file=file or sys.stdout)
 
 
-def _strict(value: object) -> object:
+def _as_known_to_json(value: Any) -> object:
     if value is ...:
         return "required"
-    if isinstance(value, Mapping):
-        return {str(key): _strict(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(item) for item in value]
-    if hasattr(value, "item"):  # a number of numpy
-        return _strict(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(float(value))
-    return value if value is None or isinstance(value, (str, int)) else repr(value)
+    return value.item() if hasattr(value, "item") else repr(value)  # of numpy, or other
 
 
-def print_facts(
-    facts: Mapping[str, object],
-    *,
-    as_json: bool,
-    result: SearchResult | None = None,
-) -> None:
-    """Print facts as JSON; or as lines, with those of a result on earlier searches."""
+def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print facts as JSON; or as lines, with those on earlier searches at the end."""
     if as_json:
         print_json(facts)
         return
     lines = dict(_lines(facts))
-    if result is not None:
+    if trust := facts.get("trust_in_prior"):
         from risingsearch.plotting.html_report import prior_facts
 
-        lines |= prior_facts(result)
+        lines |= prior_facts(trust, facts["opened_by_prior"])
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name:{width}}  {value}")

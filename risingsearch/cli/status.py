@@ -195,11 +195,7 @@ class RunView:
         if status.is_running:
             facts["training"] = [job._asdict() for job in status.training]
             facts["seconds_left"] = status.seconds_left
-        print_facts(
-            facts,
-            as_json=as_json,
-            result=self.result,
-        )
+        print_facts(facts, as_json=as_json)
 
 
 def _searched(parameter: Any) -> str:

@@ -242,4 +242,4 @@ def _print_found(
             retry_failed=arguments.retry_failed, trackers=_trackers
         )
     facts = facts_of(result, run_dir) | {"checkpoint": checkpoint and str(checkpoint)}
-    print_facts(facts, as_json=arguments.json, result=result)
+    print_facts(facts, as_json=arguments.json)

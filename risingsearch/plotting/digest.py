@@ -201,16 +201,15 @@ def in_short(values: Iterable[Value]) -> str:
     ('sgd, adam', '0 to 0.29, 30 values')
     """
     distinct = list(dict.fromkeys(values))
-    numbers = [value for value in distinct if not isinstance(value, str)]
+    numbers = sorted(value for value in distinct if not isinstance(value, str))
     is_numeric = len(numbers) == len(distinct)
-    if len(distinct) > FEW:
-        n_values = f"{len(distinct):,} values"
-        if not is_numeric:
-            return n_values
-        return f"{min(numbers):.6g} to {max(numbers):.6g}, {n_values}"
-    if is_numeric:
-        distinct = sorted(numbers)
-    return ", ".join(v if isinstance(v, str) else f"{v:.6g}" for v in distinct)
+    if len(distinct) <= FEW:
+        listed = numbers if is_numeric else distinct
+        return ", ".join(v if isinstance(v, str) else f"{v:.6g}" for v in listed)
+    n_values = f"{len(distinct):,} values"
+    if not is_numeric:
+        return n_values
+    return f"{numbers[0]:.6g} to {numbers[-1]:.6g}, {n_values}"
 
 
 def scale_of(values: Sequence[Value]) -> str:

@@ -199,7 +199,7 @@ def facts_of(result: ShownResult) -> Iterator[tuple[str, object]]:
         yield "wall-clock time", duration(result.wall_seconds)
     yield "time in training", duration(result.training_seconds)
     yield "stopped because", result.stop_reason
-    yield from prior_facts(result)
+    yield from prior_facts(result.trust_in_prior, result.opened_by_prior)
     if result.left_out is not None:
         yield "left out", result.left_out
 
@@ -214,14 +214,15 @@ def _why_nothing(result: ShownResult, lost: Sequence[Lost]) -> str:
     return f"{nothing} {which}: {as_text(first)}"
 
 
-def prior_facts(result: ShownResult) -> Iterator[tuple[str, str]]:
+def prior_facts(
+    trust: Mapping[str, float], opened: Sequence[int]
+) -> Iterator[tuple[str, str]]:
     """Yield the facts on earlier searches, if there were any: for page and terminal."""
-    for name, share in result.trust_in_prior.items():
+    for name, share in trust.items():
         yield f"trust in {on_one_line(name, LONGEST_NAME)}", f"{share:.2f}"
-    if result.trust_in_prior:
-        arms = result.opened_by_prior
-        numbers = f" ({', '.join(map(str, arms))})" if arms else ""
-        yield "arms opened by prior", f"{len(arms)}{numbers}"
+    if trust:
+        numbers = f" ({', '.join(map(str, opened))})" if opened else ""
+        yield "arms opened by prior", f"{len(opened)}{numbers}"
 
 
 def _failures(lost: Sequence[Lost]) -> str:
