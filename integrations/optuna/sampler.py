@@ -53,7 +53,6 @@ NOT_REPORTED = (
     "here, and study.best_trial compares it with scores: return a reported score"
 )
 SEARCH = "rising:search"  # attribute of a study: which search it is
-SPENT = "{}, so nothing was left to train: to continue, allow RisingSampler more"
 COMPARED = (  # settings that a study keeps
     "policy_params",
     "max_epochs",
@@ -346,10 +345,7 @@ class RisingSampler(BaseSampler):
         with self._following(study) as replica:
             _record_constraints(study, trial, state, replica)
             replica.finish(trial, state, values)
-            stale = replica.stale_trials(self.give_up_after, self._here.mine)
-            trials.give_up(study, stale)
-            if stale:
-                replica.sync(trials.all_trials(study))
+            self._give_up_stale(study, replica)
             if not replica.opens_next:
                 self._prepare_next(study, replica)
         if state != TrialState.FAIL:
@@ -389,29 +385,35 @@ class RisingSampler(BaseSampler):
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
-                stale = replica.stale_trials(self.give_up_after, self._here.mine)
-                trials.give_up(study, stale)
+                self._give_up_stale(study, replica)
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
                 if not study._thread_local.in_optimize_loop:
                     if replica.done:
-                        nothing.reason = SPENT.format(replica.scheduler.stop_reason)
+                        nothing.reason = _spent(replica)
                         warnings.warn(nothing.reason, stacklevel=2)
                     return
             time.sleep(pause)
+
+    def _give_up_stale(self, study: Study, replica: StudyReplica) -> None:
+        """Give up the trials of processes that seem to be dead."""
+        stale = replica.stale_trials(self.give_up_after, self._here.mine)
+        if stale:
+            trials.give_up(study, stale)
+            replica.sync(trials.all_trials(study))
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
         """Queue the next job, or stop if none will follow; return if either."""
         due = replica.next_trial()
         if due is not None:
             study._storage.create_new_trial(study._study_id, template_trial=due)
-        elif replica.done and study._thread_local.in_optimize_loop:
-            if not (self._here.mine or study._stop_flag):
-                warnings.warn(SPENT.format(replica.scheduler.stop_reason), stacklevel=2)
-            self._here.mine.clear()
-            study.stop()
-        else:
+            return True
+        if not replica.done or not study._thread_local.in_optimize_loop:
             return False
+        if not (self._here.mine or study._stop_flag):
+            warnings.warn(_spent(replica), stacklevel=2)
+        self._here.mine.clear()
+        study.stop()
         return True
 
     def _suggest(self, study: Study, trial: FrozenTrial) -> None:
@@ -532,6 +534,14 @@ class RisingSampler(BaseSampler):
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             return replica.others + replica.seen()
+
+
+def _spent(replica: StudyReplica) -> str:
+    """Return why nothing trains any more, and what to do."""
+    reason = replica.scheduler.stop_reason
+    return (
+        f"{reason}, so nothing was left to train: to continue, allow RisingSampler more"
+    )
 
 
 def _has_constraints(base: BaseSampler) -> bool:

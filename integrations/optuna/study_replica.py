@@ -163,14 +163,14 @@ class StudyReplica:
             self._finish_before(slice_)
             opened.job = self._start(slice_, wanted)
 
+    def _before(self, number: int) -> list[OpenTrial]:
+        """Return the open trials of smaller numbers."""
+        return [opened for opened in self._open.values() if opened.number < number]
+
     def _is_taken(self, opened: OpenTrial) -> bool:
         """Whether a trial that came first may train the same epochs of the arm."""
-        return any(
-            number < opened.number
-            and other.reserved > 0
-            and other.slice[:2] == opened.slice[:2]
-            for number, other in self._open.items()
-        )
+        before = [other for other in self._before(opened.number) if other.reserved]
+        return opened.slice[:2] in [other.slice[:2] for other in before]
 
     def _finish_before(self, slice_: TrialSlice) -> None:
         """Finish the slice before this one, where its trial is about to end."""
@@ -353,6 +353,7 @@ class StudyReplica:
 
     @property
     def _unspent(self) -> int:
+        """Epochs that no trial was charged yet."""
         return int(self.scheduler.budget - self.scheduler.spent)
 
     @property
@@ -411,8 +412,8 @@ class StudyReplica:
         if opened is None:
             return 0  # Optuna took it for dead: it has ended
         # Until they are decided, trials before it can have reserved more than there is.
-        before = [other for other in self._open.values() if other.number < trial.number]
-        most = max(0, self._unspent - sum(other.reserved for other in before))
+        reserved = sum(other.reserved for other in self._before(trial.number))
+        most = max(0, self._unspent - reserved)
         if opened.is_undecided:
             return self._grant_new_arm(opened, trial, most)
         if opened.job is None or self._is_taken(opened):
@@ -464,10 +465,8 @@ class StudyReplica:
 
     def undecided_before(self, number: int) -> bool:
         """Whether an earlier trial may still return reserved epochs."""
-        return any(
-            opened.number < number and opened.is_undecided and self._is_running(opened)
-            for opened in self._open.values()
-        )
+        running = filter(self._is_running, self._before(number))
+        return any(opened.is_undecided for opened in running)
 
     # What samplers and models see.
 

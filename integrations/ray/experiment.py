@@ -16,7 +16,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter, SearchAlgorithm
 from ray.tune.utils import flatten_dict
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Job
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.events import Ended, Event, Opened, Reported
 from risingsearch.integrations.ray.arms import Arms
@@ -102,16 +102,15 @@ class Experiment:
             self.controller._set_trial_status(trial, Trial.PAUSED)
             return
         self.trials[trial_id] = trial
+        record = self.arms.records[trial_id]
         if trial.storage.trial_dir_name and not trial.is_finished():  # restored
-            told = self.arms.checkpoints.get(trial_id)
-            bring_up_to_date(trial, told, self.arms.reported.get(trial_id, []))
-        results = self.arms.results_of(trial_id)
-        if results:
-            bring_results_up_to_date(trial, results)
+            bring_up_to_date(trial, record.checkpoint, record.reported)
+        if record.results:
+            bring_results_up_to_date(trial, record.results)
         if trial.is_finished():
             return
         trial.set_status(Trial.PAUSED)  # Ray files it by that after this call
-        if trial_id not in self.arms.arm:
+        if record.arm is None:
             self._pool.append(trial_id)
         elif self.arms.status(trial_id) == "failed" and trial.num_failures:
             self._retries.append(trial_id)  # as ``resume_errored`` says
@@ -132,29 +131,28 @@ class Experiment:
             The next decision for the trial: ``CONTINUE``, ``PAUSE`` or ``STOP``.
         """
         trial_id = trial.trial_id
+        record = self.arms.records[trial_id]
         if self.metric not in result:
             return CONTINUE
-        if trial_id not in self.arms.jobs:  # it trains unasked
+        if record.job is None:  # it trains unasked
             return STOP
-        earlier = self.arms.results_of(trial_id)
-        check_continues(trial, result, self.time_attr, earlier)
-        self._report(trial, result)
-        if not self.arms.is_trained(trial_id):
+        check_continues(trial, result, self.time_attr, record.results)
+        self._report(trial, record.job, result)
+        if not record.is_trained:
             return CONTINUE
-        is_lost = self.arms.is_lost(trial_id)
+        is_lost = record.is_lost
         self.arms.tell(trial_id)
         if is_lost or self.arms.is_over(trial_id) or self.is_done:
             return STOP
         return self._continue_or_pause(trial, result)
 
-    def _report(self, trial: Trial, result: Configuration) -> None:
-        trial_id = trial.trial_id
-        job = self.arms.jobs[trial_id]
+    def _report(self, trial: Trial, job: Job, result: Configuration) -> None:
+        n_before = len(self.arms.records[trial.trial_id].reports)
         config = f"{CONFIG_PREFIX}/"  # which is known
         reported = {k: v for k, v in result.items() if not k.startswith(config)}
         report = Reported(
-            trial=trial_id,
-            epoch=job.from_epoch + len(self.arms.reports_of(trial_id)) + 1,
+            trial=trial.trial_id,
+            epoch=job.from_epoch + n_before + 1,
             score=float(result[self.metric]),
             result=plain_metrics(reported),
             number=number_of(trial, result),
@@ -175,17 +173,17 @@ class Experiment:
 
     def fail(self, trial: Trial) -> None:
         """Record that a trial failed; Ray may add it again."""
-        if trial.trial_id in self.arms.jobs:
+        if self.arms.records[trial.trial_id].job is not None:
             self.arms.fail(trial.trial_id, _reason(trial), last_stamp(trial))
         self._journal.stop_waiting(trial)
 
     def complete(self, trial: Trial, result: Configuration) -> None:
         """Record that a trial ended or was stopped, with a result that may be new."""
-        if trial.trial_id in self.arms.jobs:
-            last = self.arms.results_of(trial.trial_id)[-1:]
-            is_new = stamp_of(result) not in map(stamp_of, last)
+        record = self.arms.records[trial.trial_id]
+        if record.job is not None:
+            is_new = stamp_of(result) not in map(stamp_of, record.results[-1:])
             if self.metric in result and is_new:
-                self._report(trial, result)
+                self._report(trial, record.job, result)
             self.arms.tell(trial.trial_id)
         self._journal.stop_waiting(trial)
 
@@ -204,7 +202,8 @@ class Experiment:
         SearchFailedError
             If the first arms have failed.
         """
-        if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
+        opened = self.arms.trial.values()
+        if opened and self.trials.keys().isdisjoint(opened):
             raise RunDirError(
                 "Ray could not restore the trials and has begun anew; its log says "
                 "why: mend its files, which a crash may have cut; nothing is changed"
@@ -216,7 +215,7 @@ class Experiment:
         if self._failures.are_enough():
             raise SearchFailedError(
                 f"{self.arms.first_failure or 'no score is finite'}: none of the "
-                f"{len(self.arms.arm)} arms opened has a finite score, so the search "
+                f"{len(opened)} arms opened has a finite score, so the search "
                 "has stopped; correct the cause, and continue by Tuner.restore"
             )
         while not self._is_stopped and self._ask_next():
@@ -228,30 +227,25 @@ class Experiment:
             for trial in self.trials.values():  # or paused ones would keep it running
                 self._stop(trial)
             return None
-        waiting = [
-            self.trials[trial_id]
-            for trial_id in self.arms.jobs
-            if self.trials[trial_id].status in WAITS
-        ]
+        chosen = [self.trials[trial_id] for trial_id in self.arms.in_training]
         # Those that are not waiting for an actor yet come first.
-        waiting.sort(key=lambda trial: trial.status == Trial.PENDING)
-        if not waiting:
-            return None
-        if waiting[0].status == Trial.PAUSED:
-            store_log(waiting[0])
-        return waiting[0]
+        for trial in chosen:
+            if trial.status == Trial.PAUSED:
+                store_log(trial)
+                return trial
+        return next((t for t in chosen if t.status == Trial.PENDING), None)
 
     def _tell_trained(self) -> None:
         """Tell the jobs whose epochs were all reported before a restore."""
-        for trial_id in list(self.arms.jobs):
-            if self.arms.is_trained(trial_id):
+        for trial_id in self.arms.in_training:
+            if self.arms.records[trial_id].is_trained:
                 self.arms.tell(trial_id)
 
     @property
     def is_done(self) -> bool:
         """Whether nothing will ever train again."""
         ended = self._is_stopped or (self.scheduler.done and not self._retries)
-        return not self.arms.jobs and ended
+        return ended and not self.scheduler.in_flight
 
     @property
     def _has_room(self) -> bool:
@@ -304,16 +298,16 @@ class Experiment:
         if self._lacks_checkpoint(self.trials[trial_id]):
             return
         try:
-            self.arms.begin(trial_id)
+            self.arms.begin(again=self.arms.records[trial_id].arm)
         except InvalidParameterError as error:
             logger.warning("trial %s is not tried again: %s", trial_id, error)
 
     def _lacks_checkpoint(self, trial: Trial) -> bool:
         """Whether a trial would resume before its last epoch: that was not saved."""
-        told = self.arms.told.get(trial.trial_id)
-        if not told or trial.is_saving or self.arms.reported[trial.trial_id]:
+        record = self.arms.records[trial.trial_id]
+        if not record.told or trial.is_saving or record.reported:
             return False
-        lacks = last_stamp(trial) != stamp_of(told[-1])
+        lacks = last_stamp(trial) != stamp_of(record.told[-1])
         if lacks:
             msg = "trial %s trains no more: saving its last epoch has failed"
             logger.warning(msg, trial.trial_id)
@@ -321,14 +315,15 @@ class Experiment:
 
     def _close_finished(self) -> None:
         """Stop the trials of arms that are over; fail those that Ray has ended."""
-        for trial_id in list(self.arms.arm):
+        for trial_id in self.arms.trial.values():
+            record = self.arms.records[trial_id]
             trial = self.trials.get(trial_id)
             if not _is_gone(trial):
                 if self.arms.is_over(trial_id) and trial_id not in self._retries:
                     self._stop(trial)
-            elif trial_id in self.arms.jobs:
+            elif record.job is not None:
                 has_ended = trial is not None and trial.status != Trial.ERROR
-                if has_ended and self.arms.reports_of(trial_id):
+                if has_ended and record.reports:
                     self.arms.tell(trial_id)
                 else:
                     self.arms.fail(trial_id, "Ray has ended the trial")

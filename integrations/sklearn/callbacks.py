@@ -18,19 +18,21 @@ Context: TypeAlias = Any
 class FitTasks:
     """The tasks that callbacks of a search are told of: each epoch, then the refit."""
 
-    def __init__(self, search: BaseSearchCV, X: ArrayLike, y: Targets) -> None:
+    def __init__(
+        self,
+        search: BaseSearchCV,
+        X: ArrayLike,
+        y: Targets,
+    ) -> None:
         self._arguments = {"estimator": search, "X": X, "y": y}
         self._root: Context = None
-        self._epochs: Context = None
         if hasattr(search, "_init_callback_context"):
             self._root = search._init_callback_context(max_subtasks=None)
             self._root.call_on_fit_task_begin(**self._arguments)
-            self._epochs = self._begin(self._root, "search", max_subtasks=None)
+        self._epochs = self._begin(self._root, "search", max_subtasks=None)
 
     def epoch_done(self) -> bool:
         """Tell of one epoch; return whether a callback asks to stop."""
-        if self._root is None:
-            return False
         return self._end(self._begin(self._epochs, "epoch"))
 
     def search_done(self) -> None:
@@ -39,8 +41,6 @@ class FitTasks:
 
     def refit(self, train: Callable[[], BaseEstimator]) -> BaseEstimator:
         """Run the refit as a separate task."""
-        if self._root is None:
-            return train()
         task = self._begin(self._root, "refit-with-best-params")
         estimator = train()
         self._end(task)
@@ -50,7 +50,14 @@ class FitTasks:
         """Tell that the whole fit is over."""
         self._end(self._root)
 
-    def _begin(self, parent: Context, name: str, **options: object) -> Context:
+    def _begin(
+        self,
+        parent: Context,
+        name: str,
+        **options: object,
+    ) -> Context:
+        if parent is None:
+            return None
         task = parent.subcontext(task_name=name, **options)
         task.call_on_fit_task_begin(**self._arguments)
         return task

@@ -98,7 +98,8 @@ def _is_space(part: Configuration) -> bool:
 
 
 def check_trainable(
-    estimator: BaseEstimator, candidates: Iterable[Configuration]
+    estimator: BaseEstimator,
+    candidates: Iterable[Configuration],
 ) -> list[BaseEstimator]:
     """Raise if a configuration cannot be trained by epochs, or sets their number.
 
@@ -133,7 +134,9 @@ def check_trainable(
 
 
 def check_settable(
-    estimator: BaseEstimator, candidates: Iterable[Configuration], resource: Resource
+    estimator: BaseEstimator,
+    candidates: Iterable[Configuration],
+    resource: Resource,
 ) -> None:
     """Raise if a configuration cannot be trained anew, or sets the resource."""
     for params in candidates:

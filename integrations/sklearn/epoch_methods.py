@@ -230,30 +230,32 @@ def fixed_by_search(estimator: BaseEstimator) -> tuple[list[str], list[str]]:
     prefix, model = _innermost(estimator)
     params = params_of(model)
     kind = epoch_method(model)
-    counters = {COUNTERS.get(kind)}
     if kind == "partial_fit":
-        counters = {name for name in params if _PASSES.fullmatch(name)}
-    idle = _IDLE if kind != "partial_fit" or of_scikit_learn(model) else set()
+        counters = list(filter(_PASSES.fullmatch, params))
+    else:
+        counters = [COUNTERS[kind]]
+    idle: set[str] = set()
+    if kind != "partial_fit" or of_scikit_learn(model):
+        idle = _IDLE & params.keys()
     if params.get("learning_rate") == "adaptive":  # an MLP lowers it by these two
-        idle = idle - {"tol", "n_iter_no_change"}
-    return (
-        [prefix + name for name in params if name in counters],
-        [prefix + name for name in params if name in idle],
-    )
+        idle -= {"tol", "n_iter_no_change"}
+    return [prefix + name for name in counters], [prefix + name for name in idle]
 
 
 def _innermost(estimator: BaseEstimator) -> tuple[str, BaseEstimator]:
     """Return the innermost model, and the prefix of its parameters."""
-    prefix = ""
-    while True:
-        name, inner = "estimator", params_of(estimator).get("estimator")
-        if isinstance(estimator, Pipeline):
-            name, inner = estimator.steps[-1]
-        elif isinstance(estimator, TransformedTargetRegressor):
-            name, inner = "regressor", estimator.regressor
-        elif not (hasattr(estimator, "partial_fit") and hasattr(inner, "partial_fit")):
-            return prefix, estimator
-        prefix, estimator = f"{prefix}{name}__", inner
+    if isinstance(estimator, Pipeline):
+        name, inner = estimator.steps[-1]
+    elif isinstance(estimator, TransformedTargetRegressor):
+        name = "regressor"
+        inner = estimator.regressor
+    else:
+        name = "estimator"
+        inner = params_of(estimator).get(name)
+        if not (hasattr(estimator, "partial_fit") and hasattr(inner, "partial_fit")):
+            return "", estimator
+    prefix, model = _innermost(inner)
+    return f"{name}__{prefix}", model
 
 
 def check_arguments(estimator: BaseEstimator, arguments: Configuration) -> None:
@@ -348,7 +350,12 @@ def continuation(estimator: BaseEstimator) -> str:
     return next((_CONTINUATION[m] for m in modules if m in _CONTINUATION), "")
 
 
-def _obstacle(estimator: BaseEstimator, kind: Kind, name: str, value: Any) -> str:
+def _obstacle(
+    estimator: BaseEstimator,
+    kind: Kind,
+    name: str,
+    value: Any,
+) -> str:
     """Return what to do about a parameter that forbids epochs; "" about another."""
     if name in _CALLBACK_PARAMETERS:
         return _bad_callback(value or ())
@@ -382,7 +389,9 @@ def _obstacle_of_boosting(name: str, value: Any) -> str:
 
 
 def _not_trainable(
-    estimator: BaseEstimator, advice: str, parameter: str | None = None
+    estimator: BaseEstimator,
+    advice: str,
+    parameter: str | None = None,
 ) -> NotTrainableError:
     setting = ""
     if parameter in _CALLBACK_PARAMETERS:

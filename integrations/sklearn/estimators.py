@@ -48,7 +48,10 @@ class EpochTrainer:
     """Trains an estimator in place, an epoch at a time, always on the same rows."""
 
     def __init__(
-        self, estimator: BaseEstimator, steps: int = 1, classes: object = None
+        self,
+        estimator: BaseEstimator,
+        steps: int = 1,
+        classes: object = None,
     ) -> None:
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
@@ -81,14 +84,24 @@ class EpochTrainer:
 class _Stepper(ABC):
     """One way of training, and its state between epochs."""
 
-    def __init__(self, estimator: BaseEstimator, steps: int, classes: object) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int,
+        classes: object,
+    ) -> None:
         self.estimator = estimator
         self.steps = steps
         self.classes = classes
         self.trained = 0  # passes, trees or boosting rounds
 
     @abstractmethod
-    def train(self, X: ArrayLike, y: Targets, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         """Train one epoch more."""
 
     def forget_rows(self) -> None:  # noqa: B027, most keep none
@@ -98,7 +111,12 @@ class _Stepper(ABC):
 class _PartialFit(_Stepper):
     adds_learners = False  # as many as n_estimators, in every call
 
-    def train(self, X: ArrayLike, y: Targets, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         estimator = self.estimator
         takes_classes = _takes_classes(estimator)
         # scikit-learn's remember the classes, and would compare them in each call
@@ -149,7 +167,10 @@ class _PartialFit(_Stepper):
 
 
 def _adds_learners(
-    estimator: BaseEstimator, X: ArrayLike, y: Targets, params: Configuration
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: Targets,
+    params: Configuration,
 ) -> bool:
     """Return whether each ``partial_fit`` adds ``n_estimators``, as that of NGBoost.
 
@@ -168,7 +189,12 @@ def _adds_learners(
 
 
 class _WarmStart(_Stepper):
-    def train(self, X: ArrayLike, y: Targets, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         trained = self.trained + self.steps
         self.estimator.set_params(**{COUNTERS[epoch_method(self.estimator)]: trained})
         settings = {"warm_start": True}
@@ -186,11 +212,21 @@ class _WarmStart(_Stepper):
 
 
 class _Boosting(_Stepper):
-    def __init__(self, estimator: BaseEstimator, steps: int, classes: object) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int,
+        classes: object,
+    ) -> None:
         super().__init__(estimator, steps, classes)
         self.rounds = Rounds()
 
-    def train(self, X: ArrayLike, y: Targets, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         setup = self.rounds.next(self.estimator, self.trained, self.steps, params)
         with setup as params:
             self.estimator.fit(*given(X, y), **params)
@@ -210,7 +246,12 @@ class _InEpochs(BaseEstimator):  # type: ignore[misc]
     def get_metadata_routing(self) -> MetadataRequest:
         return get_routing_for_object(self.trainer.estimator)
 
-    def fit(self, X: ArrayLike, y: Targets, **params: object) -> _InEpochs:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        **params: object,
+    ) -> _InEpochs:
         self.trainer.train(X, y, **params)
         return self
 
@@ -219,11 +260,21 @@ class _InEpochs(BaseEstimator):  # type: ignore[misc]
 
 
 class _TransformedTarget(_Stepper):
-    def __init__(self, estimator: BaseEstimator, steps: int, classes: object) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int,
+        classes: object,
+    ) -> None:
         super().__init__(estimator, steps, classes)
         self.regressor = _InEpochs(EpochTrainer(clone(estimator.regressor), steps))
 
-    def train(self, X: ArrayLike, y: Targets, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         before = self.estimator.regressor
         self.estimator.regressor = self.regressor
         try:

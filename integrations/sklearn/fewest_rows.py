@@ -25,7 +25,9 @@ _ASKS = re.compile(
 
 
 def with_enough_rows(
-    folds: Folds, resource: Resource, candidates: Configurations
+    folds: Folds,
+    resource: Resource,
+    candidates: Configurations,
 ) -> Resource:
     """Return the resource, begun where the most demanding configurations can train.
 
@@ -45,7 +47,8 @@ def with_enough_rows(
 
 
 def _by_rows_asked(
-    estimator: BaseEstimator, candidates: Configurations
+    estimator: BaseEstimator,
+    candidates: Configurations,
 ) -> list[list[list[Configuration]]]:
     """Return for each parameter the groups that ask for the same, the most first."""
     asking: dict[str, dict[int, list[Configuration]]] = {}

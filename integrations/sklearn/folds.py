@@ -7,11 +7,10 @@ import pickle
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import wrap_non_picklable_objects
@@ -27,7 +26,7 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import Resource, Retrainer
-from risingsearch.integrations.sklearn.splits import Split, Targets
+from risingsearch.integrations.sklearn.splits import Rows, Split, Targets, given
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 from risingsearch.policies.arrays import Ints
 
@@ -37,7 +36,7 @@ Trainer: TypeAlias = EpochTrainer | Retrainer
 class Models(list[Trainer]):
     """The trainers of an arm, one per fold, pickled with classes of this process."""
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Models], tuple[bytes]]:
+    def __reduce__(self) -> tuple[object, ...]:
         try:
             by_value = wrap_non_picklable_objects(list(self), keep_wrapper=False)
             return _models, (pickle.dumps(by_value),)
@@ -55,22 +54,15 @@ def _models(as_bytes: bytes) -> Models:
     return Models(pickle.loads(as_bytes))
 
 
-class _Rows(NamedTuple):
-    X: ArrayLike
-    y: Targets
-    fit_params: Params
-    score_params: Params
-
-
 class _InProcess:
     """What a process keeps of the folds for itself: a copy elsewhere begins anew."""
 
     def __init__(self) -> None:
-        self.whole_folds: dict[int, tuple[_Rows, _Rows]] = {}
+        self.whole_folds: dict[int, tuple[Rows, Rows]] = {}
         self.caches: dict[int, RowCache] = {}
         self.thread = threading.local()
 
-    def __reduce__(self) -> tuple[type[_InProcess], tuple[()]]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _InProcess, ()
 
 
@@ -105,8 +97,14 @@ class Folds:
 
     def start(self, params: Configuration, seed: int) -> Models:
         """Return one trainer per fold."""
+        n = len(self.splits)
         with config_context(**self.config):
-            return Models(self._trainers(params, seed, len(self.splits)))
+            estimator = self._seeded(params, seed)
+            if self.resource is not None:
+                settings = self.resource.settings
+                return Models(Retrainer(estimator, settings) for _ in range(n))
+            first = self._epoch_trainer(estimator, self.steps_per_epoch)
+            return Models([first, *(deepcopy(first) for _ in range(n - 1))])
 
     def train(self, models: Models) -> dict[str, float]:
         """Train and score every fold once; return the mean score and all details."""
@@ -119,35 +117,42 @@ class Folds:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
         if metric == scoring.FIRST:
-            first = next(name for name in details if name.startswith("split0_test_"))
-            metric = first.removeprefix("split0_test_")
+            metric = scoring.tested_metrics(details)[0]
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
 
-    def refit(self, params: Configuration, seed: int, n_epochs: int) -> BaseEstimator:
+    def refit(
+        self,
+        params: Configuration,
+        seed: int,
+        n_epochs: int,
+    ) -> BaseEstimator:
         """Return a fresh estimator, trained for some epochs on all rows."""
-        at_once = 1
+        estimator = self._seeded(params, seed)
         if self.resource is not None:  # all of it, which its first epochs tell about
-            n_epochs = 1
-        elif epoch_methods.trains_in_one_fit(configured(self.estimator, params)):
-            at_once = n_epochs
-            n_epochs = 1
-        [trainer] = self._trainers(params, seed, 1, in_full=True, at_once=at_once)
-        for _ in range(n_epochs):
+            estimator.fit(*given(self.X, self.y), **self.fit_params)
+            return estimator
+        at_once = n_epochs if epoch_methods.trains_in_one_fit(estimator) else 1
+        trainer = self._epoch_trainer(estimator, self.steps_per_epoch * at_once)
+        for _ in range(n_epochs // at_once):
             trainer.train(self.X, self.y, **self.fit_params)
-        return trainer.estimator
+        return estimator
 
     def in_full(self, params: Configuration) -> int:
         """Return the epochs of a full training."""
         return self.max_epochs or epoch_methods.epochs_in_full(
-            configured(self.estimator, params), self.steps_per_epoch
+            configured(self.estimator, params),
+            self.steps_per_epoch,
         )
 
     def trained_in_epoch(
-        self, params: Configuration, seed: int, epoch: int
+        self,
+        params: Configuration,
+        seed: int,
+        epoch: int,
     ) -> BaseEstimator:
         """Return the estimator of an epoch by a resource, of the first split."""
-        trainer = self._trainers(params, seed, len(self.splits))[0]
+        trainer = self.start(params, seed)[0]
         trainer.epochs = epoch - 1
         rows, _ = self._fold(0, epoch)
         trainer.train(rows.X, rows.y, **rows.fit_params)
@@ -158,27 +163,19 @@ class Folds:
         self._make_room(Models())
         self._kept.caches.clear()
 
-    def _trainers(
-        self,
-        params: Configuration,
-        seed: int,
-        n: int,
-        *,
-        in_full: bool = False,
-        at_once: int = 1,  # epochs
-    ) -> list[Trainer]:
+    def _seeded(self, params: Configuration, seed: int) -> BaseEstimator:
+        """Return an estimator of a configuration, with its seeds."""
         estimator = configured(self.estimator, params)
         shared = unseeded_of_transformers(estimator)
         estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
         if self.seeded:
             seed_where_none(estimator, seed)
-        if self.resource is not None:
-            settings = [{}] if in_full else self.resource.settings
-            return [Retrainer(clone(estimator), settings) for _ in range(n)]
+        return estimator
+
+    def _epoch_trainer(self, estimator: BaseEstimator, steps: int) -> EpochTrainer:
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
-        first = EpochTrainer(estimator, self.steps_per_epoch * at_once, classes)
-        return [first, *(deepcopy(first) for _ in range(n - 1))]
+        return EpochTrainer(estimator, steps, classes)
 
     def _make_room(self, models: Models) -> None:
         """Let the arm that this thread trained before forget its transformed rows."""
@@ -208,7 +205,11 @@ class Folds:
         return {f"split{i}_{name}": value for name, value in details.items()}
 
     def _scores(
-        self, trainer: Trainer, rows: _Rows, part: str, cache: RowCache
+        self,
+        trainer: Trainer,
+        rows: Rows,
+        part: str,
+        cache: RowCache,
     ) -> dict[str, float]:
         """Return the scores by name; none where the training rows cannot be scored."""
         estimator = trainer.estimator
@@ -217,7 +218,7 @@ class Folds:
             X = trainer.transformers.transform(rows.X, part, cache)
             rows = rows._replace(X=X)
         try:
-            scores = self._scored_by(self.scorer, estimator, rows)
+            scores = scoring.scored(self.scorer, estimator, rows)
             if hasattr(self.scorer, "_scorers"):
                 self._replace_failed(scores, estimator, rows, part)
         except Exception as error:
@@ -231,27 +232,26 @@ class Folds:
                 raise InvalidParameterError(scoring.refit_of_one(self.metric))
             scores = {"score": scores}
         elif is_named and self.metric not in scores:
-            given = "none of these" if self.metric is None else repr(self.metric)
+            got = "none of these" if self.metric is None else repr(self.metric)
             raise InvalidParameterError(
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
-                f"that schedules, to a callable or to False; got {given}"
+                f"that schedules, to a callable or to False; got {got}"
             )
         return {name: _number(name, score) for name, score in scores.items()}
 
-    def _scored_by(
-        self, scorer: scoring.Scorer, estimator: BaseEstimator, rows: _Rows
-    ) -> Any:
-        return scoring.scored(scorer, estimator, rows.X, rows.y, rows.score_params)
-
     def _replace_failed(
-        self, scores: Params, estimator: BaseEstimator, rows: _Rows, part: str
+        self,
+        scores: Params,
+        estimator: BaseEstimator,
+        rows: Rows,
+        part: str,
     ) -> None:
         """Replace tracebacks of metrics that failed; the scheduling one raises."""
         failed = {name: text for name, text in scores.items() if isinstance(text, str)}
         for name, text in failed.items():
             if part == "test" and name == self.metric:
                 alone = type(self.scorer)(scorers={name: self.scorer._scorers[name]})
-                scores |= self._scored_by(alone, estimator, rows)
+                scores |= scoring.scored(alone, estimator, rows)
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed
@@ -264,21 +264,20 @@ class Folds:
         routed = self.score_params and self.config["enable_metadata_routing"]
         return not routed and all(map(scoring.is_of_sklearn, scorers))
 
-    def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
+    def _fold(self, i: int, epoch: int) -> tuple[Rows, Rows]:
         """Return the rows to train on in an epoch, and those to test on."""
         train, test = self.splits[i]
-        resource = self.resource
-        if resource and resource.rows and epoch < resource.max_epochs:
-            part = resource.rows[i][epoch - 1]
-            return self._rows(part), self._rows(test, part)
+        if self.resource is not None and self.resource.rows is not None:
+            train = self.resource.rows[i][epoch - 1]
+            return self._rows(train), self._rows(test, train)
         whole_folds = self._kept.whole_folds
         if i not in whole_folds:
             whole_folds[i] = self._rows(train), self._rows(test, train)
         return whole_folds[i]
 
-    def _rows(self, rows: Ints, columns: Ints | None = None) -> _Rows:
+    def _rows(self, rows: Ints, columns: Ints | None = None) -> Rows:
         X, y = _safe_split(self.estimator, self.X, self.y, rows, columns)
-        return _Rows(
+        return Rows(
             X,
             y,
             _check_method_params(self.X, self.fit_params, rows),

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
-from risingsearch.arms import Params
+from risingsearch.arms import Configuration, Params
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.comparison import described_parts
@@ -34,10 +34,12 @@ from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import Folds, Models
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
+from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.integrations.sklearn.splits import Targets, frozen_splits
 from risingsearch.json_values import Json, plain
 from risingsearch.paths import checked_path
+from risingsearch.policies import policy_info, registered_name
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -73,7 +75,12 @@ def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
     return explaining
 
 
-def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> SearchRun:
+def begin(
+    search: BaseSearchCV,
+    X: ArrayLike,
+    y: Targets,
+    params: Params,
+) -> SearchRun:
     """Search of a ``RisingSearchCV`` over its folds, with everything checked."""
     started = time.monotonic()
     _check_steps(search.steps_per_epoch, search.resource)
@@ -103,9 +110,12 @@ def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> Sea
         budget=search.budget,
         max_epochs=folds.max_epochs,
         executor=search.executor,
+        n_jobs=None
+        if search.n_jobs is None
+        else joblib.effective_n_jobs(search.n_jobs),
         deterministic=search.deterministic,
         callbacks=search.callbacks,
-        policy_params=search.policy_params,
+        policy_params=_with_range(folds, search.policy, search.policy_params),
         epochs_per_job=search.epochs_per_job,
         error_score=_error_score(search.error_score),
         max_failures=search.max_failures,
@@ -135,8 +145,26 @@ def begin(search: BaseSearchCV, X: ArrayLike, y: Targets, params: Params) -> Sea
     )
 
 
+def _with_range(
+    folds: Folds,
+    policy: object,
+    params: Configuration | None,
+) -> Configuration | None:
+    """Return the policy's parameters, with the range of the scores if it is known."""
+    if not isinstance(params, Mapping | None) or RANGE in (params or {}):
+        return params  # is checked with all others
+    score_range = range_of(folds.scorer, folds.metric, folds.estimator)
+    name = registered_name(policy)
+    if score_range and name and RANGE in policy_info(name).parameters:
+        return {RANGE: score_range, **(params or {})}
+    return params
+
+
 def _set_lengths(
-    search: BaseSearchCV, folds: Folds, budget: Budget, kinds: list[BaseEstimator]
+    search: BaseSearchCV,
+    folds: Folds,
+    budget: Budget,
+    kinds: list[BaseEstimator],
 ) -> None:
     """Set how long an epoch is, and how many of them a configuration has at most."""
     if search.max_epochs is not None:
@@ -267,7 +295,11 @@ def _candidates(
         max_epochs = resource.max_epochs
         n_epochs = None
     recommended = recommended_candidates(
-        search.policy, budget, max_epochs, search.policy_params, min_epochs
+        search.policy,
+        budget,
+        max_epochs,
+        search.policy_params,
+        min_epochs,
     )
     drawn = draw_candidates(
         search.param_distributions,
@@ -284,7 +316,9 @@ def _candidates(
 
 
 def added(
-    unit: str, extra_budget: int | str | Budget | None, timeout: float | None
+    unit: str,
+    extra_budget: int | str | Budget | None,
+    timeout: float | None,
 ) -> Budget:
     """Return the addition of ``continue_search`` to a budget in some unit."""
     if timeout is None and not isinstance(extra_budget, Budget | str):
@@ -341,11 +375,10 @@ def _weighs_classes(y: Targets, weights: ArrayLike | None) -> bool:
     """
     if weights is None or type_of_target(y) not in ("binary", "multiclass"):
         return False
-    labels = np.asarray(y)
-    weight_of_row = np.asarray(weights)
-    of_each = [np.unique(weight_of_row[labels == label]) for label in np.unique(labels)]
-    is_constant = all(len(of_class) == 1 for of_class in of_each)
-    return is_constant and len(np.unique(of_each)) > 1
+    labels = np.ravel(y).tolist()
+    values = np.asarray(weights).tolist()
+    of_classes = set(zip(labels, values, strict=True))
+    return len(of_classes) == len(set(labels)) and len(set(values)) > 1
 
 
 def _without_column(search: BaseSearchCV, y: Targets) -> Targets:

@@ -59,7 +59,10 @@ class Resource:
         """Return the resource for those who need more than the first epochs have."""
         rows = self.rows and [of_fold[-n:] for of_fold in self.rows]
         return replace(
-            self, totals=self.totals[-n:], settings=self.settings[-n:], rows=rows
+            self,
+            totals=self.totals[-n:],
+            settings=self.settings[-n:],
+            rows=rows,
         )
 
     def check(self, estimator: BaseEstimator, params: Configuration) -> None:
@@ -122,13 +125,13 @@ def training_rows(
     folds = [np.arange(len(strata))[train] for train, _ in splits]
     orders = [nested_order(strata[train], random) for train in folds]
     n_classes = max(len(np.unique(strata[train])) for train in folds)
-    full = min(map(len, orders))
+    full = min(map(len, folds))
 
     def resource(n_epochs: int, fewest: int) -> Resource:
         amounts = halved(full, n_epochs, fewest)
         rows = []
         for train, order in zip(folds, orders, strict=True):
-            ends = [len(order) * amount // full for amount in amounts]
+            ends = [len(train) * amount // full for amount in amounts]
             rows.append([train[np.sort(order[:end])] for end in ends])
         totals = [sum(map(len, of_epoch)) for of_epoch in zip(*rows, strict=True)]
         return Resource(N_SAMPLES, max_epochs, totals, [{}] * n_epochs, rows)
@@ -144,7 +147,10 @@ def training_rows(
 
 
 def parameter_values(
-    name: str, estimator: BaseEstimator, n_splits: int, max_epochs: int
+    name: str,
+    estimator: BaseEstimator,
+    n_splits: int,
+    max_epochs: int,
 ) -> Resource:
     """``resource="max_iter"``, say: a share of the value that the estimator has."""
     full = _value_of(name, estimator)
@@ -183,7 +189,9 @@ class Retrainer:
     """Trains one estimator anew in every epoch; otherwise as an ``EpochTrainer``."""
 
     def __init__(
-        self, estimator: BaseEstimator, settings: Sequence[Configuration]
+        self,
+        estimator: BaseEstimator,
+        settings: Sequence[Configuration],
     ) -> None:
         self.estimator = estimator  # of the last epoch
         self.epochs = 0

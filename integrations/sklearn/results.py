@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._search import BaseSearchCV
 
 from risingsearch.arms import Configuration
+from risingsearch.integrations.sklearn.scoring import tested_metrics
 from risingsearch.json_values import Json
 from risingsearch.search.results import SearchResult
 
@@ -46,53 +47,56 @@ def best_half(scores: list[float]) -> tuple[float, list[int]]:
 
 
 def cv_results(
-    search: BaseSearchCV, result: SearchResult, *, averages: bool = False
+    search: BaseSearchCV,
+    result: SearchResult,
+    *,
+    averages: bool = False,
 ) -> Json:
     """``cv_results_`` in the format of scikit-learn.
 
     The scores are those of the best epochs, or means over the best halves.
     """
     n_splits = search.n_splits_
+    columns = dict.fromkeys(name for row in result.history for name in row)
+    metrics = tested_metrics(columns)
     rows: list[list[Configuration]] = [[] for _ in result.arms]
     for row in result.history:
         rows[row["arm"]].append(row)
     counted = []
-    for arm, rows_of_arm in zip(result.arms, rows, strict=True):
+    fits = []
+    for arm, of_arm in zip(result.arms, rows, strict=True):
         epochs = [arm.best_epoch] if arm.best_epoch else []
         if averages and epochs:
             epochs = best_half(result.curves[arm.arm])[1]
-        by_epoch = {row["epoch"]: row for row in rows_of_arm}
-        counted.append([by_epoch[epoch] for epoch in epochs])
-    columns = dict.fromkeys(name for row in result.history for name in row)
-    first = "split0_test_"
-    scorers = [name.removeprefix(first) for name in columns if name.startswith(first)]
-    fits = []
-    for rows_of_arm, best_rows in zip(rows, counted, strict=True):
+        by_epoch = {row["epoch"]: row for row in of_arm}
+        best = [by_epoch[epoch] for epoch in epochs]
+        counted.append(best)
         for split in range(n_splits):
-            fit: Json = {
-                time: _total(f"split{split}_{time}", rows_of_arm)
-                for time in ("fit_time", "score_time")
+            name = f"split{split}"
+            fit = {
+                "fit_time": _total(f"{name}_fit_time", of_arm),
+                "score_time": _total(f"{name}_score_time", of_arm),
+                "test_scores": {m: _mean(f"{name}_test_{m}", best) for m in metrics},
+                "train_scores": {m: _mean(f"{name}_train_{m}", best) for m in metrics},
             }
-            for part in ("test", "train"):
-                fit[f"{part}_scores"] = {
-                    name: _mean(f"split{split}_{part}_{name}", best_rows)
-                    for name in scorers
-                }
             fits.append(fit)
-    more = {
-        name: [getattr(arm, name) for arm in result.arms]
-        for name in ("epochs", "best_epoch", "status")
+    more: Json = {
+        "epochs": [arm.epochs for arm in result.arms],
+        "best_epoch": [arm.best_epoch for arm in result.arms],
+        "status": [arm.status for arm in result.arms],
     }
-    if "n_resources" in columns:
-        amount = "n_resources"
-        more[amount] = [_mean(amount, best_rows) / n_splits for best_rows in counted]
-        more["n_resources_fitted"] = [
-            int(_total(amount, rows_of_arm)) for rows_of_arm in rows
-        ]
+    amount = "n_resources"
+    if amount in columns:
+        more[amount] = [_mean(amount, best) / n_splits for best in counted]
+        more["n_resources_fitted"] = [int(_total(amount, of_arm)) for of_arm in rows]
     with warnings.catch_warnings():  # candidates without a score are warned of below
         warnings.filterwarnings("ignore", "One or more of the", UserWarning)
-        candidates = list(result.candidates)
-        table: Json = search._format_results(candidates, n_splits, fits, more)
+        table: Json = search._format_results(
+            list(result.candidates),
+            n_splits,
+            fits,
+            more,
+        )
     if search.error_score != "raise":
         _give_error_score(table, result, search.error_score)
     return table
@@ -103,14 +107,17 @@ def _mean(name: str, rows: Sequence[Configuration]) -> float:
     return float(np.mean(values)) if values else math.nan
 
 
-def _total(name: str, rows: Iterable[Configuration]) -> float:
+def _total(name: str, rows: Sequence[Configuration]) -> float:
     return math.fsum(row.get(name, 0.0) for row in rows)
 
 
-def _give_error_score(table: Json, result: SearchResult, error_score: float) -> None:
+def _give_error_score(
+    table: Json,
+    result: SearchResult,
+    error_score: float,
+) -> None:
     """Give the arms without a score the score of an error; they keep the last rank."""
-    opened = (arm for arm in result.arms if arm.charged)
-    failed = [arm.arm for arm in opened if not arm.best_epoch]
+    failed = [arm.arm for arm in result.arms if arm.charged and not arm.best_epoch]
     for column in filter(_OF_FAILED.match, table):
         table[column][failed] = 0.0 if column.startswith("std") else error_score
 
@@ -128,18 +135,21 @@ def warn_of_failures(result: SearchResult) -> None:
             FitFailedWarning,
             stacklevel=level,
         )
-    lost = (row for row in result.history if not math.isfinite(row["score"]))
-    not_finite = sorted({row["arm"] for row in lost if "failure" not in row})
+    not_finite = {
+        row["arm"]
+        for row in result.history
+        if not math.isfinite(row["score"]) and "failure" not in row
+    }
     if not_finite:
         warnings.warn(
             f"one or more of the test scores are not finite, for candidates "
-            f"{not_finite}; they {_were_retired(not_finite, result)}",
+            f"{sorted(not_finite)}; they {_were_retired(not_finite, result)}",
             UserWarning,
             stacklevel=level,
         )
 
 
-def _were_retired(arms: Collection[int], result: SearchResult) -> str:
+def _were_retired(arms: set[int], result: SearchResult) -> str:
     again = [arm for arm in arms if result.arms[arm].status != "failed"]
     if not again:
         return "were retired"

@@ -1,16 +1,15 @@
 """The metric that schedules: its name, and its lowest and highest score."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
-from risingsearch.arms import Params
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import last_step
-from risingsearch.integrations.sklearn.splits import Targets, given
+from risingsearch.integrations.sklearn.splits import Rows, given
 
 Scorer: TypeAlias = Any
 """One of scikit-learn's, which have private attributes, or a callable of the user."""
@@ -44,7 +43,9 @@ RANGES: dict[str, Range] = {
 
 
 def range_of(
-    scorer: Scorer, metric: str | None, estimator: BaseEstimator
+    scorer: Scorer,
+    metric: str | None,
+    estimator: BaseEstimator,
 ) -> Range | None:
     """Return between which ends the score that schedules lies; None if unknown."""
     if metric not in (None, FIRST):
@@ -75,14 +76,9 @@ def _scores_accuracy(estimator: BaseEstimator) -> bool:
     return getattr(type(estimator), "score", None) is ClassifierMixin.score
 
 
-def scored(
-    scorer: Scorer,
-    estimator: BaseEstimator,
-    X: ArrayLike,
-    y: Targets,
-    params: Params,
-) -> Any:
+def scored(scorer: Scorer, estimator: BaseEstimator, rows: Rows) -> Any:
     """Return the scores by a scorer, accuracy without its checks in each epoch."""
+    X, y, _, params = rows
     if _asks_score(scorer):
         is_asked = _scores_accuracy(estimator)
     else:
@@ -128,3 +124,9 @@ def metric_name(scoring: object) -> str:
     name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "")
     sign = "neg_" if getattr(scoring, "_sign", 1) < 0 else ""  # as in scikit-learn
     return sign + name if name.isidentifier() else "score"
+
+
+def tested_metrics(columns: Iterable[str]) -> list[str]:
+    """Names of the metrics that the first split was scored by."""
+    first = "split0_test_"
+    return [name.removeprefix(first) for name in columns if name.startswith(first)]

@@ -258,7 +258,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.max_failures = max_failures
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: ArrayLike, y: Targets = None, **params: object) -> RisingSearchCV:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Targets = None,
+        **params: object,
+    ) -> RisingSearchCV:
         """Search, then train the best configuration as ``refit`` says; return itself.
 
         Parameters
@@ -406,10 +411,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
                 raise
             msg = f"{error}: scoring={self.scoring!r} gave no finite number"
             raise SearchFailedError(msg) from None
-        except Exception:
-            raise
-        except BaseException:
-            if self._search.scheduler.best_arm is not None:
+        except BaseException as error:
+            interrupted = not isinstance(error, Exception)
+            if interrupted and self._search.scheduler.best_arm is not None:
                 self._keep(self._search.result())
             raise
 
@@ -496,7 +500,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Draw all learning curves; see ``risingsearch.plotting``."""
         return self._plotted("plot_curves", ax, options)
 
-    def _plotted(self, name: str, ax: object, options: Params) -> object:
+    def _plotted(
+        self,
+        name: str,
+        ax: object,
+        options: Params,
+    ) -> object:
         from risingsearch import plotting
 
         check_is_fitted(self, "history_")

@@ -12,7 +12,7 @@ from joblib.parallel import get_active_backend
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Configuration, Params, Report
+from risingsearch.arms import Params, Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
@@ -24,8 +24,6 @@ from risingsearch.integrations.sklearn.processes import (
     WorkerProcesses,
 )
 from risingsearch.integrations.sklearn.results import best_half
-from risingsearch.integrations.sklearn.scoring import RANGE, range_of
-from risingsearch.policies import policy_info, registered_name
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.loop import Embedding
 from risingsearch.search.progress import write_advice
@@ -79,14 +77,11 @@ class SearchRun:
             seconds_before=seconds_before,
             seconds_besides=self._seconds_kept if refits else float,
         )
-        options = replace(
-            options,
-            policy_params=_with_range(folds, options.policy, options.policy_params),
-            executor=executor,
-            n_jobs=None if interface.n_jobs is None else n_jobs,
-        )
         self.search = RisingSearch._of(
-            trainable, candidates, options, embedding=embedding
+            trainable,
+            candidates,
+            replace(options, executor=executor),
+            embedding=embedding,
         )
         self._clock = self.search._loop.clock
         for report in self.search.reports.values():  # of earlier processes
@@ -120,7 +115,12 @@ class SearchRun:
         return result
 
     def epochs_to_refit(
-        self, result: SearchResult, arm: int, best_epoch: int, *, in_full: bool
+        self,
+        result: SearchResult,
+        arm: int,
+        best_epoch: int,
+        *,
+        in_full: bool,
     ) -> int:
         """Return the epochs of a refit."""
         has_all_trees = self._all_trees and not _overfits(result.curves, arm)
@@ -215,16 +215,3 @@ def _threads(n: int) -> ThreadPoolExecutor | None:
             stacklevel=6,
         )
     return None
-
-
-def _with_range(
-    folds: Folds, policy: object, params: Configuration | None
-) -> Configuration | None:
-    """Return the policy's parameters, with the range of the scores if it is known."""
-    if not isinstance(params, Mapping | None) or RANGE in (params or {}):
-        return params  # is checked with all others
-    score_range = range_of(folds.scorer, folds.metric, folds.estimator)
-    name = registered_name(policy)
-    if score_range and name and RANGE in policy_info(name).parameters:
-        return {RANGE: score_range, **(params or {})}
-    return params

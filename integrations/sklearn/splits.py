@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Ints, Rng
 
@@ -32,6 +32,15 @@ Targets: TypeAlias = Any
 """An array, list, data frame or sparse matrix; None for those that learn without."""
 
 GROUP_DRAWS = 20  # of the groups that are held out, one of which is taken
+
+
+class Rows(NamedTuple):
+    """Some rows, with the metadata for them."""
+
+    X: ArrayLike
+    y: Targets
+    fit_params: Params
+    score_params: Params
 
 
 def frozen_splits(
@@ -83,7 +92,10 @@ def nested_order(strata: Ints, random: Rng) -> Ints:
 
 
 def _held_out_groups(
-    share: float, classes: Ints | None, groups: ArrayLike, seed: int
+    share: float,
+    classes: Ints | None,
+    groups: ArrayLike,
+    seed: int,
 ) -> Split:
     """Return a split with all rows of a group on one side.
 
@@ -109,7 +121,12 @@ def _held_out_groups(
     return min(draws, key=unevenness)
 
 
-def _held_out(share: float, classes: Ints | None, n_rows: int, seed: int) -> Split:
+def _held_out(
+    share: float,
+    classes: Ints | None,
+    n_rows: int,
+    seed: int,
+) -> Split:
     """Return a split with the share of the rows, and of each class if possible."""
     n_test = math.ceil(share * n_rows)
     n_train = n_rows - n_test
@@ -130,7 +147,10 @@ def _held_out(share: float, classes: Ints | None, n_rows: int, seed: int) -> Spl
             order = nested_order(classes, np.random.default_rng(seed))
             return order[:n_train], order[n_train:]
     train, test = train_test_split(
-        np.arange(n_rows), test_size=share, random_state=seed, stratify=classes
+        np.arange(n_rows),
+        test_size=share,
+        random_state=seed,
+        stratify=classes,
     )
     return train, test
 

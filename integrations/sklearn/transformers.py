@@ -99,12 +99,14 @@ class Transformers:
         self._rows: dict[str, ArrayLike] = {}  # by the part of the fold
 
     def fit_transform(
-        self, X: ArrayLike, y: Targets, params: Configuration, cache: RowCache
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+        cache: RowCache,
     ) -> tuple[ArrayLike, Configuration]:
         """Rows and parameters to train the model with; X, y and params never change."""
         routed, params = self._routed(params)
-        if not self._steps:
-            return X, params
         if "fitted" not in self._rows:
             prepared = self._prepared(len(self._steps), X, y, routed, cache)
             for step, fitted in zip(self._steps, prepared.transformers, strict=True):
@@ -112,7 +114,12 @@ class Transformers:
             self._rows["fitted"] = prepared.rows
         return self._rows["fitted"], params
 
-    def transform(self, X: ArrayLike, part: str, cache: RowCache) -> ArrayLike:
+    def transform(
+        self,
+        X: ArrayLike,
+        part: str,
+        cache: RowCache,
+    ) -> ArrayLike:
         """Rows X of a ``part`` of the fold, always the same, as the model sees them."""
         if not self._steps:
             return X
@@ -183,14 +190,19 @@ class Transformers:
             fit = check_memory(step.pipeline.memory).cache(_fit_transform_one)
             unfitted = clone(step.transformer, safe=False)
             rows, fitted = fit(
-                unfitted, _copied(before.rows), y, None, params=routed[n - 1]
+                unfitted,
+                _copied(before.rows),
+                y,
+                None,
+                params=routed[n - 1],
             )
             return Prepared((*before.transformers, fitted), rows)
 
         return cache.get(step.key, make)
 
     def _routed(
-        self, params: Configuration
+        self,
+        params: Configuration,
     ) -> tuple[list[Configuration], Configuration]:
         """Parameters of each transformer by method, and those of the model."""
         of_transformers = []

@@ -1,4 +1,4 @@
-"""What training changes in a run's objects and no ``state_dict`` holds.
+"""Changes by training in a run's objects that no ``state_dict`` holds.
 
 All that ``build`` makes is walked, and compared with itself as it was made. Changes are
 saved by the path of the owner, such as ``model.encoder``, and a name, as ``n_steps``;
@@ -28,8 +28,9 @@ from risingsearch.integrations.torch.snapshots import (
     CPU,
     MAKERS,
     PLAIN,
+    Maker,
     Node,
-    Reader,
+    NodeReader,
     data_node,
     is_leaf,
     kind_of,
@@ -80,7 +81,7 @@ class Attributes:
         self._built = Walk(objects, bases)
         self._types: dict[str, type] = {}  # enumerations and named tuples among them
         self._marks = {
-            at: self._mark(slot.value) for at, slot in self._built.slots.items()
+            at: self._mark(value) for at, value in self._built.attributes.items()
         }
 
     def changes(self) -> list[Change]:
@@ -94,27 +95,27 @@ class Attributes:
         now = Walk(self._objects, self._bases, self._built)
         writer = _Writer(self._built, self._types)
         changes: list[Change] = []
-        for (path, name), (owner, value) in now.slots.items():
+        for (path, name), value in now.attributes.items():
             if path not in self._built.owners:
+                kind = type(now.owners[path]).__name__
                 raise SetupError(
                     f"the state of {path} cannot be saved, because build has not made "
-                    f"that {type(owner).__name__}: let build return all objects"
+                    f"that {kind}: let build return all objects"
                 )
             is_changed = self._mark(value) != self._marks.get((path, name))
             if is_changed and not is_of_process(value):
                 changes.append((path, name, writer.written(path, name, value)))
-        gone = [at for at in self._marks if at not in now.slots and at[1] != STATE]
-        return changes + [
-            (path, name, _GONE)
-            for path, name in gone
-            if path in now.owners and not hasattr(now.owners[path], name)
-        ]
+        for path, name in self._marks:
+            is_gone = (path, name) not in now.attributes and path in now.owners
+            if is_gone and name != STATE and not hasattr(now.owners[path], name):
+                changes.append((path, name, _GONE))
+        return changes
 
     def restore(self, changes: list[Change], device: torch.device) -> None:
         """Give objects as they were built the attributes of a run that has trained."""
         owners = self._built.owners
         makers = {name: _maker(kind) for name, kind in self._types.items()}
-        reader = Reader(device, owners, makers)
+        reader = NodeReader(device, owners, makers)
         # States first, because loading one may set attributes.
         for path, name, node in sorted(changes, key=lambda change: change[1] != STATE):
             if path not in owners:
@@ -127,8 +128,8 @@ class Attributes:
             elif node == _GONE:
                 object.__delattr__(owners[path], name)
             else:
-                held = self._built.value_at(path, name)
-                value = reader.value(node, held, f"{path}.{name}")
+                built = self._built.attributes.get((path, name))
+                value = reader.value(node, built, f"{path}.{name}")
                 _set(owners[path], name, value)
 
     def _mark(self, value: object) -> int:
@@ -138,12 +139,12 @@ class Attributes:
         return zlib.crc32(file.getbuffer())
 
 
-def _maker(kind: Any) -> Any:
-    """Return what makes a named tuple of its items, or a member of its name."""
+def _maker(kind: Any) -> Maker:
+    """Return the maker of a named tuple from items, or of a member from its name."""
     return partial(getitem, kind) if issubclass(kind, Enum) else kind._make
 
 
-def _set(owner: Any, name: str, value: Any) -> None:
+def _set(owner: object, name: str, value: Any) -> None:
     if isinstance(owner, FunctionType) and name in cells_of(owner):
         cells_of(owner)[name].cell_contents = value
     elif isinstance(owner, nn.Module) and name in owner._buffers:
@@ -219,11 +220,11 @@ class _Writer:
         """Return a value as it is saved; raise a SetupError if that cannot be done."""
         if name == STATE:
             return data_node(value)
-        held = self._built.value_at(path, name)
+        built = self._built.attributes.get((path, name))
         try:
             if name == PARTS or name.endswith("_hooks"):
                 raise TypeError("some are new, replaced or gone")
-            node = self._node(value, held)
+            node = self._node(value, built)
         except TypeError as error:
             raise SetupError(
                 f"{path.partition('.')[0]!r} changes while its run trains: "
@@ -233,10 +234,10 @@ class _Writer:
                 "have it in state_dict and load_state_dict"
             ) from None
         is_array = isinstance(value, torch.Tensor | np.ndarray)
-        is_replaced = value is not held and (is_array or self._is_made_anew(value))
+        is_replaced = value is not built and (is_array or self._is_made_anew(value))
         return ("new", node) if is_replaced else node
 
-    def _node(self, value: object, held: object = None) -> Node:
+    def _node(self, value: object, built: object = None) -> Node:
         path = self._built.reference_to(value)
         if path is not None:
             return "same", path
@@ -244,15 +245,15 @@ class _Writer:
             return leaf_node(value)
         if id(value) in self._written:
             return "shared", self._written[id(value)]
-        node = self._new_node(value, held)
+        node = self._new_node(value, built)
         self._written[id(value)] = len(self._written)
         return node
 
-    def _new_node(self, value: object, held: object) -> Node:
+    def _new_node(self, value: object, built: object) -> Node:
         kind = kind_of(value)
         if is_leaf(value):
             return leaf_node(value)
-        if self._is_made_anew(value) or type(value) is type(held):
+        if self._is_made_anew(value) or type(value) is type(built):
             if isinstance(value, dict):
                 items = value.items()
                 pairs = [[self._node(key), self._node(item)] for key, item in items]

@@ -19,8 +19,9 @@ from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.random_states import (
     GENERATORS,
     generator_state,
-    generators_of,
+    loader_state,
     set_generator_state,
+    set_loader_state,
 )
 
 PLAIN = (
@@ -41,11 +42,11 @@ CPU = torch.device("cpu")
 Node = tuple[str, Any]
 """A kind and its content: plain values, CPU tensors, and containers of nodes."""
 
-Makers = Mapping[str, Callable[[Any], object]]
-"""What makes a value of a kind from its items, or from its text."""
+Maker = Callable[[Any], object]
+"""A function that makes a value of a kind from its items, or from its text."""
 
 _FACTORIES = (bool, int, float, str, list, dict, set)
-MAKERS: dict[str, Callable[[Any], object]] = {
+MAKERS: dict[str, Maker] = {
     "PosixPath": Path,
     "WindowsPath": Path,
     "datetime": datetime.fromisoformat,
@@ -56,7 +57,7 @@ MAKERS |= {f"defaultdict of {kind}": partial(defaultdict, kind) for kind in _FAC
 
 def snapshot(objects: Mapping[str, object]) -> dict[str, Node]:
     """Return copies of the values and states of all objects, tensors on the CPU."""
-    return {name: _object_node(held) for name, held in objects.items()}
+    return {name: _object_node(value) for name, value in objects.items()}
 
 
 def restore(
@@ -72,13 +73,13 @@ def restore(
             f"the checkpoint has {sorted(saved)}, and build returned "
             f"{sorted(objects)}: it must build the same objects from the same params"
         )
-    reader = Reader(device)
+    reader = NodeReader(device)
     for name, node in saved.items():
-        held = None if name in replaced else objects[name]
-        objects[name] = reader.value(node, held, name)
+        built = None if name in replaced else objects[name]
+        objects[name] = reader.value(node, built, name)
 
 
-def is_value(value: Any) -> bool:
+def is_value(value: object) -> bool:
     """Whether it can be saved without an object that ``build`` makes."""
     if type(value) in (dict, OrderedDict, list, tuple, set):
         return all(map(is_value, items_of(value)))
@@ -90,15 +91,15 @@ def items_of(container: Any) -> Collection[Any]:
     return container.values() if isinstance(container, dict) else container
 
 
-def _object_node(held: object) -> Node:
-    kind = type(held).__name__
-    if has_state(held):
-        return "state", data_node(state_of(held))
-    if isinstance(held, dict):
-        return kind, {key: _object_node(item) for key, item in held.items()}
-    if isinstance(held, list | tuple | set | deque):
-        return kind, [_object_node(item) for item in held]
-    return leaf_node(held) if is_leaf(held) else ("built", None)
+def _object_node(value: object) -> Node:
+    kind = type(value).__name__
+    if has_state(value):
+        return "state", data_node(state_of(value))
+    if isinstance(value, dict):
+        return kind, {key: _object_node(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | deque):
+        return kind, [_object_node(item) for item in value]
+    return leaf_node(value) if is_leaf(value) else ("built", None)
 
 
 def data_node(value: Any) -> Node:
@@ -136,13 +137,13 @@ def leaf_node(value: object) -> Node:
 
 
 def kind_of(value: object) -> str:
-    """Return the name of a value's type; of a defaultdict with what it makes."""
+    """Return the name of a value's type; of a defaultdict with its factory."""
     if type(value) is defaultdict and value.default_factory in _FACTORIES:
         return f"defaultdict of {value.default_factory}"
     return type(value).__name__
 
 
-class Reader:
+class NodeReader:
     """Makes values of nodes, in place of those that ``build`` has made if it can.
 
     Parameters
@@ -159,15 +160,15 @@ class Reader:
         self,
         device: torch.device,
         owners: Mapping[str, object] | None = None,
-        makers: Makers | None = None,
+        makers: Mapping[str, Maker] | None = None,
     ) -> None:
         self._device = device
         self._owners = owners or {}
         self._makers = {**MAKERS, **(makers or {})}
         self._made: list[object] = []  # in the order in which they were written
 
-    def value(self, node: Node, held: object, name: str) -> Any:
-        """Return the value of a node; ``held`` is what ``build`` has made there."""
+    def value(self, node: Node, built: object, name: str) -> Any:
+        """Return the value of a node; ``built`` is the one that ``build`` has made."""
         kind, content = node
         if kind == "value":
             return copy.deepcopy(content)
@@ -177,43 +178,43 @@ class Reader:
             return self._made[content]
         if kind == "new":  # what build makes there others may share
             return self.value(content, None, name)
-        value = self._value_made(kind, content, held, name)
+        value = self._value_made(kind, content, built, name)
         self._made.append(value)
         return value
 
-    def _value_made(self, kind: str, content: Any, held: Any, name: str) -> object:
+    def _value_made(self, kind: str, content: Any, built: Any, name: str) -> object:
         if kind == "tensor":
-            return self._tensor(content, held)
+            return self._tensor(content, built)
         if kind == "array":
-            return _array(content, held)
+            return _array(content, built)
         if kind == "number":
             return _array(content, None)[()]
-        if kind == "built" and held is not None:
-            return held
-        if kind in ("state", "generator") and has_state(held):
-            set_state(held, content, name)
-            return held
+        if kind == "built" and built is not None:
+            return built
+        if kind in ("state", "generator") and has_state(built):
+            set_state(built, content, name)
+            return built
         if kind == "enum":  # as earlier releases wrote it
-            return type(held)[content]
+            return type(built)[content]
         if kind == "text":
             kind, text = content
             return self._makers[kind](text)
         if kind == "pairs":
             kind, pairs = content
-            return self._dict(kind, pairs, held, name)
+            return self._dict(kind, pairs, built, name)
         if kind == "items":
             kind, maxlen, nodes = content
-            return self._items(kind, nodes, held, name, maxlen)
+            return self._items(kind, nodes, built, name, maxlen)
         if isinstance(content, dict):
             pairs = [(("value", key), node) for key, node in content.items()]
-            return self._dict(kind, pairs, held, name)
-        return self._items(kind, content, held, name)
+            return self._dict(kind, pairs, built, name)
+        return self._items(kind, content, built, name)
 
-    def _tensor(self, content: dict[str, Any], held: Any) -> object:
+    def _tensor(self, content: dict[str, Any], built: Any) -> object:
         tensor: torch.Tensor = content["data"]
-        if _is_alike(held, tensor) and held.is_leaf:
-            held.detach().copy_(tensor)
-            tensor = held
+        if _is_alike(built, tensor) and built.is_leaf:
+            built.detach().copy_(tensor)
+            tensor = built
         else:
             device = CPU if content["on_cpu"] else self._device
             tensor = tensor.to(device, copy=True)
@@ -221,30 +222,30 @@ class Reader:
         return tensor
 
     def _dict(
-        self, kind: str, pairs: list[tuple[Node, Node]], held: Any, name: str
+        self, kind: str, pairs: list[tuple[Node, Node]], built: Any, name: str
     ) -> object:
-        is_in_place = self._fits(kind, held, name)
-        before = held if isinstance(held, dict) else {}
+        is_in_place = self._fits(kind, built, name)
+        before = built if isinstance(built, dict) else {}
         items = {}
         for key_node, node in pairs:
             key = self.value(key_node, None, name)
             items[key] = self.value(node, before.get(key), f"{name}[{key!r}]")
         if not is_in_place:
             return self._makers[kind](items)
-        held.clear()
-        held.update(items)
-        return held
+        built.clear()
+        built.update(items)
+        return built
 
     def _items(
         self,
         kind: str,
         nodes: list[Node],
-        held: Any,
+        built: Any,
         name: str,
         maxlen: int | None = None,
     ) -> object:
-        is_in_place = self._fits(kind, held, name)
-        old = held if is_in_place and not isinstance(held, set | frozenset) else ()
+        is_in_place = self._fits(kind, built, name)
+        old = built if is_in_place and not isinstance(built, set | frozenset) else ()
         values = [
             self.value(node, item, f"{name}[{i}]")
             for i, (node, item) in enumerate(
@@ -254,70 +255,69 @@ class Reader:
         if not is_in_place:
             made = self._makers[kind](values)
             return deque(values, maxlen) if isinstance(made, deque) else made
-        if isinstance(held, tuple | frozenset):
-            return getattr(held, "_make", type(held))(values)
-        held.clear()
-        held.update(values) if isinstance(held, set) else held.extend(values)
-        return held
+        if isinstance(built, tuple | frozenset):
+            return getattr(built, "_make", type(built))(values)
+        built.clear()
+        built.update(values) if isinstance(built, set) else built.extend(values)
+        return built
 
-    def _fits(self, kind: str, held: object, name: str) -> bool:
+    def _fits(self, kind: str, built: object, name: str) -> bool:
         """Whether the built value is of a kind; if not, it must be one with a maker."""
-        fits = kind in (kind_of(held), type(held).__name__)
+        fits = kind in (kind_of(built), type(built).__name__)
         if not fits and kind not in self._makers:
             raise SetupError(
-                f"the state of {name} cannot be given to {held!r:.100}, which build "
+                f"the state of {name} cannot be given to {built!r:.100}, which build "
                 "returned there: it must build the same objects from the same params"
             )
         return fits
 
 
-def _array(content: torch.Tensor, held: Any) -> Any:
+def _array(content: torch.Tensor, built: Any) -> Any:
     array = np.load(io.BytesIO(content.numpy().tobytes()), allow_pickle=False)
-    if _is_alike(held, array) and held.flags.writeable:
-        held[...] = array
-        return held
+    if _is_alike(built, array) and built.flags.writeable:
+        built[...] = array
+        return built
     return array
 
 
-def _is_alike(held: Any, saved: Any) -> bool:
-    is_array = isinstance(held, torch.Tensor | np.ndarray)
-    return is_array and held.shape == saved.shape and held.dtype == saved.dtype
+def _is_alike(built: Any, saved: Any) -> bool:
+    is_array = isinstance(built, torch.Tensor | np.ndarray)
+    return is_array and built.shape == saved.shape and built.dtype == saved.dtype
 
 
-def has_state(held: object) -> bool:
+def has_state(owner: object) -> bool:
     """Whether an object has a state to be saved, besides its parts."""
-    if isinstance(held, (*GENERATORS, DataLoader)):
+    if isinstance(owner, (*GENERATORS, DataLoader)):
         return True
-    has_both = hasattr(held, "state_dict") and hasattr(held, "load_state_dict")
-    return has_both and not isinstance(held, type)
+    has_both = hasattr(owner, "state_dict") and hasattr(owner, "load_state_dict")
+    return has_both and not isinstance(owner, type)
 
 
-def state_of(held: Any) -> object:
+def state_of(owner: Any) -> object:
     """Return the state of an object that has one."""
-    if isinstance(held, GENERATORS):
-        return generator_state(held)
-    if isinstance(held, nn.Module):
-        state = held.state_dict()
+    if isinstance(owner, GENERATORS):
+        return generator_state(owner)
+    if isinstance(owner, nn.Module):
+        state = owner.state_dict()
         return {"state": state, "versions": getattr(state, "_metadata", {})}
-    if hasattr(held, "state_dict"):
-        return held.state_dict()
-    return [generator_state(generator) for generator in generators_of(held)]
+    if hasattr(owner, "state_dict"):
+        return owner.state_dict()
+    return loader_state(owner)
 
 
-def set_state(held: Any, node: Node, name: str) -> None:
+def set_state(owner: Any, node: Node, name: str) -> None:
     """Give an object the state that another of its kind had."""
-    state = Reader(CPU).value(node, None, name)
-    if isinstance(held, GENERATORS):
-        set_generator_state(held, state)
-    elif isinstance(held, nn.Module):
-        _set_state_of_module(held, state)
-    elif isinstance(held, torch.optim.Optimizer):
-        _set_state_of_optimizer(held, state, name)
-    elif hasattr(held, "state_dict"):
-        held.load_state_dict(state)
+    state = NodeReader(CPU).value(node, None, name)
+    if isinstance(owner, GENERATORS):
+        set_generator_state(owner, state)
+    elif isinstance(owner, nn.Module):
+        _set_state_of_module(owner, state)
+    elif isinstance(owner, torch.optim.Optimizer):
+        _set_state_of_optimizer(owner, state, name)
+    elif hasattr(owner, "state_dict"):
+        owner.load_state_dict(state)
     else:
-        for generator, its in zip(generators_of(held), state, strict=True):
-            set_generator_state(generator, its)
+        set_loader_state(owner, state)
 
 
 def _set_state_of_module(module: nn.Module, state: dict[str, Any]) -> None:

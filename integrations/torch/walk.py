@@ -24,7 +24,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ProxyTypes
 
 import torch
@@ -80,13 +80,6 @@ _OF_USERS = {"training", "_hparams"}  # though the source of a framework sets th
 _LONG = 100  # items of a container in a data set, above which they are its rows
 
 
-class Slot(NamedTuple):
-    """An attribute of an object."""
-
-    owner: object
-    value: object
-
-
 class Walk:
     """The objects that others lead to, by path, and their attributes.
 
@@ -111,7 +104,7 @@ class Walk:
         bases: tuple[type, ...],
         built: "Walk | None" = None,
     ) -> None:
-        self.slots: dict[tuple[str, str], Slot] = {}
+        self.attributes: dict[tuple[str, str], Any] = {}  # by path and name
         self.owners: dict[str, object] = {}
         self._paths: dict[int, str] = {}  # of owners, by identity
         self._built = built
@@ -122,13 +115,8 @@ class Walk:
             path = self._waiting.popleft()
             owner = self.owners[path]
             for name, value in _attributes_of(owner, bases).items():
-                self.slots[path, name] = Slot(owner, value)
+                self.attributes[path, name] = value
                 self._find(value, f"{path}.{name}", is_saved=False)
-
-    def value_at(self, path: str, name: str) -> object:
-        """Return the value of an attribute, None where there was none."""
-        slot = self.slots.get((path, name))
-        return None if slot is None else slot.value
 
     def path_of(self, value: object) -> str | None:
         """Return the path of an object that was found, else None."""
@@ -149,7 +137,7 @@ class Walk:
                 self._add_parts(owner, own_path)
             # A loader's state is that of generators, which are found anyway.
             if not is_saved and has_state(owner) and not isinstance(owner, DataLoader):
-                self.slots[own_path, STATE] = Slot(owner, state_of(owner))
+                self.attributes[own_path, STATE] = state_of(owner)
 
     def _add(self, owner: object, path: str) -> str:
         """Return the path of an object: where it was built, if it was."""
@@ -166,7 +154,7 @@ class Walk:
         state = root.state_dict()
         # The names of all parts, and the identities of modules and weights.
         parts: list[tuple[str, int]] = []
-        self.slots[path, PARTS] = Slot(root, parts)
+        self.attributes[path, PARTS] = parts
         for prefix, module in root.named_modules(prefix=path):
             module_path = self.path_of(module) or self._add(module, prefix)
             parts.append((prefix, id(module)))
@@ -177,12 +165,12 @@ class Walk:
                 if tensor is None:
                     continue
                 if full.removeprefix(f"{path}.") not in state:
-                    self.slots[module_path, name] = Slot(module, tensor)
+                    self.attributes[module_path, name] = tensor
                 elif self.path_of(tensor) is None:
                     self._add(tensor, full)
 
 
-def _objects_in(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _objects_in(value: Any, path: str) -> Iterator[tuple[str, object]]:
     """Yield the objects to look into that a value is, or its containers hold."""
     if isinstance(value, CONTAINERS):
         items = value.items() if isinstance(value, dict) else enumerate(value)

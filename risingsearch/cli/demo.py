@@ -7,7 +7,6 @@ are counted inside the models, with every trainer.
 from __future__ import annotations
 
 import importlib.util
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -241,7 +240,7 @@ def run_demo(out: Path, seed: int) -> None:
     report = out / "report.html"
     with writing(picture):  # before anything is trained
         out.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=out).close()
+        picture.touch()
     print(PLAN)
     print(LINE.format("search", "score", "test", "epochs", "tried"))
     runs = {}

@@ -53,7 +53,7 @@ class LiveRun:
             kind = "" if is_ours else f"{type(error).__name__}: "
             self.problem = one_line(f"{kind}{error}")
             self._run = None
-        self._due = until_rested(begun)
+        self._due = max(self._due, until_rested(begun))
 
     def words(self) -> str:
         """Return how the run is doing, for the user."""
@@ -135,7 +135,7 @@ class LiveRuns:
         page = comparison_page(
             results, title=title, settings=None, version=version, links=links
         )
-        self._due = until_rested(begun)
+        self._due = max(self._due, until_rested(begun))
         return page
 
 

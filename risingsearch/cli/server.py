@@ -13,7 +13,8 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
 from typing import Any, Protocol
 
 from risingsearch.errors import InvalidParameterError
@@ -48,9 +49,11 @@ class LivePage(Protocol):
         """Return the page as it is now."""
 
 
-class PageServer(ThreadingHTTPServer):
+class PageServer(ThreadingTCPServer):
     """A server of pages below a secret address."""
 
+    # A TCPServer: one for HTTP looks up its name, which can take long.
+    allow_reuse_address = True
     daemon_threads = True
 
     def __init__(self, port: int, pages: Mapping[str, LivePage]) -> None:
@@ -69,7 +72,7 @@ class PageServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The address of the first page."""
-        return f"http://{HOST}:{self.server_port}/{self.token}/"
+        return f"http://{HOST}:{self.server_address[1]}/{self.token}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Take a connection, in place of the oldest one if there are too many."""

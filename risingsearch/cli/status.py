@@ -216,18 +216,18 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
     names = [run_dir.resolve().name for run_dir in run_dirs]
     if len(set(names)) < len(names):
         names = [str(run_dir) for run_dir in run_dirs]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    runs = dict(zip(names, run_dirs, strict=True))
+    if len(runs) < len(names):
+        twice = max(names, key=names.count)
         raise InvalidParameterError(f"{twice} is named twice: compare different runs")
-    return dict(zip(names, run_dirs, strict=True))
+    return runs
 
 
 def facts_of(result: SearchResult, run_dir: Path) -> Json:
     """Return how far a run has come."""
     last_jobs = {row["arm"]: row["job"] for row in result.history}
-    tried = [
-        last_jobs.get(report.job.arm, 0) > report.job.id for report in result.failures
-    ]
+    failed_jobs = [report.job for report in result.failures]
+    tried_again = sum(last_jobs.get(job.arm, 0) > job.id for job in failed_jobs)
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
@@ -239,8 +239,8 @@ def facts_of(result: SearchResult, run_dir: Path) -> Json:
         "best_epoch": result.best_epoch,
         "best_params": result.best_params,
         "arms": dict(Counter(arm.status for arm in result.arms)),
-        "failures": len(result.failures),
-        "failures_tried_again": sum(tried),
+        "failures": len(failed_jobs),
+        "failures_tried_again": tried_again,
         "first_failure": first_failure(result),
         "stop_reason": result.stop_reason,
         "left_out": result.left_out,
@@ -251,9 +251,8 @@ def facts_of(result: SearchResult, run_dir: Path) -> Json:
 
 def first_failure(result: SearchResult) -> str | None:
     """Return the first failure among the arms that are still failed."""
-    failed = {arm.arm for arm in result.arms if arm.status == "failed"}
-    failures = [report for report in result.failures if report.job.arm in failed]
-    if not failures:
-        return None
-    first = min(failures, key=lambda report: report.job.id)
-    return f"arm {first.job.arm}, after epoch {first.job.from_epoch}: {first.failure}"
+    for report in sorted(result.failures, key=lambda report: report.job.id):
+        job = report.job
+        if result.arms[job.arm].status == "failed":
+            return f"arm {job.arm}, after epoch {job.from_epoch}: {report.failure}"
+    return None

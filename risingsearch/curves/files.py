@@ -255,7 +255,11 @@ def _is_bare(row: list[str]) -> bool:
     return not _epochs(row) or bool(np.any(np.diff(numbers) <= 0.0))
 
 
-def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
+def _long(
+    frame: pd.DataFrame,
+    arm: str,
+    epoch: str,
+) -> LoadedCurves:
     score = _find(list(frame.columns), SCORE_COLUMNS)
     others = [name for name in frame.columns if name not in (arm, epoch)]
     if score is None:
@@ -278,9 +282,9 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
         values=score,
     )
     loaded = _loaded(wide.reindex(arms), LONG)
-    for direction in ("maximize", "minimize"):
-        if {*frame.get("direction", ())} == {direction}:
-            return loaded._replace(direction=direction)
+    directions = set(frame.get("direction", ()))
+    if directions in ({"maximize"}, {"minimize"}):
+        return loaded._replace(direction=directions.pop())
     return loaded
 
 

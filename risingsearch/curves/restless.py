@@ -146,9 +146,19 @@ class DriftingMeans(NamedTuple):
         """Return the environment at the start of the same tables."""
         return self._replace(knot=np.zeros_like(self.knot))
 
-    def mean(self, arm: int, n: int, t: int) -> float:
+    def mean(
+        self,
+        arm: int,
+        n: int,
+        t: int,
+    ) -> float:
         """Return the mean of the arm at round ``t``."""
-        k, after, part = position(self.rounds, self.rates, self.knot, t)
+        k, after, part = position(
+            self.rounds,
+            self.rates,
+            self.knot,
+            t,
+        )
         return between(self.means[k, arm], self.means[after, arm], part)
 
     def draw(
@@ -160,14 +170,24 @@ class DriftingMeans(NamedTuple):
         rng: Rng,
     ) -> float:
         """Return the mean with noise, or a reward from one of the two knots."""
-        k, after, part = position(self.rounds, self.rates, self.knot, t)
+        k, after, part = position(
+            self.rounds,
+            self.rates,
+            self.knot,
+            t,
+        )
         if self.mixing:
             if part > 0.0 and rng.random() < part:
                 k = after
             part = 0.0
             mean = self.means[k, arm]
         variance = between(self.variances[k, arm], self.variances[after, arm], part)
-        return noisy(self.noise, mean, math.sqrt(variance), rng)
+        return noisy(
+            self.noise,
+            mean,
+            math.sqrt(variance),
+            rng,
+        )
 
     def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of the best means or of the constant, in closed form."""
@@ -263,7 +283,13 @@ class Sinusoid(NamedTuple):
         [0.0, 0.5, 1.0]
         """
         amplitude = checked_float("amplitude", amplitude, -math.inf)
-        frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)
+        frequency = checked_float(
+            "frequency",
+            frequency,
+            0.0,
+            math.pi,
+            open_low=True,
+        )
         angles = frequency * np.arange(BLOCK)
         return cls(
             amplitude,
@@ -289,7 +315,12 @@ class Sinusoid(NamedTuple):
         """Return the environment with a new anchor."""
         return self._replace(block=np.full(1, -1, dtype=np.int64), anchor=np.zeros(2))
 
-    def mean(self, arm: int, n: int, t: int) -> float:
+    def mean(
+        self,
+        arm: int,
+        n: int,
+        t: int,
+    ) -> float:
         """Return the mean of the arm at round ``t``."""
         if arm == 0:
             return self.amplitude
@@ -307,7 +338,12 @@ class Sinusoid(NamedTuple):
         rng: Rng,
     ) -> float:
         """Return the mean with noise."""
-        return noisy(self.noise, mean, 1.0, rng)
+        return noisy(
+            self.noise,
+            mean,
+            1.0,
+            rng,
+        )
 
     def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of the best means, one term per half of a swing."""
@@ -371,7 +407,11 @@ def position(
     return k, min(k + 1, len(rounds) - 1), (t - rounds[k]) * rates[k]
 
 
-def between(left: float, right: float, part: float) -> float:
+def between(
+    left: float,
+    right: float,
+    part: float,
+) -> float:
     """Return the point that lies this part of the way from left to right."""
     return float(left + part * (right - left))
 
@@ -386,7 +426,11 @@ def _checked_means(means: ArrayLike) -> Floats:
     return table
 
 
-def _checked_variances(deviations: ArrayLike, n_arms: int, n_knots: int) -> Floats:
+def _checked_variances(
+    deviations: ArrayLike,
+    n_arms: int,
+    n_knots: int,
+) -> Floats:
     wide = checked_array("deviations", deviations)
     fits = wide.shape in [(), (n_arms,), (n_arms, n_knots)]
     if not fits or not np.all((wide >= 0.0) & (wide < np.inf)):

@@ -139,11 +139,12 @@ def _facts(
 
 
 def _best(result: ShownResult) -> dict[str, object]:
-    has_best = result.best_arm is not None
+    if result.best_arm is None:
+        return dict.fromkeys(("best", "of arm", "at epoch"), "")
     return {
-        "best": f"{result.best_score:.6g}" if has_best else "",
-        "of arm": result.best_arm if has_best else "",
-        "at epoch": result.best_epoch if has_best else "",
+        "best": f"{result.best_score:.6g}",
+        "of arm": result.best_arm,
+        "at epoch": result.best_epoch,
     }
 
 

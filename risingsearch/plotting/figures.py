@@ -90,7 +90,13 @@ def plot_allocation(
     title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
     failed = np.flatnonzero(~epochs.is_scored)
     if len(failed):
-        ax.plot(failed + 0.5, row[failed], "x", color=ink_on(ax).failed, markersize=4)
+        ax.plot(
+            failed + 0.5,
+            row[failed],
+            "x",
+            color=ink_on(ax).failed,
+            markersize=4,
+        )
         title += f", {len(failed):,} failed (cross)"
     winner = None
     if epochs.leaders:
@@ -241,7 +247,7 @@ class Epochs:
         self.leaders: list[int] = scored[np.sort(bests)][: len(LEADERS)].tolist()
 
     def arms_by_training(self) -> list[int]:
-        """Return the arms, the most trained first; of equals the winner, then by age."""
+        """Return the arms, the most trained first; of equals the winner, the oldest."""
         winner = dict.fromkeys(self.arm[self.leaders[:1]].tolist(), 0)
         counts = Counter(winner)
         counts.update(self.arm.tolist())
@@ -266,21 +272,38 @@ def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure, in inches."""
     with needed("matplotlib", "plot"):
         from matplotlib import pyplot
-    _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
+    _, ax = pyplot.subplots(
+        figsize=(width, height),
+        dpi=150,
+        layout="constrained",
+    )
     return ax
 
 
-def _frame(ax: Axes, title: str, x: str, y: str) -> None:
+def _frame(
+    ax: Axes,
+    title: str,
+    x: str,
+    y: str,
+) -> None:
     """Name the axes; epochs are counted in whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_title(
+        title,
+        loc="left",
+        fontsize="medium",
+    )
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
+def _draw_blocks(
+    ax: Axes,
+    epochs: Epochs,
+    row: NDArray[np.int64],
+) -> None:
     from matplotlib.collections import PolyCollection
 
     x = np.arange(len(row))[:, np.newaxis] + np.array([0, 1, 1, 0])
@@ -302,7 +325,14 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     ax.add_collection(blocks)
     rows, opened = np.unique(row, return_index=True)
     left = len(row) - np.unique(row[::-1], return_index=True)[1]
-    ax.hlines(rows, opened, left, color=ink.guide, linewidth=0.6, zorder=1)
+    ax.hlines(
+        rows,
+        opened,
+        left,
+        color=ink.guide,
+        linewidth=0.6,
+        zorder=1,
+    )
     if epochs.leaders:
         below = (epochs.score < low).any()
         above = (epochs.score > high).any()
@@ -312,7 +342,11 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
         )
 
 
-def _name_rows(ax: Axes, names: Sequence[str], winner: int | None) -> None:
+def _name_rows(
+    ax: Axes,
+    names: Sequence[str],
+    winner: int | None,
+) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     step = int(np.ceil(1.15 * LABEL_SIZE * len(names) / points))
@@ -344,7 +378,12 @@ def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     )
 
 
-def _draw_curve(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
+def _draw_curve(
+    ax: Axes,
+    epochs: Epochs,
+    best: int,
+    place: int,
+) -> None:
     rows = np.flatnonzero(epochs.is_scored & (epochs.arm == epochs.arm[best]))
     (curve,) = ax.plot(
         epochs.epoch[rows],

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.proposers.base import Floats, Rng
+from risingsearch.proposers.base import Floats, Rng, best_first
 
 FITTED_ON = 100
 """Observations that the hyperparameters are fitted to, at most."""
@@ -208,8 +208,12 @@ class Observations(NamedTuple):
             return self
         n_best = limit // 2
         n_others = limit - n_best
-        order = np.argsort(-self.scores, kind="stable")
-        others = rng.choice(order[n_best:], n_others, replace=False)
+        order = best_first(self.scores)
+        others = rng.choice(
+            order[n_best:],
+            n_others,
+            replace=False,
+        )
         rows = np.concatenate([order[:n_best], others])
         return Observations(self.at[rows], self.scores[rows])
 
@@ -273,11 +277,23 @@ class GaussianProcess(NamedTuple):
                 best = logs
                 highest = likelihood
             agreement = np.sign(gradient * slope)
-            step *= np.select([agreement > 0, agreement < 0], [GROWTH, SHRINKAGE], 1.0)
+            step *= np.select(
+                [agreement > 0, agreement < 0],
+                [GROWTH, SHRINKAGE],
+                1.0,
+            )
             step = np.clip(step, *STEP_RANGE)
-            slope = np.where(agreement < 0, 0.0, gradient)
+            slope = np.where(
+                agreement < 0,
+                0.0,
+                gradient,
+            )
             logs = logs + np.sign(slope) * step
-            logs = np.clip(logs, objective.low, objective.high)
+            logs = np.clip(
+                logs,
+                objective.low,
+                objective.high,
+            )
         return cls.from_logs(best)
 
     def kernel(self, a: Floats, b: Floats) -> Floats:

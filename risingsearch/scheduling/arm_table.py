@@ -8,7 +8,7 @@ import numpy as np
 from risingsearch.arms import Status
 from risingsearch.events import Started, saved_params
 from risingsearch.json_values import Json, as_json, from_json
-from risingsearch.policies.arrays import Bools, Ints
+from risingsearch.policies.arrays import Bools, Ints, int_zeros
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.columns import Columns
 from risingsearch.scheduling.options import SchedulerOptions
@@ -29,12 +29,12 @@ class ArmTable(Columns):
         self._options = options
         self.max_epochs = max_epochs
         self.n_jobs = options.n_jobs  # in flight at most
-        self.charged = np.zeros(n_arms, dtype=np.int64)  # epochs charged
-        self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
-        self.failures = np.zeros(n_arms, dtype=np.int64)
-        self.busy = np.zeros(n_arms, dtype=np.bool_)
-        self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
-        self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
+        self.charged = int_zeros(n_arms)  # epochs charged
+        self.epochs = int_zeros(n_arms)  # epochs trained
+        self.failures = int_zeros(n_arms)
+        self.busy = np.zeros(n_arms, dtype=bool)
+        self.ended = np.zeros(n_arms, dtype=bool)  # by itself
+        self.failed = np.zeros(n_arms, dtype=bool)  # and retired
         self.why_ended: dict[int, str] = {}  # by arm, if that is known
         self.scores = Scores(options)
         self.history: list[Json] = []
@@ -92,9 +92,12 @@ class ArmTable(Columns):
 
     def _add_score(self, row: Json, n_epochs: int) -> None:
         arm = row["arm"]
-        has_failed = bool(self.failed[arm])
         self.scores.add(
-            arm, row["epoch"], row["score"], n_epochs, has_failed=has_failed
+            arm,
+            row["epoch"],
+            row["score"],
+            n_epochs,
+            has_failed=bool(self.failed[arm]),
         )
 
     def has_failed(self, opened: Ints) -> Bools:
@@ -161,7 +164,11 @@ class ArmTable(Columns):
             "decisions": [why.to_json() | {"round": why.round} for why in decisions],
             "why_ended": list(self.why_ended.items()),
             "proposals": [
-                [arm, saved_params(proposal.params), list(proposal.like)]
+                [
+                    arm,
+                    saved_params(proposal.params),
+                    list(proposal.like),
+                ]
                 for arm, proposal in proposals
             ],
         }

@@ -15,7 +15,9 @@ from risingsearch.arms import (
     PRIOR,
     PROPOSED,
     REVIVED,
+    Configuration,
     Job,
+    Params,
 )
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
@@ -35,6 +37,7 @@ from risingsearch.scheduling.results import Result
 
 STATE_VERSION = 4
 SELECT, PROPOSE, UPDATE = range(3)
+NO_PROPOSAL = Proposal()
 _JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
@@ -96,11 +99,17 @@ class Decider:
             options.n_jobs,
             options.epoch_costs,
         )
-        self.policy = PolicyAdapter(policy, params, options, self.arms, self.ledger)
+        self.policy = PolicyAdapter(
+            policy,
+            params,
+            options,
+            self.arms,
+            self.ledger,
+        )
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
-        self.problem_of: Callable[[Any], str | None] = no_problem
+        self.problem_of: Callable[[Configuration], str | None] = no_problem
         self.follow_up()
 
     def follow_up(self) -> None:
@@ -205,7 +214,9 @@ class Decider:
             raise InvalidParameterError(msg)
         return self._decided(arm, n_epochs)
 
-    def _decided(self, arm: int, n_epochs: int) -> Started:
+    def _decided(
+        self, arm: int, n_epochs: int, proposal: Proposal = NO_PROPOSAL
+    ) -> Started:
         """Return the decision to train an arm, with the reason for it."""
         arms = self.arms
         job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
@@ -214,22 +225,25 @@ class Decider:
             reason = CONTINUED if is_last else REVIVED
             return Started(job=job, reason=reason, parts=self.policy.explain(arm))
         reason = ENQUEUED if arm in self._options.enqueue else OPENED
-        params = None
-        if arm >= self._options.n_arms:  # drawn later than the header was written
-            params = dict(self.proposer.candidates[arm])
-        return Started(job=job, reason=reason, parts={}, params=params)
+        if proposal.by_prior:
+            reason = PRIOR
+        elif proposal.params or proposal.arm is not None:
+            reason = PROPOSED
+        if proposal.params:
+            params = dict(proposal.params)
+            return Started(
+                job=job, reason=reason, parts={}, params=params, like=proposal.like
+            )
+        is_late = arm >= self._options.n_arms  # drawn after the header was written
+        drawn = dict(self.proposer.candidates[arm]) if is_late else None
+        return Started(job=job, reason=reason, parts={}, params=drawn)
 
     def _decided_for(self, selected: int) -> Started:
         """Return the decision to train the selected arm, or one proposed for it."""
         proposal = self._proposed(selected)
         arm = selected if proposal.arm is None else int(proposal.arm)
-        decision = self._decided(arm, max(1, self._wanted(arm, selected)))
-        if proposal.by_prior or proposal.params or proposal.arm is not None:
-            reason = PRIOR if proposal.by_prior else PROPOSED
-            decision = replace(decision, reason=reason)
-        if proposal.params:
-            params = dict(proposal.params)
-            decision = replace(decision, params=params, like=proposal.like)
+        n_epochs = max(1, self._wanted(arm, selected))
+        decision = self._decided(arm, n_epochs, proposal)
         return decision if arm == selected else replace(decision, instead_of=selected)
 
     def _wanted(self, arm: int, selected: int) -> int:
@@ -253,7 +267,7 @@ class Decider:
         n_begun = int(np.count_nonzero(arms.has_told | arms.busy))
         is_new = not arms.charged[arm] and arm not in self._options.enqueue
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
-            return Proposal()
+            return NO_PROPOSAL
         unopened = arms.unopened()
         rng = self._draws.stream(PROPOSE, arms.n_asked)
         opened = self.opened()
@@ -306,7 +320,12 @@ class Decider:
             failed=np.flatnonzero(failed & ~failed.all()),
         )
 
-    def _expected_ends(self, opened: Ints, finished: Bools, failed: Bools) -> Floats:
+    def _expected_ends(
+        self,
+        opened: Ints,
+        finished: Bools,
+        failed: Bools,
+    ) -> Floats:
         """Return where arms are expected to end, as rewards."""
         scores = self.arms.scores
         best = np.array([scores.best(arm).score for arm in opened.tolist()])
@@ -320,18 +339,13 @@ class Decider:
         """Start a job: reserve its epochs."""
         job = decision.job
         arms = self.arms
-        replaced = decision.instead_of
-        if replaced is not None:
-            self.policy.swap(replaced, job.arm)
         if arms.failed[job.arm]:
             arms.forgive(job.arm)
             self.policy.refresh()
-        try:
-            self.policy.started(arms.rounds + 1, job.arm)
-        except PolicyError:
-            if replaced is not None:
-                self.policy.swap(replaced, job.arm)
-            raise
+        selected = job.arm if decision.instead_of is None else decision.instead_of
+        self.policy.started(arms.rounds + 1, selected)
+        if selected != job.arm:
+            self.policy.swap(selected, job.arm)
         arms.start(decision)
         self.ledger.reserve(job)
         self._refill()
@@ -486,7 +500,7 @@ def _chosen(
     name: str,
     options: SchedulerOptions,
     proposer: Proposer,
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, Params]:
     """Return the policy that a name stands for, and its parameters."""
     chosen = choose_policy(
         name,
@@ -499,5 +513,5 @@ def _chosen(
     )
     allowed = policy_info(chosen.name).parameters
     learnt = proposer.policy_params()
-    taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in allowed}
+    taken: Params = {name: learnt[name] for name in learnt if name in allowed}
     return chosen.name, taken | chosen.parameters

@@ -39,11 +39,10 @@ class Explanations:
         reasons = [(row["arm"], row["reason"]) for row in arms.history]
         reasons += [(why.job.arm, why.reason) for why in arms.in_flight.values()]
         opened_as = dict(reversed(reasons))  # by arm, the first reason
-        likes = {arm: proposal.like for arm, proposal in arms.proposals.items()}
         explained = []
         for arm in range(arms.n_arms):
             first_reason = opened_as.get(arm, OPENED)
-            like = likes.get(arm, ())
+            like = arms.proposals[arm].like if arm in arms.proposals else ()
             best = arms.scores.best(arm)
             explained.append(
                 Arm(

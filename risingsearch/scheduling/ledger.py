@@ -119,13 +119,18 @@ class Ledger(Columns):
                 others[finalist] = weight[finalist]
                 weight = others
         if self._until is None:
-            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
+            return np.minimum(weight, ENDLESS).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
         up_to = self._until[self.trained] + weight + rounding
         reached = np.searchsorted(self._until, up_to, side="right") - 1
         return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
 
-    def pulls_left(self, left: Ints, busy: Bools, affordable: Ints) -> Ints:
+    def pulls_left(
+        self,
+        left: Ints,
+        busy: Bools,
+        affordable: Ints,
+    ) -> Ints:
         """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left

@@ -153,9 +153,21 @@ class PolicyAdapter:
         finally:
             available[place] = is_available
 
-    def update(self, t: int, arm: int, reward: float, rng: Rng) -> None:
+    def update(
+        self,
+        t: int,
+        arm: int,
+        reward: float,
+        rng: Rng,
+    ) -> None:
         """Tell the reward of a pull decided at round ``t``."""
-        self._record(self.policy.update, t, self._place(arm), reward, rng)
+        self._record(
+            self.policy.update,
+            t,
+            self._place(arm),
+            reward,
+            rng,
+        )
 
     def swap(self, arm: int, other: int) -> None:
         """Let two arms change places, neither of which is opened."""

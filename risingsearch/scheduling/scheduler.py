@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any
 
 from risingsearch.arms import ArmList, Configuration, Job, Status
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.events import Started
+from risingsearch.json_values import Json
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.scheduling.decisions import Decider
@@ -282,7 +282,18 @@ class Scheduler:
             msg = f"the budget is in {in_words(self.unit)}: tell needs {missing}"
             raise InvalidParameterError(msg)
         told = checked_scores(self.why(job).job, scores)
-        self._tell(Result(job, told, cost, None, ended, 1, len(told)), now)
+        self._tell(
+            Result(
+                job,
+                told,
+                cost,
+                None,
+                ended,
+                1,
+                len(told),
+            ),
+            now,
+        )
 
     def fail(
         self,
@@ -327,7 +338,18 @@ class Scheduler:
         charged = checked_int("charged", charged, max(1, len(told)), job.n_epochs)
         attempts = checked_int("attempts", attempts, 1)
         failure = str(reason) or type(reason).__name__
-        self._tell(Result(job, told, cost, failure, False, attempts, charged), now)
+        self._tell(
+            Result(
+                job,
+                told,
+                cost,
+                failure,
+                False,
+                attempts,
+                charged,
+            ),
+            now,
+        )
 
     def end(self, arm: int) -> None:
         """Mark an arm that is not in training as ended by itself."""
@@ -346,7 +368,13 @@ class Scheduler:
         cost = result.cost
         at = None if now is None else self._checked_now(now)
         if cost is not None:
-            cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
+            cost = checked_float(
+                "cost",
+                cost,
+                0.0,
+                LARGEST_SCORE,
+                open_low=False,
+            )
         if at is not None:
             self._ledger.pass_until(at)
             cost = self._ledger.away(result.job, at) if cost is None else cost
@@ -358,7 +386,13 @@ class Scheduler:
             unit = in_words(self.unit)
             msg = f"now is for a budget of wall-clock time; this is in {unit}"
             raise InvalidParameterError(msg)
-        return checked_float("now", now, 0.0, LARGEST_SCORE, open_low=False)
+        return checked_float(
+            "now",
+            now,
+            0.0,
+            LARGEST_SCORE,
+            open_low=False,
+        )
 
     @property
     def done(self) -> bool:
@@ -380,7 +414,9 @@ class Scheduler:
             patience=patience, target_score=target_score
         )
 
-    def check_proposals(self, problem_of: Callable[[Any], str | None]) -> None:
+    def check_proposals(
+        self, problem_of: Callable[[Configuration], str | None]
+    ) -> None:
         """Refuse proposed parameters of which this says why they are invalid."""
         self._decider.problem_of = problem_of
 
@@ -439,14 +475,14 @@ class Scheduler:
         self._ledger.pass_until(self._checked_now(now), keeps_rest=keeps_rest)
         self._follow_up()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values, to resume later as if never interrupted.
 
         A policy that holds more than numbers and arrays of them is a ``PolicyError``.
         """
         return self._results.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the result of ``state_dict`` of a scheduler with the same arguments.
 
         Its budget may have been extended since. An error changes nothing.
@@ -515,7 +551,7 @@ class Scheduler:
         return [self.status(arm) for arm in range(self.n_arms)]
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Json]:
         """One row per charged epoch, in the order in which the policy was told.
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the

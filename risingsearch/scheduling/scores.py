@@ -72,11 +72,15 @@ class Scores:
         """
         if not self.trains_anew:
             return self._first_best
-        rank = {
-            (self.sign * best.score, best.epoch, arm): arm
+        ranks = [
+            (
+                self.sign * best.score,
+                best.epoch,
+                arm,
+            )
             for arm, best in self._best.items()
-        }
-        return rank[max(rank)] if rank else None
+        ]
+        return max(ranks)[-1] if ranks else None
 
     @property
     def best_reward(self) -> float:

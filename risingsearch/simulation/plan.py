@@ -42,13 +42,11 @@ PolicyLike: TypeAlias = str | Callable[..., Policy]
 EnvironmentLike: TypeAlias = str | Environment | Callable[..., Environment]
 """A registered name, an environment, or a generator of environments."""
 
-Parameters: TypeAlias = Mapping[str, Any]
+Parameters: TypeAlias = Mapping[str, object]
 Pair: TypeAlias = tuple[Kind, Parameters | None]
 Several: TypeAlias = Mapping[str, Kind | Pair[Kind]] | Sequence[Kind | Pair[Kind]]
 Policies: TypeAlias = Several[PolicyLike]
 Environments: TypeAlias = Several[EnvironmentLike]
-Row: TypeAlias = dict[str, Any]
-"""A row of a table, by the names of its columns."""
 
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
@@ -84,11 +82,15 @@ class Player:
         )
         self._longest = longest
 
-    def policy(self, environment: Environment, horizon: int) -> Policy:
+    def policy(
+        self,
+        environment: Environment,
+        horizon: int,
+    ) -> Policy:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
-        most = min(self._longest or int(limits.max()), horizon)
-        policy: Policy = self._make(environment.n_arms, horizon, most)
+        max_pulls = min(self._longest or int(limits.max()), horizon)
+        policy: Policy = self._make(environment.n_arms, horizon, max_pulls)
         check_contract(policy, environment.n_arms)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits
@@ -131,7 +133,12 @@ class Plan:
             self._sample: Callable[..., Any] = lambda rng, horizon: environment
         elif isinstance(environment, str):
             make = partial(make_environment, environment)
-            named = _with_params("environment", make, "horizon, rng", params)
+            named = _with_params(
+                "environment",
+                make,
+                "horizon, rng",
+                params,
+            )
             self._sample = lambda rng, horizon: named(horizon, rng)
         else:
             self._sample = _with_params(
@@ -187,21 +194,36 @@ class Plan:
         ]
         return PlayedRun(optimal, records)
 
-    def _record(self, player: Player, environment: Environment, rng: Rng) -> Record:
+    def _record(
+        self,
+        player: Player,
+        environment: Environment,
+        rng: Rng,
+    ) -> Record:
         """Return a policy's run."""
         policy = player.policy(environment, self._horizon)
         loop = self._loop(policy, environment)
         record = new_record(self._checkpoints, environment.n_arms, self._rounds_kept)
         with self._listed(policy), np.errstate(over="ignore", invalid="ignore"):
             try:
-                loop(policy, fresh(environment), self._horizon, rng, record)
+                loop(
+                    policy,
+                    fresh(environment),
+                    self._horizon,
+                    rng,
+                    record,
+                )
             except PolicyError as error:
                 n_pulls = record.pulls.sum()
                 msg = f"{type(policy).__name__}, after {n_pulls} pulls: {error}"
                 raise PolicyError(msg) from error
         return record
 
-    def _loop(self, policy: Policy, environment: Environment) -> Loop:
+    def _loop(
+        self,
+        policy: Policy,
+        environment: Environment,
+    ) -> Loop:
         classes = type(policy), type(environment)
         if classes not in self._loops:
             loop = loop_for(policy, fresh(environment), self._compiled)
@@ -294,13 +316,13 @@ def named_pairs(
         items = [items]
     if not isinstance(items, Collection) or not len(items):
         raise InvalidParameterError(f"{kind} must be at least one; got {items!r}")
-    if not isinstance(items, Mapping):
-        named = {name_of(_pair(kind, item)[0]): item for item in items}
-        if len(named) < len(items):
-            msg = f"two share a name in {list(named)}: give names of your own"
-            raise InvalidParameterError(msg)
-        items = named
-    return {str(name): _pair(kind, item) for name, item in items.items()}
+    if isinstance(items, Mapping):
+        return {str(name): _pair(kind, item) for name, item in items.items()}
+    named = {name_of(pair[0]): pair for pair in (_pair(kind, item) for item in items)}
+    if len(named) < len(items):
+        msg = f"two share a name in {list(named)}: give names of your own"
+        raise InvalidParameterError(msg)
+    return named
 
 
 def _pair(kind: str, item: object) -> tuple[Any, Parameters]:

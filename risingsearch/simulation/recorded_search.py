@@ -21,6 +21,7 @@ from risingsearch.checks import checked_float, checked_int
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import Json
 from risingsearch.policies import (
     policy_info,
     recommended_arms,
@@ -34,12 +35,11 @@ from risingsearch.simulation.plan import (
     Player,
     Policies,
     PolicyLike,
-    Row,
     counted,
     name_of,
     named_pairs,
 )
-from risingsearch.simulation.statistics import half_width
+from risingsearch.simulation.statistics import half_width, table_rows
 
 EPOCH_SCHEDULERS = (
     "auto",
@@ -101,7 +101,7 @@ class RecordedSearch:
         means: Floats = self.distance.mean(axis=-1)
         return means
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Json]:
         """Return one row per budget and policy, the best policy of a budget first.
 
         Returns
@@ -123,24 +123,22 @@ class RecordedSearch:
         mean = self.score.mean(axis=-1)
         half = half_width(self.score)
         distance = self.mean_distance
-        epochs = self.epochs.mean(axis=-1)
-        as_good = self.as_good()
-        winners = self.winners()
-        return [
+        rows = table_rows(
             {
-                "budget": budget,
-                "policy": self.policies[p],
-                "mean_score": float(mean[b, p]),
-                "low": float(mean[b, p] - half[b, p]),
-                "high": float(mean[b, p] + half[b, p]),
-                "distance": float(distance[b, p]),
-                "epochs": float(epochs[b, p]),
-                "best": self.policies[p] == winners[b],
-                "as_good": bool(as_good[b, p]),
-            }
-            for b, budget in enumerate(self.budgets)
-            for p in np.argsort(distance[b], kind="stable")
-        ]
+                "budget": self.budgets,
+                "policy": self.policies,
+            },
+            {
+                "mean_score": mean,
+                "low": mean - half,
+                "high": mean + half,
+                "distance": distance,
+                "epochs": self.epochs.mean(axis=-1),
+                "best": np.arange(len(self.policies)) == distance.argmin(1)[:, None],
+                "as_good": self.as_good(),
+            },
+        )
+        return sorted(rows, key=lambda row: (row["budget"], row["distance"]))
 
     def winners(self) -> list[str]:
         """Return the policy of the best mean score, per budget.
@@ -295,7 +293,10 @@ def search_recorded(
     longest = int(table.pulls.max())
     plans = {}
     for p, (policy, params) in enumerate(named.values()):
-        declared = {**_declared_range(policy, table), **params}
+        declared = {
+            **_declared_range(policy, table),
+            **params,
+        }
         player = Player(policy, declared, longest)
         name = registered_name(policy)
         if name is None:
@@ -303,10 +304,22 @@ def search_recorded(
             name = "random"
             params = {}
         for b, budget in enumerate(budgets):
-            n_arms = recommended_arms(name, budget, longest, **params)
+            n_arms = recommended_arms(
+                name,
+                budget,
+                longest,
+                **params,
+            )
             drawn = partial(_candidates, table=table, n_arms=n_arms)
             last = np.array([budget])
-            plans[b, p] = Plan([player], drawn, None, compiled, last, budget)
+            plans[b, p] = Plan(
+                [player],
+                drawn,
+                None,
+                compiled,
+                last,
+                budget,
+            )
     with counted(score.size, progress) as on_run:
         for place, plan in plans.items():
             for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):

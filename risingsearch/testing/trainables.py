@@ -22,7 +22,7 @@ from risingsearch.search.trainable import (
     restore,
 )
 from risingsearch.search.training import checked_score
-from risingsearch.testing.policies import require
+from risingsearch.testing.policies import Result, require
 
 
 def check_trainable(
@@ -119,14 +119,28 @@ class _ArmUnderTest(NamedTuple):
     params: Configuration
     seed: int
 
-    def start(self) -> Any:
+    def start(self) -> object:
         trainable = _tried("", checked_trainable, self.trainable)
-        return _tried("start", trainable.start, dict(self.params), self.seed)
+        return _tried(
+            "start",
+            trainable.start,
+            dict(self.params),
+            self.seed,
+        )
 
-    def load(self, checkpoint: bytes) -> Any:
-        return _tried("loading the state", restore, self.trainable, checkpoint)
+    def load(self, checkpoint: bytes) -> object:
+        return _tried(
+            "loading the state",
+            restore,
+            self.trainable,
+            checkpoint,
+        )
 
-    def trained(self, state: object, epochs: Iterable[int]) -> Iterator[float]:
+    def trained(
+        self,
+        state: object,
+        epochs: Iterable[int],
+    ) -> Iterator[float]:
         """Train these epochs, or until the arm ends by itself; yield their scores."""
         for epoch in epochs:
             try:
@@ -140,7 +154,11 @@ class _ArmUnderTest(NamedTuple):
             require(math.isfinite(score), f"epoch {epoch} scored {score}")
             yield score
 
-    def scores_apart(self, epochs: Iterable[int], global_seed: int) -> list[float]:
+    def scores_apart(
+        self,
+        epochs: Iterable[int],
+        global_seed: int,
+    ) -> list[float]:
         """Train with the global random states seeded before every call."""
         _seed_globally(global_seed)
         state = self.start()
@@ -166,10 +184,20 @@ class _ArmUnderTest(NamedTuple):
     def scores_uninterrupted(self, n_epochs: int) -> list[float]:
         """Return the scores of the trainable's own uninterrupted training."""
         train = self.trainable.uninterrupted
-        results = _tried("uninterrupted", train, dict(self.params), self.seed, n_epochs)
+        results = _tried(
+            "uninterrupted",
+            train,
+            dict(self.params),
+            self.seed,
+            n_epochs,
+        )
         return [_tried("", checked_score, result)[0] for result in results]
 
-    def scores_elsewhere(self, unused: object, epochs: Iterable[int]) -> list[float]:
+    def scores_elsewhere(
+        self,
+        unused: object,
+        epochs: Iterable[int],
+    ) -> list[float]:
         """Train every epoch with a copy of an unused trainable, as processes do."""
         state = self.start()
         scores: list[float] = []
@@ -178,13 +206,18 @@ class _ArmUnderTest(NamedTuple):
             scores.extend(arm.trained(state, [epoch]))
             if len(scores) < epoch:
                 break
-            saved = _tried("saving the state", dump, arm.trainable, state)
+            saved = _tried(
+                "saving the state",
+                dump,
+                arm.trainable,
+                state,
+            )
             arm = self._replace(trainable=copy_of(unused))
             state = arm.load(saved)
         return scores
 
 
-def copy_of(trainable: object) -> Any:
+def copy_of(trainable: Result) -> Result:
     """Return a copy of a trainable as it is now; itself if it cannot be copied."""
     try:
         return copy.deepcopy(trainable)
@@ -201,7 +234,11 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
         raise AssertionError(msg) from error
 
 
-def _tried(what: str, function: Callable[..., object], *args: object) -> Any:
+def _tried(
+    what: str,
+    function: Callable[..., Result],
+    *args: object,
+) -> Result:
     try:
         return function(*args)
     except Exception as error:

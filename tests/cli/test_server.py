@@ -90,9 +90,9 @@ def served():
         threading.Thread(target=page_server.serve_forever, args=(0.01,)).start()
 
         def get(path):
-            return asked(page_server.server_port, f"/{page_server.token}/{path}")
+            return asked(page_server.server_address[1], f"/{page_server.token}/{path}")
 
-        return SimpleNamespace(get=get, port=page_server.server_port)
+        return SimpleNamespace(get=get, port=page_server.server_address[1])
 
     yield serve
     for page_server in servers:

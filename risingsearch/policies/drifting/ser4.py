@@ -16,7 +16,7 @@ from risingsearch.policies.arrays import (
     int_zeros,
     zeros,
 )
-from risingsearch.policies.base import WAIT, arm_arrays, best_available
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, best_available
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
 
 
@@ -122,11 +122,11 @@ class SER4(NamedTuple):
 
         Drawn one after another, they come in the order of a shuffle.
         """
-        fewest = 0
+        fewest = NO_LIMIT
         n_owed = 0
         for i in range(len(self.turns)):
             if self.active[i] and self.available[i]:
-                if n_owed == 0 or self.turns[i] < fewest:
+                if self.turns[i] < fewest:
                     fewest = self.turns[i]
                     n_owed = 1
                 elif self.turns[i] == fewest:
@@ -172,14 +172,14 @@ class SER4(NamedTuple):
 def end_sweep(policy: SER4) -> None:
     """Drop arms too far behind, once all that can still train had their turn."""
     best = WAIT
-    tau = 0
+    tau = NO_LIMIT
     for i in range(len(policy.turns)):
         if policy.active[i] and policy.pulls_left[i] > 0:
             if policy.turns[i] <= policy.sweeps[0]:
                 return
             if best == WAIT or policy.mean[i] > policy.mean[best]:
                 best = i
-            if tau == 0 or policy.turns[i] < tau:
+            if policy.turns[i] < tau:
                 tau = policy.turns[i]
     if best == WAIT:
         return

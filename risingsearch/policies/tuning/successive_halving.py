@@ -137,10 +137,9 @@ class SuccessiveHalving(NamedTuple):
     ) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         n = self.pulls[arm] + 1
-        lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
         self.pulls[arm] = n
         self.score[arm] = reward
-        if not lacks_pulls:
+        if n >= self.due[0] or self.pulls_left[arm] == 0:
             climb(self)
 
     def slice_length(self, arm: int) -> int:
