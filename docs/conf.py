@@ -87,7 +87,7 @@ redirects = {  # addresses of former pages
     "simulate-in-python": "simulation.html#named-environments",
     "simulate-your-own": "simulation.html#your-own-policy",
     "slurm": "clusters.html#slurm-for-scripts",
-    "slurm-dask": "clusters.html#slurm-in-python",
+    "slurm-dask": "clusters.html#slurm-by-dask",
 }
 
 html_theme = "furo"

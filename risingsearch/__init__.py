@@ -37,6 +37,7 @@ __all__ = [
     "SearchResult",
     "SetupError",
     "SimulationResult",
+    "SlurmExecutor",
     "WorkerError",
     "compare",
     "list_environments",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from risingsearch.search.gpus import GpuPool
     from risingsearch.search.results import SearchResult
     from risingsearch.search.search import RisingSearch
+    from risingsearch.search.slurm.executor import SlurmExecutor
     from risingsearch.search.trainable import Functions
     from risingsearch.simulation import Comparison, SimulationResult, compare, simulate
 
@@ -103,6 +105,7 @@ _MODULES = {
     "SearchResult": "risingsearch.search.results",
     "SetupError": "risingsearch.errors",
     "SimulationResult": "risingsearch.simulation",
+    "SlurmExecutor": "risingsearch.search.slurm.executor",
     "WorkerError": "risingsearch.errors",
     "compare": "risingsearch.simulation",
     "list_environments": "risingsearch.curves",

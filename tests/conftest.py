@@ -87,7 +87,7 @@ LONG = (
     "tests/integrations/optuna/test_sqlite_lock.py",
     "tests/test_notebooks.py",
     "tests/integrations/sklearn/test_processes.py",
-    "tests/scripts/slurm/test_on_a_cluster.py",
+    "tests/scripts/test_slurm.py",
     "tests/integrations/trackers/",
     "tests/search/test_object_stores.py",
     "tests/cli/test_sweep",

@@ -187,7 +187,7 @@ class RunView:
         if gpus := self.last.get("gpus"):
             facts["gpus"] = gpus
         if (self.path / "slurm").is_dir():
-            from risingsearch.scripts.slurm.slices import FOLDER, counted, note_of
+            from risingsearch.search.slurm.slices import FOLDER, counted, note_of
 
             facts["jobs_of_slurm"] = counted(self.path / FOLDER)
             if status.is_running and (note := note_of(self.path / FOLDER)):

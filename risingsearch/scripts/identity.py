@@ -70,7 +70,7 @@ def save(run_dir: Path, sweep: Sweep, cwd: Path, gpus: list[list[str]]) -> None:
     """Write the sweep of this ``run`` with its environment, and each worker's GPUs."""
     kept = described(sweep, cwd)
     if sweep.environment:
-        kept[ENVIRONMENT] = [dict(variables) for variables in sweep.environment]
+        kept[ENVIRONMENT] = sweep.environment
     if gpus:
         kept[GPUS] = gpus
     path = run_dir / FILE
@@ -119,19 +119,21 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:
     """Warn of changes since the last ``run``."""
-    changes = []
-    if before["sweep"]["command"] != sweep.command:
-        changes.append(
-            f"the command {sweep.command}, before {before['sweep']['command']}"
-        )
-    if Path(before["cwd"]).absolute() != cwd.absolute():
-        changes.append(f"its scripts in {cwd}, before in {before['cwd']}")
+    command = before["sweep"]["command"]
+    folder = before["cwd"]
     names = described(sweep, cwd).get(ENVIRONMENT, [])
-    if before.get(ENVIRONMENT, []) not in (names, [*map(dict, sweep.environment)]):
-        changes.append("other values of environment than before")
-    for change in changes:
-        msg = f"{run_dir} continues with {change}"
-        warnings.warn(msg, RuntimeWarning, stacklevel=4)
+    environment = before.get(ENVIRONMENT, [])
+    changes = {
+        f"the command {sweep.command}, before {command}": command != sweep.command,
+        f"its scripts in {cwd}, before in {folder}": Path(folder).absolute()
+        != cwd.absolute(),
+        "other values of environment than before": environment
+        not in (names, sweep.environment),
+    }
+    for change, is_new in changes.items():
+        if is_new:
+            msg = f"{run_dir} continues with {change}"
+            warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
 
 def last_identity(run_dir: Path) -> Identity:

@@ -10,9 +10,9 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.json_values import Json
@@ -31,25 +31,18 @@ from risingsearch.search.training import StartedEpochs
 FILES = "files"  # in an arm's folder: the checkpoint directory of its process
 
 
+@dataclass(eq=False, kw_only=True)
 class LivingTrainable(CommandTrainable):
     """A command whose processes live as long as their arms."""
 
     # Of at most max_alive those with the best scores stay; other arms have ended.
 
-    def __init__(
-        self,
-        *args: Any,
-        max_epochs: int,
-        max_alive: int,
-        direction: str,
-        slots: Sequence[Mapping[str, str]] = ({},),
-        **options: Any,
-    ) -> None:
-        slots = [{"PYTHONUNBUFFERED": "1", **slot} for slot in slots]
-        super().__init__(*args, slots=slots, **options)
-        self._max_epochs = max_epochs
-        self._max_alive = max_alive
-        self._sign = sign_of(direction)
+    max_epochs: int
+    max_alive: int
+    direction: str
+
+    def __post_init__(self, slots: Sequence[Mapping[str, str]]) -> None:
+        super().__post_init__([{"PYTHONUNBUFFERED": "1", **slot} for slot in slots])
         self._alive: dict[int, _Living] = {}  # by arm, the longest paused ones first
         self._evicted: set[int] = set()
 
@@ -64,11 +57,12 @@ class LivingTrainable(CommandTrainable):
             run.epoch += len(results)
             is_over = (
                 len(results) < n_epochs
-                or run.epoch == self._max_epochs
+                or run.epoch == self.max_epochs
                 or has_lost(results)
             )
-            scores = [self._sign * result["score"] for result in results]
-            living.best = max(living.best, *(s for s in scores if s == s), -math.inf)
+            sign = sign_of(self.direction)
+            rewards = [sign * result["score"] for result in results]
+            living.best = max(living.best, *(r for r in rewards if r == r), -math.inf)
             return results
         finally:
             if is_over:
@@ -89,7 +83,7 @@ class LivingTrainable(CommandTrainable):
                     )
                     warnings.warn(msg, RuntimeWarning, stacklevel=2)
                 return None
-            over = self._least() if len(self._alive) >= self._max_alive else []
+            over = self._least() if len(self._alive) >= self.max_alive else []
             living = living or _Living()
             living.in_use.acquire()
             self._alive[run.arm] = living
@@ -104,7 +98,7 @@ class LivingTrainable(CommandTrainable):
             arm for arm, process in self._alive.items() if not process.in_use.locked()
         ]
         paused.sort(key=lambda arm: self._alive[arm].best)
-        least = paused[: len(self._alive) + 1 - self._max_alive]
+        least = paused[: len(self._alive) + 1 - self.max_alive]
         self._evicted.update(least)
         return [self._alive.pop(arm) for arm in least]
 
@@ -119,17 +113,16 @@ class LivingTrainable(CommandTrainable):
         results: Reports = []
         with self._slots.taken(living.slot) as slot, counted(results):
             if living.slot is None:
-                self._make_home(home)
                 end_left_over(home)
                 work = home / FILES
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(mode=0o700)
-                living.reader = reader_of(self._metric, self._suffixes)
+                living.reader = reader_of(self.metric, self._suffixes)
                 living.script, living.records = living.open.enter_context(
                     self._launched(
                         run,
                         0,
-                        self._max_epochs,
+                        self.max_epochs,
                         work,
                         slot,
                         living.reader,
@@ -141,11 +134,11 @@ class LivingTrainable(CommandTrainable):
             try:
                 for record in islice(living.records, n_epochs):
                     epoch = run.epoch + len(results) + 1
-                    last = self._max_epochs
+                    last = self.max_epochs
                     results.append(self._checked(record, living.reader, 0, epoch, last))
                     if has_lost(results):
                         return results
-                if run.epoch + len(results) == self._max_epochs:
+                if run.epoch + len(results) == self.max_epochs:
                     next(living.records, None)  # it may save its model at the end
             finally:
                 living.script.pause()

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from risingsearch.errors import ScriptError, SetupError
+from risingsearch.json_values import Json
 from risingsearch.scripts.processes import Script
 from risingsearch.scripts.readers import SHOWN, Reader
 from risingsearch.storage.files import open_regular_file
@@ -96,13 +97,12 @@ def reports(
     timeout: float | None,
     log: IO[str],
     file: ReportFile | None = None,
-) -> Generator[dict[str, Any]]:
+) -> Generator[Json]:
     """Yield the epochs that a reader finds in a script's output, or in a file."""
     reported = time.monotonic()
-    with closing(_Output(script)) as output:
-        heard = _Heard(output, reader, log, file)
+    with closing(_Output(script, reader, log, file)) as output:
         while not output.is_over:
-            for record in heard.new_records():
+            for record in output.new_records():
                 yield record
                 reported = time.monotonic()
             late = timeout is not None and time.monotonic() > reported + timeout
@@ -111,8 +111,9 @@ def reports(
                 raise ScriptError(msg)
     if script.returncode != 0:
         how = _how_ended(script.returncode)
-        raise ScriptError(f"the script ended with {how}; its last line: {heard.last!r}")
-    yield from heard.cut_records()
+        msg = f"the script ended with {how}; its last line: {output.last_line!r}"
+        raise ScriptError(msg)
+    yield from output.cut_records()
 
 
 def _how_ended(code: int) -> str:
@@ -121,50 +122,85 @@ def _how_ended(code: int) -> str:
     return f"exit code {code}" if code > 0 else names.get(code, f"signal {-code}")
 
 
-class _Heard:
-    """Lines of a script: all are logged, and those that may be reports are read."""
+class _Output:
+    """Output of a script to its last line, which is logged, and the reports in it.
+
+    It is read no faster than the reports are used.
+    """
 
     def __init__(
-        self, output: "_Output", reader: Reader, log: IO[str], file: ReportFile | None
+        self, script: Script, reader: Reader, log: IO[str], file: ReportFile | None
     ) -> None:
-        self._output = output
+        self._script = script
         self._reader = reader
         self._log = log
         self._file = file
+        self._open = selectors.DefaultSelector()
+        self._open.register(script.stdout, selectors.EVENT_READ, (Lines(), True))
+        self._open.register(script.stderr, selectors.EVENT_READ, (Lines(), False))
+        self._due = math.inf
         self._last = {True: "", False: ""}  # of standard output, and of errors
         self._cut: list[_Line] = []  # without an end, as a script leaves when killed
         self._reports_in: bool | None = None  # standard output, or errors
 
     @property
-    def last(self) -> str:
+    def is_over(self) -> bool:
+        """Whether the script has ended and no line is outstanding."""
+        return self._due < math.inf and not self._open.get_map()
+
+    @property
+    def last_line(self) -> str:
         """The last line that is not blank: of standard error, if there is one."""
         return self._last[False] or self._last[True]
 
-    def new_records(self) -> Iterator[dict[str, Any]]:
+    def new_records(self) -> Iterator[Json]:
         """Yield the reports in the lines that have come."""
-        printed = list(self._logged())
-        if self._file is None:
-            lines = [one for one in printed if one[1] or self._reader.reads_errors]
-        else:
-            added = self._file.new_lines(all_of_it=self._output.is_over)
+        lines = []
+        for line, is_output in self._new_lines():
+            self._log.write(line)
+            self._last[is_output] = line.strip()[:SHOWN] or self._last[is_output]
+            if is_output or self._reader.reads_errors:
+                lines.append((line, is_output))
+        self._log.flush()
+        if self._file is not None:
+            added = self._file.new_lines(all_of_it=self.is_over)
             lines = [(line, True) for line in added]
-        whole = [one for one in lines if one[0].endswith("\n")]
-        cut = [one for one in lines if not one[0].endswith("\n")]
+        cut = [line for line in lines if not line[0].endswith("\n")]
         self._cut = [*self._cut, *cut][-2:]
-        yield from self._records_in(whole)
+        yield from self._records_in(line for line in lines if line[0].endswith("\n"))
 
-    def cut_records(self) -> Iterator[dict[str, Any]]:
+    def cut_records(self) -> Iterator[Json]:
         """Yield the reports in lines without an end, once the script has succeeded."""
         yield from self._records_in(self._cut)
 
-    def _logged(self) -> Iterator[_Line]:
-        for line, is_output in self._output.new_lines():
-            self._log.write(line)
-            self._last[is_output] = line.strip()[:SHOWN] or self._last[is_output]
-            yield line, is_output
-        self._log.flush()
+    def close(self) -> None:
+        """Close both streams."""
+        self._open.close()
+        self._script.stdout.close()
+        self._script.stderr.close()
 
-    def _records_in(self, lines: Iterable[_Line]) -> Iterator[dict[str, Any]]:
+    def _new_lines(self) -> Iterator[_Line]:
+        """Yield lines that have come, each with whether it is of standard output."""
+        if self._open.get_map():
+            for key, _ in self._open.select(POLL_EVERY):
+                yield from self._split(key, os.read(key.fd, AT_ONCE))
+        else:
+            self._script.wait(POLL_EVERY)
+        if self._due == math.inf and not self._script.is_running:
+            self._script.end()  # child processes may keep its output open
+            self._due = time.monotonic() + LINGER
+        if time.monotonic() >= self._due:
+            for key in list(self._open.get_map().values()):
+                yield from self._split(key, b"")
+
+    def _split(self, key: selectors.SelectorKey, content: bytes) -> Iterator[_Line]:
+        lines, is_output = key.data
+        for line in lines.add(content) if content else lines.end():
+            yield line, is_output
+        if not content:
+            self._open.unregister(key.fileobj)
+
+    def _records_in(self, lines: Iterable[_Line]) -> Iterator[Json]:
         for line, is_output in lines:
             record = self._reader.read(line)
             if record is None:
@@ -178,52 +214,6 @@ class _Heard:
                 )
             self._reports_in = is_output
             yield record
-
-
-class _Output:
-    """Output of a script to its last line, read no faster than it is used."""
-
-    def __init__(self, script: Script) -> None:
-        self._script = script
-        self._open = selectors.DefaultSelector()
-        self._open.register(script.stdout, selectors.EVENT_READ, (Lines(), True))
-        self._open.register(script.stderr, selectors.EVENT_READ, (Lines(), False))
-        self._due = math.inf
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the script has ended and no line is outstanding."""
-        return self._due < math.inf and not self._open.get_map()
-
-    def new_lines(self) -> Iterator[_Line]:
-        """Yield lines that have come, each with whether it may be a report."""
-        for key, _ in self._ready():
-            yield from self._split(key, os.read(key.fd, AT_ONCE))
-        if self._due == math.inf and not self._script.is_running:
-            self._script.end()  # child processes may keep its output open
-            self._due = time.monotonic() + LINGER
-        if time.monotonic() >= self._due:
-            for key in list(self._open.get_map().values()):
-                yield from self._split(key, b"")
-
-    def close(self) -> None:
-        """Close both streams."""
-        self._open.close()
-        self._script.stdout.close()
-        self._script.stderr.close()
-
-    def _ready(self) -> list[tuple[selectors.SelectorKey, int]]:
-        if self._open.get_map():
-            return self._open.select(POLL_EVERY)
-        self._script.wait(POLL_EVERY)
-        return []
-
-    def _split(self, key: selectors.SelectorKey, content: bytes) -> Iterator[_Line]:
-        lines, may_report = key.data
-        for line in lines.add(content) if content else lines.end():
-            yield line, may_report
-        if not content:
-            self._open.unregister(key.fileobj)
 
 
 class Pace:

@@ -3,11 +3,12 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from risingsearch.errors import ScriptError, SetupError
+from risingsearch.json_values import Json
 
 SHOWN = 200  # characters of a line in a message
 MOST_KEYS = 20  # in a message
@@ -74,7 +75,7 @@ class JsonLines:
         self.metric = metric
         self._seen: dict[str, None] = {}
 
-    def read(self, line: str) -> dict[str, Any] | None:
+    def read(self, line: str) -> Json | None:
         """Return the report in a line, None if it holds none."""
         text = without_escapes(line).strip()
         begins = text.startswith("{")
@@ -85,20 +86,17 @@ class JsonLines:
                 return None
             msg = f"the script reports invalid JSON: {text[:SHOWN]!r}"
             raise ScriptError(msg) from error
-        if not records:
-            return None
-        if len(records) > 1 and all(self._is_report(one) for one in records[-2:]):
+        are_reports = [{self.metric, EPOCH} <= record.keys() for record in records]
+        if are_reports[-2:] == [True, True]:
             msg = f"the script reports two epochs in one line: {text[:SHOWN]!r}"
             raise ScriptError(msg)
-        if self._is_report(records[-1]) or (begins and self.metric in records[-1]):
-            return records[-1]
-        for key in records[-1]:
+        last = records[-1] if records else {}
+        if are_reports[-1:] == [True] or (begins and self.metric in last):
+            return last
+        for key in last:
             if len(self._seen) < MOST_KEYS:
                 self._seen[key[:SHOWN]] = None
         return None
-
-    def _is_report(self, record: Mapping[str, Any]) -> bool:
-        return self.metric in record and EPOCH in record
 
     @property
     def missed(self) -> str:
@@ -108,7 +106,7 @@ class JsonLines:
         return f"{msg}; the keys seen were {seen}" if seen else msg
 
 
-def _records(text: str) -> Iterator[dict[str, Any]]:
+def _records(text: str) -> Iterator[Json]:
     """Yield the objects in a line that ends with one; a ValueError otherwise."""
     decoder = json.JSONDecoder()
     end = 0
@@ -129,30 +127,32 @@ class PlainLines:
         self._regex = regex
         self._suffixes = set() if suffixes is None else suffixes
         pattern = pattern_of(regex)
-        self._patterns = [p for p in (_with_any_numbers(pattern), pattern) if p]
+        self._patterns = dict.fromkeys((_with_any_numbers(pattern), pattern))
         self._n_matches = 0
 
-    def read(self, line: str) -> dict[str, Any] | None:
+    def read(self, line: str) -> Json | None:
         """Return the report in a line, None if it holds none."""
         line = without_escapes(line)
+        matches: list[re.Match[str]] = []
         for pattern in self._patterns:
-            if matches := list(pattern.finditer(line[-SEARCHED:])):
-                break
-        else:
+            matches = matches or list(pattern.finditer(line[-SEARCHED:]))
+        if not matches:
             return None
+        first, *others = matches
         self._n_matches += 1
-        group = SCORE if SCORE in pattern.groupindex else 1
-        report = {EPOCH: self._n_matches, SCORE: self._number(matches[0], group, line)}
-        if EPOCH in pattern.groupindex:
-            epoch = self._number(matches[0], EPOCH, line)
+        names = first.re.groupindex
+        group = SCORE if SCORE in names else 1
+        report: Json = {EPOCH: self._n_matches, SCORE: self._number(first, group, line)}
+        if EPOCH in names:
+            epoch = self._number(first, EPOCH, line)
             report[EPOCH] = int(epoch) if epoch.is_integer() else epoch
-        others = [one[group] for one in matches[1:] if one[group]]
-        others += _earlier_numbers(matches[0], group)
-        if others:
+        numbers = [other[group] for other in others if other[group]]
+        numbers += _earlier_numbers(first, group)
+        if numbers:
             raise SetupError(
-                f"the metric's pattern finds several numbers, {matches[0][group]} and "
-                f"{others[0]}, in {line.strip()[:SHOWN]!r}: it has to say which, as in "
-                r"'\bloss: {number}', which finds none in 'val_loss: 0.5', or as in "
+                f"the metric's pattern finds several numbers, {first[group]} and "
+                f"{numbers[0]}, in {line.strip()[:SHOWN]!r}: it has to say which, as "
+                r"in '\bloss: {number}', which finds none in 'val_loss: 0.5', or as in "
                 "'^.*?loss: {number}', which finds the first"
             )
         return report
@@ -258,7 +258,7 @@ def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
             yield first[name] if number is None else number[0]
 
 
-def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
+def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str]:
     """Return the pattern with any numbers for its groups, if it says where they are."""
     # They may follow more blanks, for alignment, and a sign that cannot be read.
     source = pattern.pattern
@@ -280,4 +280,4 @@ def _with_any_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
     if re.search(r"\w|\^", re.sub(r"\\.", "", parts[0] if parts else "")):
         with suppress(re.error):
             return re.compile("".join([*parts, source[end:]]))
-    return None
+    return pattern

@@ -6,11 +6,10 @@ import math
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +22,19 @@ from risingsearch.scripts import identity
 from risingsearch.scripts.ended import was_cut_short, with_ended_arms
 from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
-from risingsearch.scripts.slurm.clients import check_commands
-from risingsearch.scripts.slurm.jobs import SlurmJobs
-from risingsearch.scripts.slurm.slices import FOLDER as SLURM
-from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
+from risingsearch.scripts.slurm import AfterSlurm, SlurmScripts, SlurmTrainable
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import (
     ArchivedTrainable,
     CommandTrainable,
     NothingReportedError,
 )
-from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import FIRST_DEFAULTS
 from risingsearch.search.search import RisingSearch
+from risingsearch.search.slurm.slices import FOLDER as SLURM
+from risingsearch.search.slurm.slices import drop_recorded
 from risingsearch.search.training import COST
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.object_store import ObjectStore
@@ -50,6 +47,25 @@ from risingsearch.storage.run_directory import (
 )
 
 ARMS = "arms"
+OF_THE_SEARCH = (
+    "policy",
+    "budget",
+    "max_epochs",
+    "deterministic",
+    "policy_params",
+    "epochs_per_job",
+    "direction",
+    "error_score",
+    "max_failures",
+    "seed",
+    "timeout",
+    "learning_rate",
+    "min_epochs",
+    "patience",
+    "target_score",
+)
+"""Keys of a sweep that are options of a search."""
+_Executor = SlurmScripts | AfterSlurm | ThreadPoolExecutor
 UNLIKELY = 0.01
 DOUBTFUL = 0.1
 """Probabilities that all scripts fail to resume by chance: the search ends while it
@@ -73,26 +89,29 @@ def run_sweep(
     """
     check_owner(run_dir)  # it says what runs, and where
     cwd = Path.cwd() if cwd is None else cwd
-    begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
-    before = None if begun is None else identity.last_identity(run_dir)
-    sweep = _seeded(sweep, {} if begun is None else begun["sweep"])
-    _check_can_run(sweep, run_dir, begun)
+    begun = identity.begun_with(run_dir) if holds_search(run_dir) else {}
+    before = identity.last_identity(run_dir) if begun else None
+    sweep = _seeded_and_checked(sweep, begun, run_dir)
     placement = sweep.placement()
-    trainable = _trainable(sweep, placement, run_dir, cwd)
+    trainable = _trainable(sweep, placement.variables, run_dir, cwd)
     n_workers = len(placement.variables)
-    executor = ThreadPoolExecutor(n_workers)
+    executor = _executor(sweep, placement.variables, run_dir.absolute() / SLURM)
     search = _search(
         sweep,
         trainable,
         executor=executor,
-        n_jobs=n_workers if begun is None else _n_workers(run_dir, sweep),
+        n_jobs=_n_workers(run_dir, sweep) if begun else n_workers,
         callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
         fingerprint=begun or identity.described(sweep, cwd),
     )
     cleaner = _CheckpointCleaner(trainable, search, resumes=sweep.resume)
-    search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
+    search.save_best = None
+    if sweep.resume:
+        search.save_best = lambda folder: shutil.copytree(
+            _best_folder(search.result(), trainable), folder, dirs_exist_ok=True
+        )
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search._log.held(), _ended(executor, search), interrupted_by_termination():
@@ -100,7 +119,12 @@ def run_sweep(
         if before is not None:
             identity.warn_of_changes(run_dir, before, sweep, cwd)
         identity.save(run_dir, sweep, cwd, placement.gpus)
-        _prepare(search, trainable, n_workers, more)
+        drop_recorded(run_dir / SLURM, search.reports)
+        trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
+        if search.scheduler.n_jobs != n_workers:
+            search.resize(n_workers)
+        if more is not None:
+            search.extend(more)
         if retry_failed:
             _retry_failed(search, run_dir)
         result = search._run(cleaner.after_job)
@@ -108,47 +132,25 @@ def run_sweep(
     if sweep.resume:
         _check_resumed(search, DOUBTFUL)
         return result, _best_folder(result, trainable)
-    return _once_ended(result, trainable)
-
-
-def _once_ended(
-    result: SearchResult, trainable: CommandTrainable
-) -> tuple[SearchResult, Path | None]:
-    """Return result and best checkpoint of a search whose processes have ended."""
-    result = with_ended_arms(result)
+    result = with_ended_arms(result)  # as their processes have
     assert result.best_arm is not None
-    is_whole = not was_cut_short(result.arms[result.best_arm])
-    return result, _best_folder(result, trainable) if is_whole else None
+    if was_cut_short(result.arms[result.best_arm]):
+        return result, None
+    return result, _best_folder(result, trainable)
 
 
-def _check_can_run(
-    sweep: Sweep,
-    run_dir: Path,
-    begun: identity.Identity | None,
-) -> None:
-    """Raise an error if a search cannot begin in a directory, or continue there."""
-    if begun is None:
+def _seeded_and_checked(sweep: Sweep, begun: identity.Identity, run_dir: Path) -> Sweep:
+    """Return a sweep that can run, with its seed, that of the run, or a new one."""
+    if sweep.seed is None:
+        seed = begun.get("sweep", {}).get("seed", secrets.randbits(32))
+        sweep = sweep.model_copy(update={"seed": seed})
+    if begun:
+        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
+    else:
         for name in (identity.FILE, ARMS):
             check_free(run_dir / name)
         check_sweep(sweep)
-    else:
-        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
-
-
-def _prepare(
-    search: RisingSearch,
-    trainable: CommandTrainable,
-    n_workers: int,
-    more: Budget | None,
-) -> None:
-    """Let a search continue with other workers, arms, slices or a larger budget."""
-    if search.scheduler.n_jobs != n_workers:
-        search.resize(n_workers)
-    trainable.arms = {search.seed_of(k): k for k in range(len(search.candidates))}
-    if isinstance(trainable, AfterSlurm):
-        trainable.resume(search)
-    if more is not None:
-        search.extend(more)
+    return sweep
 
 
 def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
@@ -161,13 +163,6 @@ def _retry_failed(search: RisingSearch, run_dir: Path) -> None:
         )
 
 
-def _seeded(sweep: Sweep, begun: Mapping[str, object]) -> Sweep:
-    """Return the sweep with a seed: its own, that of the run, or a new one."""
-    if sweep.seed is not None:
-        return sweep
-    return sweep.model_copy(update={"seed": begun.get("seed", secrets.randbits(32))})
-
-
 def check_sweep(sweep: Sweep) -> None:
     """Raise the error of a run that cannot begin, but for its earlier searches."""
     slots = sweep.placement().variables
@@ -177,55 +172,34 @@ def check_sweep(sweep: Sweep) -> None:
     if sweep.checkpoints is not None:
         ObjectStore(sweep.checkpoints)
     with ThreadPoolExecutor(len(slots)) as executor:
-        _search(
-            sweep,
-            trainable,
-            executor=executor,
-            n_jobs=len(slots),
-            prior=None,
-        )
+        _search(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
+    """Return the search of a sweep, with more options."""
     same = SearchOptions(
-        policy=sweep.policy,
-        budget=sweep.budget,
-        max_epochs=sweep.max_epochs,
-        deterministic=sweep.deterministic,
-        policy_params=sweep.policy_params,
-        epochs_per_job=sweep.epochs_per_job,
-        direction=sweep.direction,
-        error_score=sweep.error_score,
-        max_failures=sweep.max_failures,
-        seed=sweep.seed,
-        timeout=sweep.timeout,
+        **{name: getattr(sweep, name) for name in OF_THE_SEARCH},
         progress=True,
         metric=sweep.metric_name,
         prior=sweep.earlier(),
-        learning_rate=sweep.learning_rate,
-        min_epochs=sweep.min_epochs,
-        patience=sweep.patience,
-        target_score=sweep.target_score,
         enqueue=range(len(sweep.enqueue)),  # they come first
     )
     return RisingSearch._of(trainable, sweep.draw(), replace(same, **options))
 
 
 def _trainable(
-    sweep: Sweep,
-    placement: GpuPlacement,
-    run_dir: Path,
-    cwd: Path,
+    sweep: Sweep, variables: list[dict[str, str]], run_dir: Path, cwd: Path
 ) -> CommandTrainable:
-    folder, slices = (run_dir.absolute() / name for name in (ARMS, SLURM))
-    same: Json = {  # also in the jobs of Slurm, as JSON
+    folder = run_dir.absolute() / ARMS
+    options: Json = {
         "metric": sweep.model_dump()["metric"],
         "report_file": sweep.report_file,
         "cost": None if sweep.budget.cost is None else sweep.cost or COST,
         "timeout": sweep.epoch_timeout,
         "cwd": str(cwd.absolute()),
+        "slots": variables,
+        "gpus": sweep.n_gpus or 1.0,
     }
-    options = {**same, "slots": placement.variables, "gpus": sweep.n_gpus or 1.0}
     if sweep.checkpoints is not None:
         return ArchivedTrainable(sweep.command, folder, **options)
     if not sweep.resume:
@@ -233,32 +207,23 @@ def _trainable(
             sweep.command,
             folder,
             max_epochs=sweep.max_epochs,
-            max_alive=sweep.n_alive(len(placement.variables)),
+            max_alive=sweep.n_alive(len(variables)),
             direction=sweep.direction,
             **options,
         )
+    kind = CommandTrainable if sweep.launcher.slurm is None else SlurmTrainable
+    return kind(sweep.command, folder, **options)
+
+
+def _executor(sweep: Sweep, variables: list[dict[str, str]], slices: Path) -> _Executor:
+    """Return where scripts run: in jobs of Slurm, or on this machine."""
+    n_workers = len(variables)
     if sweep.launcher.slurm is not None:
-        check_commands()  # before a run directory is made
-        private = str(run_dir.absolute() / identity.FILE)
-        facts = same | {
-            "command": sweep.command,
-            "folder": str(folder),
-            "environment": private if sweep.environment else None,
-        }
-        jobs = SlurmJobs(slices, facts, sweep.sbatch_arguments)
-        return SlurmTrainable(sweep.command, folder, jobs=jobs, **options)
-    if slices.is_dir():
-        return AfterSlurm(sweep.command, folder, slices=slices, **options)
-    return CommandTrainable(sweep.command, folder, **options)
-
-
-def _copy_best(
-    search: RisingSearch,
-    trainable: CommandTrainable,
-    folder: Path,
-) -> None:
-    best = _best_folder(search.result(), trainable)
-    shutil.copytree(best, folder, dirs_exist_ok=True)
+        options = sweep.sbatch_arguments
+        return SlurmScripts(slices, n_workers, options, variables=variables)
+    if sweep.resume and sweep.checkpoints is None:
+        return AfterSlurm(n_workers, slices)
+    return ThreadPoolExecutor(n_workers)
 
 
 def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
@@ -307,11 +272,7 @@ class _CheckpointCleaner:
     """Drops checkpoint directories that are neither continued from nor the best."""
 
     def __init__(
-        self,
-        trainable: CommandTrainable,
-        search: RisingSearch,
-        *,
-        resumes: bool,
+        self, trainable: CommandTrainable, search: RisingSearch, *, resumes: bool
     ) -> None:
         self._trainable = trainable
         self._search = search
@@ -320,8 +281,6 @@ class _CheckpointCleaner:
 
     def after_job(self, report: Report) -> None:
         """Drop unneeded files after a job; raise a mistake that all scripts share."""
-        if isinstance(self._trainable, AfterSlurm):
-            self._trainable.after_job(report)
         self._changed.add(report.job.arm)
         self.clean()
         self._check_reported(report)
@@ -360,7 +319,7 @@ class _CheckpointCleaner:
 
 
 @contextmanager
-def _ended(executor: ThreadPoolExecutor, search: RisingSearch) -> Iterator[None]:
+def _ended(executor: _Executor, search: RisingSearch) -> Iterator[None]:
     """Terminate every script at the end, and the threads that wait for them."""
     trainable: Any = search.trainable
     try:

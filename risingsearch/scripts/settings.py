@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from risingsearch.errors import InvalidParameterError, needed
+from risingsearch.json_values import Json
 from risingsearch.priors import Source
 from risingsearch.scripts.readers import SCORE, has_alternatives, pattern_of
 from risingsearch.search.callbacks import Callback
@@ -22,11 +23,7 @@ Name = Annotated[str, Field(min_length=1)]
 class Strict(BaseModel):
     """A part of a sweep: no keys but its fields, and finite numbers."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class PlainMetric(Strict):
@@ -72,19 +69,14 @@ class EarlierSetting(Strict):
     def source(self, folder: Path) -> Source:
         """As a search takes it; a path is from this folder."""
         where = self.path if "://" in self.path else folder / self.path
-        return Source(
-            where,
-            self.score,
-            self.direction,
-            self.name,
-        )
+        return Source(where, self.score, self.direction, self.name)
 
 
 def prior_as_mappings(value: object) -> Any:
     """Return a path, a mapping of one search or a list of them as mappings."""
     if value is None:
         return None
-    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    listed = value if isinstance(value, list | tuple) else [value]
     return [{"path": item} if isinstance(item, str) else item for item in listed]
 
 
@@ -141,7 +133,7 @@ def trackers_as_mapping(value: object) -> Any:
     """Return a name, or a list of names and mappings, as one mapping to options."""
     if value is None or isinstance(value, TrackerSetting):
         return value
-    merged: dict[Any, Any] = {}
+    merged: Json = {}
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, (str, dict)):
             msg = (
@@ -187,7 +179,7 @@ class SlurmSetting(Strict):
     cpus_per_task: int | None = Field(default=None, ge=1, strict=True)
     gpus: Text | None = None
     requeue: bool | None = Field(default=None, strict=True)
-    options: list[str] = Field(default_factory=list)
+    options: list[str] = []
 
     @field_validator("gpus")
     @classmethod
@@ -208,15 +200,11 @@ class SlurmSetting(Strict):
     @property
     def n_gpus(self) -> int | None:
         """How many GPUs a job has; None where none are asked for."""
-        match = None if self.gpus is None else _GPUS.fullmatch(self.gpus)
-        return None if match is None else int(match[1])
+        return None if self.gpus is None else int(self.gpus.rpartition(":")[2])
 
     def arguments(self, gpus: int | None = None) -> list[str]:
         """Return the arguments of sbatch; ``gpus`` where the setting has none."""
-        named = self.model_dump(
-            exclude={"requeue", "options"},
-            exclude_none=True,
-        )
+        named = self.model_dump(exclude={"requeue", "options"}, exclude_none=True)
         if gpus is not None:
             named.setdefault("gpus", gpus)
         words = [f"--{name.replace('_', '-')}={v}" for name, v in named.items()]
@@ -237,7 +225,7 @@ def launcher_as_mapping(value: object) -> Any:
         return value
     if value == "local":
         return {}
-    if value == "slurm" or value == {"slurm": None}:
+    if value in ("slurm", {"slurm": None}):
         return {"slurm": {}}
     if isinstance(value, dict):
         return value

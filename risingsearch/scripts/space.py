@@ -67,7 +67,7 @@ Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 class BaseParameter(Strict, ABC):
     """A parameter; ``when`` maps earlier parameters to the values that it needs."""
 
-    when: dict[str, Wanted] = Field(default_factory=dict)
+    when: dict[str, Wanted] = {}
 
     def applies(self, drawn: Configuration) -> bool:
         """Whether the parameter is used with the values drawn before."""
@@ -135,13 +135,7 @@ class Integer(_Range):
     @property
     def kind(self) -> Kind:
         """Its values as those of a space."""
-        return Interval(
-            self.low,
-            self.high,
-            self.log,
-            self.step,
-            whole=True,
-        )
+        return Interval(self.low, self.high, self.log, self.step, whole=True)
 
     @model_validator(mode="after")
     def _on_its_scale(self) -> Integer:
@@ -190,37 +184,35 @@ PARAMETERS = {  # by their types
 
 def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
     """Return the space of some parameters; a ValueError if they are invalid."""
-    names = list(parameters)
-    for k, (name, parameter) in enumerate(parameters.items()):
+    before: dict[str, BaseParameter] = {}
+    for name, parameter in parameters.items():
         if not _NAME.fullmatch(name):
             raise ValueError(
                 f"parameters.{name}: a name has letters, digits, _, - and dots, "
                 "and begins with a letter"
             )
-        before = names[:k]
-        if unknown := sorted(parameter.when.keys() - {*before}):
+        if unknown := sorted(parameter.when.keys() - before.keys()):
             raise ValueError(
                 f"parameters.{name}.when names {unknown}: it may name parameters "
                 f"that stand before it, {sorted(before)}"
             )
         for other, wanted in parameter.when.items():
-            possible = parameters[other].kind.listed
+            possible = before[other].kind.listed
             for value in wanted if isinstance(wanted, list) else [wanted]:
                 if isinstance(possible, list) and value not in possible:
                     raise ValueError(
                         f"parameters.{name}.when.{other}: {value!r} is none of its "
                         f"values, {possible}"
                     )
+        before[name] = parameter
     return Space(
         Coordinate(
             name,
             parameter.kind,
             tuple(parameter.when),
-            parameter.applies,
-            parameter.when,
+            parameter.applies if parameter.when else None,
+            parameter.when or None,
         )
-        if parameter.when
-        else Coordinate(name, parameter.kind)
         for name, parameter in parameters.items()
     )
 

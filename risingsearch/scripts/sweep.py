@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -40,6 +38,7 @@ from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.settings import (
     EarlierSetting,
     LauncherSetting,
+    Name,
     PlainMetric,
     SlurmSetting,
     Strict,
@@ -71,6 +70,9 @@ from risingsearch.storage.object_store import checked_url
 LONGEST = 1e9  # seconds, some 30 years
 ALIVE_PER_WORKER = 4
 Count = Annotated[int, Field(ge=1, strict=True)]
+Natural = Annotated[int, Field(ge=0, strict=True)]
+Number = Annotated[float, Field(strict=True)]
+Seconds = Annotated[float, Field(gt=0.0, le=LONGEST, strict=True)]
 Word = Annotated[  # text; a number counts as text
     str, BeforeValidator(lambda value: str(value) if is_number(value) else value)
 ]
@@ -115,7 +117,7 @@ class Sweep(Strict):
     """A search over a training script: the keys of its file."""
 
     command: list[Word] = Field(min_length=1)
-    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    parameters: dict[str, Parameter] = {}
     space: dict[str, Any] | None = None
     budget: Annotated[
         Budget, PlainValidator(_read_budget), PlainSerializer(Budget.to_json)
@@ -128,47 +130,32 @@ class Sweep(Strict):
         ),
     ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
-    cost: Annotated[str, Field(min_length=1)] | None = None
-    report_file: Annotated[str, Field(min_length=1)] | None = None
+    cost: Name | None = None
+    report_file: Name | None = None
     candidates: Annotated[
         int | Literal["auto", "all"], _counted(MOST_CANDIDATES, "auto", "all")
     ] = "auto"
     policy: str = "auto"
-    policy_params: Params = Field(default_factory=dict)
+    policy_params: Params = {}
     workers: Annotated[int | Literal["auto"], _counted(MOST_WORKERS, "auto")] = 1
-    gpus: float | None = Field(
-        default=None,
-        gt=0.0,
-        le=MOST_WORKERS,
-        strict=True,
-    )
-    launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
-        default_factory=LauncherSetting
+    gpus: Annotated[float, Field(gt=0.0, le=MOST_WORKERS, strict=True)] | None = None
+    launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = (
+        LauncherSetting()
     )
     deterministic: bool = False
-    environment: list[dict[str, Word]] = Field(default_factory=list)
+    environment: list[dict[str, Word]] = []
     resume: bool = True
     max_alive: Count | None = None
-    timeout: float | None = Field(
-        default=None,
-        gt=0.0,
-        le=LONGEST,
-        strict=True,
-    )
-    epoch_timeout: float | None = Field(
-        default=None,
-        gt=0.0,
-        le=LONGEST,
-        strict=True,
-    )
+    timeout: Seconds | None = None
+    epoch_timeout: Seconds | None = None
     epochs_per_job: Count | None = None
-    max_failures: int = Field(default=0, ge=0, strict=True)
+    max_failures: Natural = 0
     min_epochs: Count = 1
     patience: Count | None = None
-    target_score: float | None = Field(default=None, strict=True)
-    enqueue: list[dict[str, Value]] = Field(default_factory=list)
-    error_score: float | None = Field(default=None, strict=True)
-    seed: int | None = Field(default=None, ge=0, strict=True)
+    target_score: Number | None = None
+    enqueue: list[dict[str, Value]] = []
+    error_score: Number | None = None
+    seed: Natural | None = None
     prior: Annotated[
         list[EarlierSetting] | None, BeforeValidator(prior_as_mappings)
     ] = None
@@ -185,14 +172,12 @@ class Sweep(Strict):
     @classmethod
     def _all_the_time(cls, value: object) -> Any:
         """Let a timeout alone be the budget."""
-        if not isinstance(value, dict) or "budget" in value:
-            return value
-        if value.get("timeout") is None:
-            return value
-        return value | {
-            "budget": {"wall_seconds": value["timeout"]},
-            "timeout": None,
-        }
+        if isinstance(value, dict) and "budget" not in value:
+            seconds = value.get("timeout")
+            if seconds is not None:
+                budget = {"wall_seconds": seconds}
+                return value | {"budget": budget, "timeout": None}
+        return value
 
     @field_validator("gpus")
     @classmethod
@@ -225,36 +210,35 @@ class Sweep(Strict):
         if (self.space is None) == (not self.parameters):
             msg = "give either parameters or space, a file of ConfigSpace, to search"
             raise ValueError(msg)
-        for problem in chain(
-            self._conflicts_of_names(),
-            self._conflicts_of_enqueued(),
-            self._conflicts_in_slurm(),
-            self._conflicts_of_workers(),
-            self._conflicts_of_scripts(),
-        ):
-            raise ValueError(problem)
+        self._check_names()
+        self._check_enqueued()
+        self._check_slurm()
+        self._check_workers()
+        self._check_scripts()
         if self.checkpoints is not None:
             checked_url(self.checkpoints)  # here, where the given value is not shown
         return self
 
-    def _conflicts_of_names(self) -> Iterator[str]:
+    def _check_names(self) -> None:
         names = self.candidate_space.names
         if taken := [name for name in names if name in FIELDS]:
-            yield (
+            raise ValueError(
                 f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
                 f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
             )
         used = (name for part in self.command for name in _checked_fields(part))
         if unknown := [name for name in used if name not in {*names, *FIELDS}]:
-            yield (
+            raise ValueError(
                 f"the command names {{{unknown[0]}}}, which is neither a parameter "
                 f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
             )
         variables = (name for each in self.environment for name in each)
         if wrong := [name for name in variables if not name or "=" in name]:
-            yield f"environment: {wrong[0]!r} cannot be the name of a variable"
+            raise ValueError(
+                f"environment: {wrong[0]!r} cannot be the name of a variable"
+            )
 
-    def _conflicts_of_enqueued(self) -> Iterator[str]:
+    def _check_enqueued(self) -> None:
         space = self.candidate_space
         ranges = {
             coordinate.name
@@ -267,45 +251,59 @@ class Sweep(Strict):
             if texts and not problem:
                 problem = f"{texts[0]} must be a number; got {shown(params[texts[0]])}"
             if problem:
-                yield f"enqueue[{i}] is no configuration of the sweep: {problem}"
+                raise ValueError(
+                    f"enqueue[{i}] is no configuration of the sweep: {problem}"
+                )
             if params in self.enqueue[:i]:
-                yield f"enqueue[{i}] was enqueued before: name each configuration once"
+                raise ValueError(
+                    f"enqueue[{i}] was enqueued before: name each configuration once"
+                )
 
-    def _conflicts_in_slurm(self) -> Iterator[str]:
+    def _check_slurm(self) -> None:
         if self.launcher.slurm is None:
             return
         if self.workers == "auto":
-            yield "workers: auto is of one machine: say how many jobs may be in Slurm"
+            raise ValueError(
+                "workers: auto is of one machine: say how many jobs may be in Slurm"
+            )
         if self.gpus is not None and self.gpus < 1.0:
-            yield f"Slurm gives whole GPUs to a job: say gpus: 1; got {self.gpus:g}"
+            raise ValueError(
+                f"Slurm gives whole GPUs to a job: say gpus: 1; got {self.gpus:g}"
+            )
         if self.checkpoints is not None:
-            yield "launcher: slurm excludes checkpoints: leave out one of the two"
+            raise ValueError(
+                "launcher: slurm excludes checkpoints: leave out one of the two"
+            )
 
-    def _conflicts_of_workers(self) -> Iterator[str]:
+    def _check_workers(self) -> None:
         n_named = len(self.environment)
         if n_named and self.workers != n_named:
-            yield f"environment is for {n_named} workers, and workers is {self.workers}"
+            raise ValueError(
+                f"environment is for {n_named} workers, and workers is {self.workers}"
+            )
         if self.n_gpus is None:
             needs = "needs gpus, those of each worker, such as gpus: 1"
             if self.workers == "auto":
-                yield f"workers: auto {needs}"
+                raise ValueError(f"workers: auto {needs}")
             if self.budget.gpu_hours is not None:
-                yield f"a budget in gpu_hours {needs}"
+                raise ValueError(f"a budget in gpu_hours {needs}")
             return
         named = {name for variables in self.environment for name in variables}
         if both := sorted(named & {*MASKS}):
-            yield f"gpus and environment both give {both[0]}: leave out one of them"
+            raise ValueError(
+                f"gpus and environment both give {both[0]}: leave out one of them"
+            )
 
-    def _conflicts_of_scripts(self) -> Iterator[str]:
+    def _check_scripts(self) -> None:
         pattern = self.metric.pattern if isinstance(self.metric, PlainMetric) else None
         least = 1 if self.workers == "auto" else self.workers
         if self.max_alive is not None and (self.resume or self.max_alive < least):
-            yield (
+            raise ValueError(
                 "max_alive is at least the number of workers, and needs resume: false; "
                 f"got {self.max_alive} with {self.workers} workers"
             )
         if pattern is not None and self.resume and EPOCH not in pattern.groupindex:
-            yield (
+            raise ValueError(
                 "metric.regex does not find which epoch a number is of: add resume: "
                 "false, which keeps scripts alive, or {epoch} where it stands"
             )
@@ -316,7 +314,7 @@ class Sweep(Strict):
         }
         for key, value in needs_resume.items():
             if value and not self.resume:
-                yield f"{key} and resume: false: leave out one of the two"
+                raise ValueError(f"{key} and resume: false: leave out one of the two")
 
     def n_alive(self, n_workers: int) -> int:
         """Return how many processes may be alive where they are paused."""
@@ -324,20 +322,9 @@ class Sweep(Strict):
 
     def placement(self) -> GpuPlacement:
         """Return how many workers there are on this machine, and the GPUs of each."""
+        gpus = None if self.launcher.slurm else self.gpus  # which gives jobs theirs
         most = self.max_alive or MOST_WORKERS
-        if self.launcher.slurm is not None:  # which gives jobs their GPUs
-            return placed(
-                self.workers,
-                None,
-                self.environment,
-                most,
-            )
-        return placed(
-            self.workers,
-            self.gpus,
-            self.environment,
-            most,
-        )
+        return placed(self.workers, gpus, self.environment, most)
 
     @property
     def n_gpus(self) -> float | None:

@@ -14,9 +14,8 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from risingsearch.arms import Configuration
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
@@ -39,14 +38,6 @@ PROGRESS = "progress.json"
 FILES = "files"
 """In a state, which is a tar file: the progress of the arm, and its directory."""
 Reports = list[Json]  # of epochs, each with its score and other metrics
-
-
-class Attempt(NamedTuple):
-    """Reports of a script, epoch by epoch, and the folder that it has left."""
-
-    results: Reports
-    work: Path
-    startup: float  # seconds that were none of an epoch's; NaN: not known
 
 
 @dataclass
@@ -78,6 +69,7 @@ def has_lost(results: Reports) -> bool:
     return bool(results) and not math.isfinite(results[-1]["score"])
 
 
+@dataclass(eq=False)
 class CommandTrainable:
     """A command as a trainable; it is started without a shell."""
 
@@ -87,37 +79,29 @@ class CommandTrainable:
     # of which each process gets one. Markers of what runs are in arms' folders or
     # `markers`.
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        *,
-        metric: str | Mapping[str, str] = "score",
-        report_file: str | None = None,
-        slots: Sequence[Mapping[str, str]] = ({},),
-        timeout: float | None = None,
-        cwd: Path | str | None = None,
-        cost: str | None = None,
-        gpus: float = 1.0,
-        markers: Path | None = None,
-    ) -> None:
-        self.starts_processes = True
-        self.command = list(command)
-        self.folder = folder.absolute()
-        self.report_file = report_file
-        self.timeout = timeout
-        self.cwd = cwd
-        self.cost = cost
-        self.gpus = gpus
-        self.arms: dict[int, int] = {}
-        self._metric = metric
+    command: Sequence[str]
+    folder: Path
+    _: KW_ONLY
+    metric: str | Mapping[str, str] = "score"
+    report_file: str | None = None
+    slots: InitVar[Sequence[Mapping[str, str]]] = ({},)
+    timeout: float | None = None
+    cwd: Path | str | None = None
+    cost: str | None = None
+    gpus: float = 1.0
+    markers: Path | None = None
+
+    starts_processes = True
+    has_reported = False  # a score, of any arm
+    _has_ended = False
+
+    def __post_init__(self, slots: Sequence[Mapping[str, str]]) -> None:
+        self.folder = self.folder.absolute()
+        self.arms: dict[int, int] = {}  # by seed
         self._suffixes: set[str] = set()
-        self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
         self._lock = threading.Lock()
-        self._has_ended = False
-        self.has_reported = False  # a score, of any arm
 
     def start(self, params: Configuration, seed: int) -> ScriptRun:
         """Return an arm that has not trained yet."""
@@ -125,142 +109,82 @@ class CommandTrainable:
 
     def train(self, run: ScriptRun) -> Json:
         """Run the script for one epoch."""
-        results = self.train_epochs(run, 1)
-        if not results:
-            raise StopIteration
-        return results[0]
+        return next(iter(self.train_epochs(run, 1)))
 
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> Reports:
         """Run the script for some epochs; return its report of each."""
         # It works on a copy of the arm's last checkpoint directory, which is kept if it
         # succeeds. A ScriptError is its fault, other errors are that of the machine.
         with self._blaming_the_disk(run.arm):
-            return self._trained(run, n_epochs, self.home(run.arm))
+            return self._trained(run, n_epochs, self.made_home(run.arm))
 
-    def _trained(
-        self,
-        run: ScriptRun,
-        n_epochs: int,
-        home: Path,
-    ) -> Reports:
-        self._make_home(home)
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         end_left_over(home)
-        begin = self._last_checkpoint(run)
+        begin = self.last_checkpoint(run)
         to_epoch = run.epoch + n_epochs
-        self._drop_work(home)
-        with self._slots.taken() as slot:
-            attempt = self.attempt(run, begin, to_epoch, slot)
-        return self._kept(run, begin, to_epoch, attempt)
-
-    def attempt(
-        self,
-        run: ScriptRun,
-        begin: int,
-        to_epoch: int,
-        slot: int = 0,
-    ) -> Attempt:
-        """Run the script once, from the checkpoint of an epoch to another epoch."""
-        # In a folder of a new name, where children of an earlier attempt cannot write.
-        home = self.home(run.arm)
-        with self._blaming_the_disk(run.arm):
-            work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
-            if begin > 0:
-                before = home / checkpoint_name(begin)
-                shutil.copytree(
-                    before,
-                    work,
-                    symlinks=True,
-                    dirs_exist_ok=True,
-                )
-            results: Reports = []
-            n_before = run.epoch - begin  # epochs that are trained again
-            reader = reader_of(self._metric, self._suffixes)
+        n_before = run.epoch - begin  # epochs that are trained again
+        for left in home.glob("training-*"):  # attempts of which nothing is kept
+            shutil.rmtree(left, ignore_errors=True)
+        # A folder of a new name, where children of an earlier attempt cannot write.
+        work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
+        if begin > 0:
+            before = home / checkpoint_name(begin)
+            shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
+        reported: Reports = []
+        reader = reader_of(self.metric, self._suffixes)
+        with self._slots.taken() as slot, counted(reported, n_before):
             pace = Pace()
-            launched = self._launched(
-                run,
-                begin,
-                to_epoch,
-                work,
-                slot,
-                reader,
-            )
-            with counted(results, n_before), launched as (_, records):
+            launched = self._launched(run, begin, to_epoch, work, slot, reader)
+            with launched as (_, records):
                 for record in records:
                     pace.reported()
-                    epoch = begin + len(results) + 1
-                    results.append(
-                        self._checked(
-                            record,
-                            reader,
-                            begin,
-                            epoch,
-                            to_epoch,
-                        )
-                    )
-                    if len(results) > n_before and has_lost(results):
+                    epoch = begin + len(reported) + 1
+                    result = self._checked(record, reader, begin, epoch, to_epoch)
+                    reported.append(result)
+                    if len(reported) > n_before and has_lost(reported):
                         break  # which ends the script
-            if not results and begin == 0:
-                raise self._nothing_reported(reader)
-            startup = pace.startup()
-            if len(results) > run.epoch - begin:
-                if work.is_symlink() or not work.is_dir():
-                    msg = "the script has replaced its checkpoint directory"
-                    raise ScriptError(f"{msg}: it must write into it")
-                for path in work.rglob("*"):
-                    if not (path.is_symlink() or path.is_file() or path.is_dir()):
-                        msg = f"the script has left {path.name!r} in its checkpoint"
-                        raise ScriptError(
-                            f"{msg}, which holds files, folders and links"
-                        )
-                files.sync_tree(work)
-            return Attempt(results, work, startup)
+        startup = pace.startup()
+        if not reported and begin == 0:
+            raise self._nothing_reported(reader)
+        results = reported[n_before:]
+        if results:
+            _sync_checkpoint(work)
+        run.epoch += len(results)
+        # A script that was ended has perhaps been writing.
+        is_cut = has_lost(results) and begin + len(reported) < to_epoch
+        if results and not is_cut:
+            self.keep(run.arm, work.name, run.epoch)
+        return StartedEpochs(results, startup)
 
-    def _kept(
-        self,
-        run: ScriptRun,
-        begin: int,
-        to_epoch: int,
-        attempt: Attempt,
-    ) -> StartedEpochs:
-        """Keep the folder of an attempt as the arm's checkpoint; return its epochs."""
-        results = attempt.results[run.epoch - begin :]  # else they are known already
-        if has_lost(results) and begin + len(attempt.results) < to_epoch:
-            run.epoch += len(results)  # the script was ended while it wrote, perhaps
-        elif results:
-            home = self.home(run.arm)
-            after = home / checkpoint_name(run.epoch + len(results))
-            if attempt.work.exists() or not after.exists():  # else it was kept before
-                if after.is_dir():
-                    shutil.rmtree(after, ignore_errors=True)
-                os.replace(attempt.work, after)
+    def keep(self, arm: int, work: str, epoch: int) -> bool:
+        """Keep the folder that a script has left as a checkpoint; whether it is one."""
+        home = self.home(arm)
+        left = home / Path(work).name
+        after = home / checkpoint_name(epoch)
+        if left.is_dir():  # else it was kept before
+            with self._blaming_the_disk(arm):
+                shutil.rmtree(after, ignore_errors=True)
+                os.replace(left, after)
                 files.sync_folder(home)
-            run.epoch += len(results)
-        return StartedEpochs(results, attempt.startup)
-
-    def _drop_work(self, home: Path) -> None:
-        """Remove the files of attempts of which nothing is kept."""
-        for left in home.glob("training-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        return after.is_dir()
 
     def _blaming_the_disk(self, arm: int) -> AbstractContextManager[None]:
         """Raise a ``RunDirError`` for problems of the disk, not of the script."""
         home = self.home(arm)
         return files.blaming_the_disk(home, files.MAKE_ROOM, home)
 
-    def _last_checkpoint(self, run: ScriptRun) -> int:
+    def last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
-        resumable = [
-            0,
-            *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch),
-        ]
-        if resumable[-1] < run.epoch:
+        epochs = self.checkpoint_epochs(run.arm)
+        last = max((epoch for epoch in epochs if epoch <= run.epoch), default=0)
+        if last < run.epoch:
             missing = self.home(run.arm) / checkpoint_name(run.epoch)
             msg = (
                 f"{missing} is missing: arm {run.arm} trains again from epoch "
-                f"{resumable[-1]} to {run.epoch}, which is not charged"
+                f"{last} to {run.epoch}, which is not charged"
             )
             warnings.warn(msg, RuntimeWarning, stacklevel=2)
-        return resumable[-1]
+        return last
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
         """Return the epochs of which an arm has a checkpoint directory."""
@@ -280,10 +204,11 @@ class CommandTrainable:
         for epoch in epochs:
             shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
 
-    def _make_home(self, home: Path) -> None:
+    def made_home(self, arm: int) -> Path:
         """Make the folder of an arm, and that of all arms, for their owner alone."""
         files.make_folder(self.folder)
-        files.make_folder(home)
+        files.make_folder(self.home(arm))
+        return self.home(arm)
 
     def home(self, arm: int) -> Path:
         """Return the folder of an arm."""
@@ -321,9 +246,9 @@ class CommandTrainable:
         reader: Reader,
     ) -> Iterator[tuple[Script, Iterator[Json]]]:
         """Yield a script that runs, and its reports."""
-        epochs = from_epoch, to_epoch - from_epoch, to_epoch
-        facts = (run.arm, run.seed, *epochs, str(work), json.dumps(run.params))
-        fields = dict(zip(FIELDS, facts, strict=True))
+        n_epochs = to_epoch - from_epoch
+        facts = (run.arm, run.seed, from_epoch, n_epochs, to_epoch, work)
+        fields = dict(zip(FIELDS, (*facts, json.dumps(run.params)), strict=True))
         values = run.params | fields
         command = [
             filled(part, values)
@@ -343,13 +268,7 @@ class CommandTrainable:
             with (
                 self._script(command, home, variables) as script,
                 closing(
-                    reports(
-                        script,
-                        reader,
-                        timeout=self.timeout,
-                        log=log,
-                        file=file,
-                    )
+                    reports(script, reader, timeout=self.timeout, log=log, file=file)
                 ) as records,
             ):
                 yield script, records
@@ -373,12 +292,7 @@ class CommandTrainable:
             if self._has_ended:
                 raise SetupError("the sweep has ended before the script began")
             try:
-                script = Script(
-                    command,
-                    self._markers or home,
-                    variables,
-                    self.cwd,
-                )
+                script = Script(command, self.markers or home, variables, self.cwd)
             except OSError as error:
                 what = error.filename or command[0]
                 raise self._unstartable(what, error.strerror) from error
@@ -407,49 +321,47 @@ class CommandTrainable:
         return kind(f"{program} cannot be started ({why})")
 
     def _checked(
-        self,
-        record: Json,
-        reader: Reader,
-        begin: int,
-        epoch: int,
-        last: int,
+        self, record: Json, reader: Reader, begin: int, epoch: int, last: int
     ) -> Json:
-        _check_epoch(
-            record.pop(EPOCH, None),
-            begin,
-            epoch,
-            last,
-        )
-        score = record.pop(reader.metric)
-        if not is_number(score):
+        """Return the result of the epoch that is due, by the script's report."""
+        _check_epoch(record.pop(EPOCH, None), begin, epoch, last)
+        result: Json = {"score": record.pop(reader.metric)}
+        if not is_number(result["score"]):
             raise ScriptError(
-                f"the script reports {reader.metric}={shown(score)}, which is no number"
+                f"the script reports {reader.metric}={shown(result['score'])}, which "
+                "is no number"
             )
-        cost: dict[str, float] = {}
         if self.cost is not None:
-            taken_cost = record.pop(self.cost, None)
-            if not is_cost(taken_cost):
+            result[COST] = record.pop(self.cost, None)
+            if not is_cost(result[COST]):
                 raise ScriptError(
-                    f"the script reports {shown(taken_cost)} as {self.cost!r}: each "
+                    f"the script reports {shown(result[COST])} as {self.cost!r}: each "
                     "epoch says with its score what it has cost, at least 0 and at "
                     f"most {LARGEST_COST:g}"
                 )
-            cost = {COST: float(taken_cost)}
         self.has_reported = True
-        taken = RESERVED | {"score"} | cost.keys()
+        numbers = {name: float(value) for name, value in result.items()}
+        taken = RESERVED | result.keys()
         others = {
             f"reported_{name}" if name in taken else name: value
             for name, value in record.items()
         }
-        return {"score": float(score), **cost, **others}
+        return {**numbers, **others}
 
 
-def _check_epoch(
-    reported: object,
-    begin: int,
-    due: int,
-    last: int,
-) -> None:
+def _sync_checkpoint(work: Path) -> None:
+    """Bring a checkpoint directory to disk, if it holds what can be copied."""
+    if work.is_symlink() or not work.is_dir():
+        msg = "the script has replaced its checkpoint directory"
+        raise ScriptError(f"{msg}: it must write into it")
+    for path in work.rglob("*"):
+        if not (path.is_symlink() or path.is_file() or path.is_dir()):
+            msg = f"the script has left {path.name!r} in its checkpoint"
+            raise ScriptError(f"{msg}, which holds files, folders and links")
+    files.sync_tree(work)
+
+
+def _check_epoch(reported: object, begin: int, due: int, last: int) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
     epoch = "no epoch" if reported is None else f"epoch {shown(reported)}"
     if isinstance(reported, int) and begin < reported < due:
@@ -459,14 +371,13 @@ def _check_epoch(
         )
     if due > last:
         raise ScriptError(f"the script reports {epoch}, and was asked to end at {last}")
-    if reported == due:
-        return
-    hint = ""
-    if reported == 1:
-        hint = ": it has started anew instead of resuming from its checkpoint"
-    elif reported == 0:
-        hint = ": epochs count from 1"
-    raise ScriptError(f"the script reports {epoch} where {due} is due{hint}")
+    if reported != due:
+        hint = ""
+        if reported == 1:
+            hint = ": it has started anew instead of resuming from its checkpoint"
+        elif reported == 0:
+            hint = ": epochs count from 1"
+        raise ScriptError(f"the script reports {epoch} where {due} is due{hint}")
 
 
 def fields_of(part: str) -> list[str]:
@@ -493,12 +404,12 @@ def checkpoint_name(epoch: int) -> str:
     return f"epoch-{epoch:06d}"
 
 
+@dataclass(eq=False)
 class ArchivedTrainable(CommandTrainable):
     """A command whose arms can be continued where their folders are missing."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._same: set[tuple[int, int]] = set()  # arm and epoch of such copies
+    _same: set[tuple[int, int]] = field(default_factory=set, init=False)
+    """Arm and epoch of the copies that are on disk here."""
 
     def save(self, run: ScriptRun, path: str) -> None:
         """Write an arm's progress and its checkpoint directory into one file."""
@@ -532,11 +443,7 @@ class ArchivedTrainable(CommandTrainable):
         return run
 
     def at_hand(
-        self,
-        arm: int,
-        params: Configuration,
-        seed: int,
-        epoch: int,
+        self, arm: int, params: Configuration, seed: int, epoch: int
     ) -> bytes | None:
         """Return a state that leaves out the directory, if that is on disk already."""
         run = ScriptRun(arm, dict(params), seed, epoch)
@@ -552,16 +459,13 @@ class ArchivedTrainable(CommandTrainable):
         return self.home(run.arm) / checkpoint_name(run.epoch)
 
     def _unpack(self, archive: tarfile.TarFile, run: ScriptRun) -> None:
-        home = self.home(run.arm)
+        home = self.made_home(run.arm)
         after = self.folder_of(run)
-        self._make_home(home)
-        beside = Path(tempfile.mkdtemp(prefix="training-", dir=home))
-        archive.extractall(beside, filter="data")
-        files.sync_tree(beside)
-        shutil.rmtree(after, ignore_errors=True)
-        os.replace(beside / FILES, after)
-        beside.joinpath(PROGRESS).unlink()
-        beside.rmdir()
+        with tempfile.TemporaryDirectory(prefix="training-", dir=home) as beside:
+            archive.extractall(beside, filter="data")
+            files.sync_tree(Path(beside))
+            shutil.rmtree(after, ignore_errors=True)
+            os.replace(Path(beside, FILES), after)
         files.sync_folder(home)
         self._same.add((run.arm, run.epoch))
 

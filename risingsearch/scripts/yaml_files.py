@@ -13,6 +13,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from risingsearch.errors import InvalidParameterError
 
+Problem = Mapping[str, Any]  # as pydantic describes it
+Keys = Mapping[str, Sequence[str]]  # of a file, by the place that has them
 SHOWN = 5  # problems in a message
 LONGEST = 500  # characters of each
 MOST_VALUES = 1_000_000  # in a file, once its aliases are written out
@@ -58,9 +60,10 @@ def load_yaml(text: str) -> Any:
     yaml: Any = YAML(typ="safe", pure=True)
     yaml.constructor.flatten_mapping = lambda node: None  # `_MergedValues` merges
     allowed = yaml.constructor.yaml_constructors
-    tag = "tag:yaml.org,2002:"
-    kinds = "timestamp", "value", "merge"
-    as_text = {f"{tag}{kind}": allowed[f"{tag}str"] for kind in kinds}
+    as_text = {
+        f"tag:yaml.org,2002:{kind}": allowed["tag:yaml.org,2002:str"]
+        for kind in ("timestamp", "value", "merge")
+    }
     yaml.constructor.yaml_constructors = allowed | as_text
     values = yaml.load(text)
     if _MergedValues().size(values) > MOST_VALUES:
@@ -113,15 +116,12 @@ def unusable_text(values: Any, place: str = "") -> str | None:
     """Return the place of a text that no process can be given; None without one."""
     if isinstance(values, str):
         return place if re.search("[\0\ud800-\udfff]", values) else None
-    items: Iterable[tuple[Any, Any]] = ()
-    if isinstance(values, dict):
-        items = values.items()
-    elif isinstance(values, list):
-        items = enumerate(values)
-    for key, value in items:
+    if isinstance(values, list):
+        values = dict(enumerate(values))
+    for key, value in values.items() if isinstance(values, dict) else ():
         at = f"{place}.{key}".lstrip(".")
-        if unusable_text(key, at) or unusable_text(value, at):
-            return unusable_text(value, at) or at
+        if unusable := unusable_text(value, at) or unusable_text(key, at):
+            return unusable
     return None
 
 
@@ -134,25 +134,16 @@ def _problem_of(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def problems_of(
-    error: ValidationError,
-    tagged: Mapping[str, int],
-    keys: Mapping[str, Sequence[str]],
-) -> str:
+def problems_of(error: ValidationError, tagged: Mapping[str, int], keys: Keys) -> str:
     """Return all problems in one sentence each."""
-    # `tagged` says which part of a place is no key of the file, by the first part;
-    # `keys` are those that the file may have, by the place that has them.
+    # `tagged` says which part of a place is no key of the file, by the first part.
     problems = error.errors(include_url=False)
     problems.sort(key=lambda one: one["type"] != "extra_forbidden")  # may cause others
     shown = [_sentence(each, tagged, keys) for each in problems[:SHOWN]]
     return "; ".join(shown + ["and more"] * (len(problems) > SHOWN))
 
 
-def _sentence(
-    problem: Mapping[str, Any],
-    tagged: Mapping[str, int],
-    keys: Mapping[str, Sequence[str]],
-) -> str:
+def _sentence(problem: Problem, tagged: Mapping[str, int], keys: Keys) -> str:
     place = [str(part) for part in problem["loc"] if part != "[key]"]
     form = ""
     if place and (tag := tagged.get(place[0])) and len(place) > tag:
@@ -173,29 +164,25 @@ def _sentence(
     return f"{_cut(where)} {_cut(words + _given(problem))}".lstrip()
 
 
-def _unknown_key(
-    place: list[str],
-    form: str,
-    keys: Mapping[str, Sequence[str]],
-) -> str:
+def _unknown_key(place: list[str], form: str, keys: Keys) -> str:
     if own := keys.get(f"{place[0]}.*.{form}"):
         return f"is no key of {form}, which has {', '.join(sorted(own))}"
     return f"is no key of a sweep here{_hint(place, keys)}"
 
 
 def _unknown_form(context: Mapping[str, str]) -> str:
-    tag = context["tag"]
     tags = context["expected_tags"]
-    meant = difflib.get_close_matches(
-        tag,
-        tags.replace("'", "").split(", "),
-        n=1,
-    )
-    hint = f" (did you mean {meant[0]}?)" if meant else ""
-    return f"must be one of {tags}; got {_cut(json.dumps(tag))}{hint}"
+    hint = _meant(context["tag"], tags.replace("'", "").split(", "))
+    return f"must be one of {tags}; got {_cut(json.dumps(context['tag']))}{hint}"
 
 
-def _in_words(problem: Mapping[str, Any], where: str) -> tuple[str, str]:
+def _meant(word: str, allowed: Iterable[str]) -> str:
+    """Return the word that was meant, in parentheses; empty if none is alike."""
+    meant = difflib.get_close_matches(word, allowed, n=1)
+    return f" (did you mean {meant[0]}?)" if meant else ""
+
+
+def _in_words(problem: Problem, where: str) -> tuple[str, str]:
     """Return the place of a problem, and its cause."""
     words = str(problem["msg"])
     if problem["type"] == "value_error":
@@ -209,12 +196,12 @@ def _in_words(problem: Mapping[str, Any], where: str) -> tuple[str, str]:
     return where or "the file", words.replace("Input should", "must") + such
 
 
-def _is_of_type(problem: Mapping[str, Any]) -> bool:
+def _is_of_type(problem: Problem) -> bool:
     """Whether a value is of another type than it should be."""
     return str(problem["type"]).endswith("_type")
 
 
-def _given(problem: Mapping[str, Any]) -> str:
+def _given(problem: Problem) -> str:
     value = problem.get("input")
     if not isinstance(value, dict | list | None):
         return f"; got {_cut(json.dumps(value, default=str))}"
@@ -223,13 +210,13 @@ def _given(problem: Mapping[str, Any]) -> str:
     return ""
 
 
-def _hint(place: list[str], keys: Mapping[str, Sequence[str]]) -> str:
+def _hint(place: list[str], keys: Keys) -> str:
     """Return the key that was meant, or where the key belongs."""
-    allowed = keys.get(".".join(place[:-1])) or keys.get(f"{place[0]}.*", ())
-    if meant := difflib.get_close_matches(place[-1].lower(), allowed, n=1):
-        return f" (did you mean {meant[0]}?)"
-    inside = [at for at in keys if at and "*" not in at and place[-1] in keys[at]]
-    return f" (it stands below {inside[0]})" if inside else ""
+    *above, key = place
+    allowed = keys.get(".".join(above)) or keys.get(f"{place[0]}.*", ())
+    inside = [at for at in keys if at and "*" not in at and key in keys[at]]
+    stands = f" (it stands below {inside[0]})" if inside else ""
+    return _meant(key.lower(), allowed) or stands
 
 
 def _cut(text: str) -> str:

@@ -106,8 +106,9 @@ class Loop:
             seconds_before=embedding.seconds_before,
             seconds_besides=embedding.seconds_besides,
         )
-        note = getattr(log.trainable, "progress_note", str)
-        self._progress = ProgressLine(log.scheduler, note) if options.progress else None
+        self._progress = None
+        if options.progress:
+            self._progress = ProgressLine(log.scheduler, workers.progress_note)
         self._starts_processes: bool = getattr(log.trainable, "starts_processes", False)
         self._failures = FirstFailures(log.scheduler)
         self.gave_up = False  # since the first arms of the last run have failed
@@ -427,6 +428,7 @@ class Loop:
             stamped = with_cost(stamped, self._scheduler.unit, gpus)
             try:
                 self._log.record(stamped, keep_live=self._shares_states(workers))
+                workers.recorded(job)
             finally:
                 if job not in self._scheduler.in_flight:  # even if the policy raises
                     del self._futures[future]

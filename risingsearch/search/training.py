@@ -101,6 +101,7 @@ class Workers(ABC):
     shares_process = False  # jobs run in this process, so that one can kill the search
     isolates_jobs = False  # one that dies takes one job with it, and is replaced
     end_jobs: Callable[[], object] = bool  # ends the processes that have one, at once
+    progress_note: Callable[[], str] = str  # says why jobs have to wait, if they do
 
     def __init__(self, *, is_elastic: bool = False) -> None:
         self.is_elastic = is_elastic
@@ -113,6 +114,9 @@ class Workers(ABC):
     @abstractmethod
     def train(self, trainable: Trainable, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
+
+    def recorded(self, job: Job) -> None:  # noqa: B027, most keep nothing
+        """Drop files of a job that the search has recorded."""
 
     def release_idle(self) -> None:  # noqa: B027, most keep nothing
         """Release resources kept between jobs, when no job follows soon."""

@@ -57,7 +57,7 @@ def told(tune):
 
 
 def as_recorded_before(event):
-    """Return an event as it was recorded before metrics and checkpoint had these names."""
+    """Return an event as recorded before metrics and checkpoint had these names."""
     if event["event"] not in ("result", "failed"):
         return event
     others = ("seconds", "calls", "ended", "metrics", "checkpoint")

@@ -4,8 +4,8 @@ import pytest
 
 from risingsearch.errors import SetupError
 from risingsearch.scripts.run import run_sweep
-from risingsearch.scripts.slurm import clients
-from tests.scripts.slurm.test_setting import sweep_with
+from risingsearch.search.slurm import clients
+from tests.scripts.test_launcher_setting import sweep_with
 
 
 @pytest.fixture

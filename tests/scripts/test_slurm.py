@@ -18,8 +18,8 @@ from risingsearch.storage.journal import read
 PROGRAM = """
 import sys
 from risingsearch.cli.main import main
-from risingsearch.scripts.slurm import jobs
-jobs.ASK_EVERY = 0.5
+from risingsearch.search.slurm import executor
+executor.ASK_EVERY = 0.5
 sys.exit(main())
 """
 SCRIPT = """
@@ -241,7 +241,7 @@ def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, swee
 def test_the_script_of_the_page_is_searched_over(slurm_cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    docs = Path(__file__).parents[3] / "docs"
+    docs = Path(__file__).parents[2] / "docs"
     for page, name in [("command-line", "train.py"), ("clusters", "sweep.yaml")]:
         found = rf"```\w+\n(# {name}\n.*?)```"
         [text] = re.findall(found, (docs / f"{page}.md").read_text(), re.S)

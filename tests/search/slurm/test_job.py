@@ -1,6 +1,5 @@
 """The program of a job: also if no search waits for it, or if it is started twice."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from risingsearch.scripts.slurm.slices import SlurmSlice, made_slice
-from risingsearch.storage.files import write_digested
+from risingsearch.arms import Job
+from risingsearch.scripts.slurm import SlurmTrainable
+from risingsearch.search.slurm.slices import Parcel, made_slice, written
+from risingsearch.search.training import Task
 
 SCRIPT = """
 import json, os, pathlib, time
@@ -24,17 +25,24 @@ while pathlib.Path("hang").exists():
 def submit(tmp_path):
     """Return a function: a slice as it is before its job is submitted."""
     (tmp_path / "train.py").write_text(SCRIPT)
-    (tmp_path / "run" / "arms" / "arm-000004").mkdir(parents=True)
-    facts = {
-        "command": [sys.executable, "train.py"],
-        "folder": str(tmp_path / "run" / "arms"),
-        "cwd": str(tmp_path),
-    }
+    command = [sys.executable, "train.py"]
+    arms = tmp_path / "run" / "arms"
+    trainable = SlurmTrainable(command, arms, cwd=str(tmp_path))
+    trainable.arms = {77: 4}
+    home = tmp_path / "run" / "slurm"
+    task = Task(
+        job=Job(4, 0, 1, 0),
+        params={"lr": 0.1},
+        seed=77,
+        state=None,
+        as_bytes=True,
+        may_retry=False,
+        sign=1.0,
+        best_reward=0.0,
+    )
 
-    def make(private=None, slot=0):
-        part = SlurmSlice(4, 0, 77, {"lr": 0.1}, 0, 0, 1, slot)
-        own = facts | {"environment": private and str(private)}
-        return made_slice(tmp_path / "run" / "slurm", own, part)
+    def make(**variables):
+        return made_slice(home, Parcel(written(home, trainable), task, variables))
 
     return make
 
@@ -45,7 +53,7 @@ def submitted(submit):
 
 
 def command_of(submitted):
-    module = "risingsearch.scripts.slurm.job"
+    module = "risingsearch.search.slurm.job"
     return [sys.executable, "-P", "-m", module, str(submitted.folder)]
 
 
@@ -59,9 +67,11 @@ def started(submitted):
 def test_it_leaves_what_the_script_has_reported_and_trains_it_once(submitted, tmp_path):
     started(submitted)
     outcome = submitted.outcome
-    assert outcome.results == [{"score": 0.5, "key": None}]
-    assert 0.0 < outcome.seconds < 3600.0
-    assert (tmp_path / "run" / "arms" / "arm-000004" / outcome.work).is_dir()
+    assert outcome.report.scores == (0.5,)
+    assert outcome.report.metrics == ({"key": None},)
+    assert 0.0 < outcome.elapsed < 3600.0
+    left = submitted.noted["left"]
+    assert (tmp_path / "run" / "arms" / "arm-000004" / left["work"]).is_dir()
     assert "this slice is trained" in started(submitted)
     assert (tmp_path / "trained").read_text() == "x"
 
@@ -91,20 +101,25 @@ def test_told_to_end_it_ends_the_script_and_leaves_nothing(submitted, tmp_path):
     assert submitted.noted["signalled_to_end"]
 
 
-def test_secret_variables_come_from_the_private_file(submit, tmp_path):
-    private = tmp_path / "run" / "sweep.json"
-    values = {"environment": [{"KEY": "first"}, {"KEY": "second"}]}
-    write_digested(private, json.dumps(values).encode())
-    own = submit(private, slot=1)
+def test_a_job_has_its_variables_from_a_private_file(submit):
+    own = submit(KEY="second")
     assert b"second" not in (own.folder / "slice.json").read_bytes()
+    assert all(path.stat().st_mode & 0o077 == 0 for path in own.folder.iterdir())
     started(own)
-    assert own.outcome.results[0]["key"] == "second"
+    assert own.outcome.report.metrics[0]["key"] == "second"
 
 
 def test_a_script_that_fails_is_an_outcome(submitted, tmp_path):
     (tmp_path / "train.py").write_text("raise SystemExit(3)")
     started(submitted)
     outcome = submitted.outcome
-    assert outcome.error == "ScriptError"
-    assert "ended with exit code 3" in outcome.message
-    assert outcome.results == []
+    assert type(outcome.report.failure).__name__ == "ScriptError"
+    assert "ended with exit code 3" in str(outcome.report.failure)
+    assert outcome.report.scores == ()
+
+
+def test_a_trainable_that_cannot_be_read_on_its_node_ends_the_search(submitted):
+    submitted.parcel.trainable.unlink()
+    started(submitted)
+    assert isinstance(submitted.outcome, FileNotFoundError)
+    assert submitted.trained is None

@@ -1,29 +1,22 @@
 """A slice trains once, whatever happens to its job, and the right one is blamed."""
 
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
 from risingsearch.errors import RunDirError, ScriptError, SetupError
-from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.clients import Element
-from risingsearch.scripts.slurm.slices import FOLDER, claimed, note_of
-from risingsearch.scripts.slurm.trainable import AfterSlurm
-from risingsearch.scripts.trainable import NothingReportedError
-from risingsearch.search.training import _Clock
+from risingsearch.scripts.slurm import AfterSlurm
+from risingsearch.scripts.trainable import CommandTrainable, NothingReportedError
+from risingsearch.search.slurm import executor as executor_module
+from risingsearch.search.slurm.clients import Element
+from risingsearch.search.slurm.slices import FOLDER, claimed, drop_recorded, note_of
 from risingsearch.storage import files
 
 pytestmark = pytest.mark.usefixtures("pretended")
 
 
-def scores(results):
-    return [result["score"] for result in results]
-
-
-def told(own, arm=0):
-    """Do what a search does once it has written down what a slice has brought."""
-    own.after_job(SimpleNamespace(job=SimpleNamespace(arm=arm)))
+def scores(outcome):
+    return list(outcome.report.scores)
 
 
 def batches(tmp_path):
@@ -34,13 +27,13 @@ def test_a_slice_is_a_job_and_the_next_one_goes_on_from_its_checkpoint(
     training, pretended, tmp_path
 ):
     own = training()
-    run = own.start({"lr": 0.1}, 70)
-    assert scores(own.train_epochs(run, 2)) == [0.1, 0.2]
-    told(own)
-    assert scores(own.train_epochs(run, 1)) == [0.3]
-    told(own)
+    before = own.train(2)
+    assert scores(before) == [0.1, 0.2]
+    own.recorded()
+    assert scores(own.train(1, epoch=2, state=before.resume_from)) == [0.3]
+    own.recorded()
     assert pretended.n_submitted == 2
-    assert own.checkpoint_epochs(0) == [2, 3]
+    assert own.trainable.checkpoint_epochs(0) == [2, 3]
     assert batches(tmp_path) == []
 
 
@@ -50,9 +43,8 @@ def test_what_the_machine_does_is_tried_again_and_nobody_is_blamed(
 ):
     pretended.fates = [state, state, state, state]
     own = training()
-    run = own.start({"lr": 0.1}, 70)
     with pytest.warns(RuntimeWarning, match=f"has ended as {state}.*not charged"):
-        assert scores(own.train_epochs(run, 2)) == [0.1, 0.2]
+        assert scores(own.train(2)) == [0.1, 0.2]
     assert pretended.n_submitted == 5
 
 
@@ -70,10 +62,9 @@ def test_what_the_machine_does_is_tried_again_and_nobody_is_blamed(
 def test_what_the_script_does_counts(training, pretended, state, words):
     pretended.fates = [state]
     own = training()
-    clock = _Clock()
-    with pytest.raises(ScriptError, match=words), clock:
-        own.train_epochs(own.start({"lr": 0.1}, 70), 2)
-    assert clock.total == 7.0  # seconds that the job has run, and none in the queue
+    with pytest.raises(ScriptError, match=words):
+        own.train(2)
+    assert own.elapsed == 7.0  # seconds that the job has run, and none in the queue
     assert pretended.n_submitted == 1
 
 
@@ -81,33 +72,33 @@ def test_a_script_that_is_killed_with_its_job_is_not_to_blame(training, pretende
     pretended.fates = [("CANCELLED", "killed")]
     own = training()
     with pytest.warns(RuntimeWarning, match="has ended as CANCELLED"):
-        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+        assert scores(own.train(1)) == [0.1]
 
 
 def test_a_job_that_was_told_to_end_is_submitted_again(training, pretended):
     pretended.fates = [("FAILED", "told")]
     own = training()
     with pytest.warns(RuntimeWarning, match="has ended as FAILED: .*not charged"):
-        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+        assert scores(own.train(1)) == [0.1]
 
 
 def test_a_script_that_is_killed_alone_has_failed(training, pretended):
     pretended.fates = [("FAILED", "killed")]
     own = training()
     with pytest.raises(ScriptError, match="killed by 15"):
-        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+        own.train(1)
 
 
 def test_a_script_that_fails_counts_with_its_own_words(training):
     own = training("raise SystemExit('no such layer')")
     with pytest.raises(ScriptError, match="no such layer"):
-        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+        own.train(1)
 
 
 def test_a_script_that_reports_nothing_is_told_apart(training):
     own = training("print(0.5)")
     with pytest.raises(NothingReportedError):
-        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+        own.train(1)
 
 
 def test_a_node_that_starts_no_job_stops_the_search_in_the_end(training, pretended):
@@ -117,14 +108,14 @@ def test_a_node_that_starts_no_job_stops_the_search_in_the_end(training, pretend
         pytest.warns(RuntimeWarning, match="has ended as FAILED"),
         pytest.raises(SetupError, match=r"before it began, as with 2 others"),
     ):
-        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+        own.train(1)
 
 
 def test_a_job_that_its_node_has_not_started_is_submitted_again(training, pretended):
     pretended.fates = [("PENDING", "held")]
     own = training()
     with pytest.warns(RuntimeWarning, match="job 1 has ended as HELD .*its node"):
-        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+        assert scores(own.train(1)) == [0.1]
     assert pretended.cancelled == [("1",)]
 
 
@@ -136,15 +127,15 @@ def test_why_slurm_keeps_jobs_waiting_is_told(
 
     def listed_later():
         """Return the job as waiting three times, and then as it ends."""
-        notes.append((own.progress_note(), note_of(tmp_path / "run" / FOLDER)))
+        notes.append((own.executor.progress_note(), note_of(tmp_path / "run" / FOLDER)))
         if len(notes) > 3:
             pretended.bring_back()
             return listed()
         return dict.fromkeys(listed(), Element("1", "PENDING", 0.0, reason))
 
-    monkeypatch.setattr(jobs_module.clients, "listed", listed_later)
+    monkeypatch.setattr(executor_module.clients, "listed", listed_later)
     pretended.fates = ["PENDING"]
-    assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+    assert scores(own.train(1)) == [0.1]
     assert notes[1:4] == [(f"1 waiting in Slurm ({reason})",) * 2] * 3
     warned = [str(one.message) for one in recwarn]
     expected = f"keeps job 1 waiting ({reason}), maybe for ever: see scontrol show job"
@@ -157,16 +148,16 @@ def test_a_submission_whose_answer_was_lost_is_found_by_its_name(training, prete
     pretended.fates = ["unanswered"]
     own = training()
     with pytest.warns(RuntimeWarning, match="does not answer"):
-        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+        assert scores(own.train(1)) == [0.1]
     assert pretended.n_submitted == 1
-    assert own.progress_note() in ("", "Slurm does not answer (timed out)")
+    assert own.executor.progress_note() in ("", "Slurm does not answer (timed out)")
 
 
 def test_a_submission_that_never_came_through_is_made_again(training, pretended):
     pretended.fates = ["lost"]
     own = training()
     with pytest.warns(RuntimeWarning) as warned:
-        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+        assert scores(own.train(1)) == [0.1]
     assert any("Slurm does not know it" in str(each.message) for each in warned)
     assert pretended.n_submitted == 2
 
@@ -175,9 +166,8 @@ def left_by_a_killed_process(training, pretended, fate, n_epochs=2):
     """Have a process die while it waits for a slice."""
     pretended.fates = [fate]
     own = training()
-    run = own.start({"lr": 0.1}, 70)
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(own.train_epochs, run, n_epochs)
+        waiting = thread.submit(own.train, n_epochs)
         pretended.has_submitted.wait()
         own.end()
         with pytest.raises(SetupError):
@@ -190,9 +180,8 @@ def test_a_job_that_runs_on_is_waited_for_by_the_next_process(
     left_by_a_killed_process(training, pretended, "RUNNING")
     assert "scancel 1" in capsys.readouterr().err
     own = training()
-    run = own.start({"lr": 0.1}, 70)
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(own.train_epochs, run, 2)
+        waiting = thread.submit(own.train, 2)
         pretended.bring_back()
         assert scores(waiting.result()) == [0.1, 0.2]
     assert pretended.n_submitted == 1
@@ -202,7 +191,7 @@ def test_what_a_job_has_brought_meanwhile_is_taken_in(training, pretended):
     left_by_a_killed_process(training, pretended, "RUNNING")
     pretended.bring_back()
     own = training()
-    assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 2)) == [0.1, 0.2]
+    assert scores(own.train(2)) == [0.1, 0.2]
     assert pretended.n_submitted == 1
 
 
@@ -210,23 +199,38 @@ def test_it_is_taken_in_on_another_machine_too(training, pretended, tmp_path):
     left_by_a_killed_process(training, pretended, "RUNNING")
     pretended.bring_back()
     slices = tmp_path / "run" / FOLDER
-    here = AfterSlurm(["false"], tmp_path / "run" / "arms", slices=slices)
-    here.arms[70] = 0
-    run = here.start({"lr": 0.1}, 70)
-    assert scores(here.train_epochs(run, 2)) == [0.1, 0.2]
-    assert here.checkpoint_epochs(0) == [2]
+    here = training()
+    here.trainable = CommandTrainable(["false"], tmp_path / "run" / "arms")
+    here.executor = AfterSlurm(1, slices)
+    assert scores(here.train(2)) == [0.1, 0.2]
+    assert here.trainable.checkpoint_epochs(0) == [2]
 
 
 def test_a_failure_that_was_told_is_not_counted_again(training, tmp_path):
     failing = training("raise SystemExit('no such layer')")
     with pytest.raises(ScriptError):
-        failing.train_epochs(failing.start({"lr": 0.1}, 70), 1)
+        failing.train(1)
     # The search has written it down, and dies before the files are removed.
     own = training()
-    report = SimpleNamespace(job=SimpleNamespace(arm=0))
-    own.resume(SimpleNamespace(reports={0: report}))
+    drop_recorded(tmp_path / "run" / FOLDER, {0})
     assert batches(tmp_path) == []
-    assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+    assert scores(own.train(1)) == [0.1]
+
+
+def test_a_slice_that_a_later_run_has_recorded_is_not_submitted_again(
+    training, pretended
+):
+    pretended.fates = ["RUNNING"]
+    own = training()
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(own.train, 1)
+        pretended.has_submitted.wait()
+        name = pretended.last.folder.name
+        own.recorded()
+        pretended.listing[name] = Element("1", "CANCELLED", 1.0, "None")
+        with pytest.raises(CancelledError):
+            waiting.result()
+    assert pretended.n_submitted == 1
 
 
 def test_what_waits_to_run_is_cancelled_at_the_end(training, pretended):
@@ -236,10 +240,10 @@ def test_what_waits_to_run_is_cancelled_at_the_end(training, pretended):
 
 def test_slurm_is_asked_every_five_seconds_at_most(training, pretended, monkeypatch):
     own, now, asked_at = training(), [100.0], []
-    monkeypatch.setattr(jobs_module, "ASK_EVERY", 5.0)
-    monkeypatch.setattr(jobs_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(executor_module, "ASK_EVERY", 5.0)
+    monkeypatch.setattr(executor_module.time, "monotonic", lambda: now[0])
     for now[0] in (100.0, 100.2, 104.9, 105.0, 109.0, 110.0):
-        asked_at.append(own._jobs._ask()[0])
+        asked_at.append(own.executor._ask()[0])
     assert asked_at == [100.0, 100.0, 100.0, 105.0, 105.0, 110.0]
 
 
@@ -249,10 +253,10 @@ def test_where_sbatch_refuses_no_job_is_named_to_be_cancelled(
     def refused(*arguments):
         raise SetupError("sbatch refuses: invalid partition specified: gpuq")
 
-    monkeypatch.setattr(jobs_module.clients, "submit", refused)
+    monkeypatch.setattr(executor_module.clients, "submit", refused)
     own = training()
     with pytest.raises(SetupError, match="invalid partition"):
-        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+        own.train(1)
     own.end()
     assert "scancel" not in capsys.readouterr().err
     assert pretended.cancelled == []
@@ -264,12 +268,11 @@ def test_what_fails_on_a_full_disk_is_not_charged_once_there_is_room(
 ):
     pretended.fates = [fate]
     own = training(*["raise SystemExit('no space')"] * (fate is None))
-    run = own.start({"lr": 0.1}, 70)
     with monkeypatch.context() as patched:
         patched.setattr(files, "_has_room", lambda folder: False)
         with pytest.raises(RunDirError, match=r"cannot be written .* make room"):
-            own.train_epochs(run, 2)
-    assert claimed(tmp_path / "run" / FOLDER, own._slice(run, 2)) is None
+            own.train(2)
+    assert claimed(tmp_path / "run" / FOLDER, own.task(0, 0, 2)) is None
 
 
 def test_a_damaged_result_ends_the_search_with_that_error(
@@ -280,4 +283,4 @@ def test_a_damaged_result_ends_the_search_with_that_error(
     (folder / "slice.json").write_text('{"outcome": {"seco')
     own = training()
     with pytest.raises(SetupError, match=r"slice\.json is damaged"):
-        own.train_epochs(own.start({"lr": 0.1}, 70), 2)
+        own.train(2)

@@ -20,6 +20,7 @@ UNREACHABLE = re.compile(
 )
 """Words in the messages of commands whose controller has not answered."""
 _FORM = "%j|%i|%T|%M|%r"
+_UNITS = (1, 60, 3_600, 86_400)  # seconds of each
 _SUBMITTED = re.compile(r"^(\d+)(?:;.*)?$", re.ASCII | re.MULTILINE)
 _MISLEADING = re.compile("SQUEUE_|SCANCEL_|SBATCH_(ARRAY_INX|WAIT)$")
 """Variables that would have the commands list, cancel or start other jobs."""
@@ -60,8 +61,8 @@ def check_commands() -> None:
 
 def submit(arguments: Sequence[str], command: Sequence[str]) -> str:
     """Submit a job that runs a command; return the number of the job."""
-    wrapped = f"--wrap=exec {shlex.join(command)}"
-    answer = _called("sbatch", "--parsable", *arguments, wrapped)
+    wrap = f"--wrap=exec {shlex.join(command)}"
+    answer = _called("sbatch", "--parsable", *arguments, wrap)
     numbers = _SUBMITTED.findall(answer)  # a site may greet before that
     if not numbers:
         text = " ".join(answer.split())[:LONGEST_MESSAGE]
@@ -69,7 +70,7 @@ def submit(arguments: Sequence[str], command: Sequence[str]) -> str:
             f"sbatch answers {text!r} in place of the number of a job: leave out the "
             "option of launcher that makes it, and run the sweep again"
         )
-    return str(numbers[-1])
+    return numbers[-1]  # type: ignore[no-any-return]
 
 
 def listed() -> Listed:
@@ -78,22 +79,17 @@ def listed() -> Listed:
     lines = _called("squeue", "--noheader", "--states=all", user, f"--format={_FORM}")
     elements: Listed = {}
     for line in lines.split("\n"):
-        if line.count("|") >= _FORM.count("|"):  # names of other jobs may be any text
-            name, job_id, state, used, reason = line.split("|", 4)
+        fields = line.split("|", _FORM.count("|"))
+        if len(fields) > _FORM.count("|"):  # names of other jobs may be any text
+            name, job_id, state, used, reason = fields
             elements[name] = Element(job_id, state, seconds_of(used), reason)
     return elements
 
 
 def seconds_of(used: str) -> float:
     """Seconds in a duration as Slurm writes it, such as ``1-02:00:00``."""
-    days, _, rest = used.rpartition("-")
-    try:
-        total = 0
-        for part in rest.split(":"):
-            total = 60 * total + int(part)
-        return float(86_400 * int(days or 0) + total)
-    except ValueError:
-        return 0.0
+    numbers = reversed(re.findall(r"\d+", used))
+    return sum(float(n) * unit for n, unit in zip(numbers, _UNITS, strict=False))
 
 
 def cancel(*arguments: str) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.clients import Element, NoAnswerError
-from risingsearch.scripts.slurm.job import outcome_of
-from risingsearch.scripts.slurm.jobs import SlurmJobs
-from risingsearch.scripts.slurm.slices import FOLDER, SliceOutcome, SubmittedSlice
-from risingsearch.scripts.slurm.trainable import SlurmTrainable
+from risingsearch.arms import Job, Report
+from risingsearch.errors import ScriptError
+from risingsearch.scripts.slurm import SlurmScripts, SlurmTrainable
+from risingsearch.search.slurm import executor as executor_module
+from risingsearch.search.slurm.clients import Element, NoAnswerError
+from risingsearch.search.slurm.job import trained
+from risingsearch.search.slurm.slices import FOLDER, Slice
+from risingsearch.search.training import Outcome, Task
 
 SCRIPT = """
     import json, os, pathlib
@@ -47,7 +49,7 @@ class PretendedSlurm:
         self.n_submitted += 1
         fate = self.fates.pop(0) if self.fates else None
         if fate != "lost":
-            self._meet(fate, SubmittedSlice(Path(command[4])))
+            self._meet(fate, Slice(Path(command[4])))
         self.has_submitted.set()
         if fate in ("unanswered", "lost"):
             raise NoAnswerError("timed out")
@@ -56,8 +58,7 @@ class PretendedSlurm:
     def bring_back(self, submitted=None):
         """Do what the job of a slice does, by default of the last one."""
         submitted = submitted or self.last
-        outcome = outcome_of(*submitted.spec)
-        submitted.note(outcome=outcome._asdict())
+        submitted.note_end(*trained(submitted))
 
     def _meet(self, fate, submitted):
         self.last = submitted
@@ -68,8 +69,9 @@ class PretendedSlurm:
         if how == "told":
             submitted.note(signalled_to_end=True)
         if how == "killed":
-            killed = SliceOutcome(1.0, [], "", "ScriptError", "killed by 15")
-            submitted.note(outcome=killed._asdict())
+            failure = ScriptError("killed by 15")
+            report = Report(submitted.parcel.task.job, failure=failure)
+            submitted.note_end(Outcome(report, charged=1), None)
         if state == "COMPLETED":
             self.bring_back(submitted)
         reason = "launch failed requeued held" if how == "held" else "None"
@@ -89,10 +91,51 @@ def pretended(monkeypatch):
     """Put a pretended Slurm in the place of the clients, which is asked often."""
     slurm = PretendedSlurm()
     for name in ("submit", "listed", "cancel"):
-        monkeypatch.setattr(jobs_module.clients, name, getattr(slurm, name))
-    monkeypatch.setattr(jobs_module, "ASK_EVERY", 0.01)
-    monkeypatch.setattr(jobs_module, "LOOK_EVERY", 0.01)
+        monkeypatch.setattr(executor_module.clients, name, getattr(slurm, name))
+    monkeypatch.setattr(executor_module.clients, "check_commands", lambda: None)
+    monkeypatch.setattr(executor_module, "ASK_EVERY", 0.01)
+    monkeypatch.setattr(executor_module, "LOOK_EVERY", 0.01)
     return slurm
+
+
+class Training:
+    """Trains arms by an executor, as a search does that records every result."""
+
+    def __init__(self, trainable, executor):
+        self.trainable = trainable
+        self.executor = executor
+        self.n_jobs = 0
+        self.elapsed = None
+
+    def task(self, arm, epoch, n_epochs, state=None):
+        return Task(
+            job=Job(arm, epoch, n_epochs, self.n_jobs),
+            params={"lr": 0.1},
+            seed=70 + arm,
+            state=state,
+            as_bytes=True,
+            may_retry=False,
+            sign=1.0,
+            best_reward=0.0,
+            wants_checkpoint=True,
+        )
+
+    def train(self, n_epochs, epoch=0, state=None, arm=0):
+        """Return the outcome of a job of an arm; raise its failure."""
+        task = self.task(arm, epoch, n_epochs, state)
+        outcome = self.executor.train(self.trainable, task).result()
+        self.elapsed = outcome.elapsed
+        if outcome.report.failure is not None:
+            raise outcome.report.failure
+        return outcome
+
+    def recorded(self, arm=0):
+        """Do what a search does once it has written down what a job has brought."""
+        self.executor.recorded(Job(arm, 0, 1, self.n_jobs))
+        self.n_jobs += 1
+
+    def end(self):
+        self.executor.shutdown()
 
 
 @pytest.fixture
@@ -105,11 +148,10 @@ def training(tmp_path):
         script.write_text(textwrap.dedent(program))
         command = [sys.executable, str(script)]
         options = {"metric": "score", "cwd": str(tmp_path)} | options
-        arms = tmp_path / "run" / "arms"
-        more = {"command": command, "folder": str(arms), "environment": None}
-        jobs = SlurmJobs(tmp_path / "run" / FOLDER, options | more, [])
-        own = SlurmTrainable(command, arms, jobs=jobs, slots=[{}] * workers, **options)
-        own.arms |= {70 + arm: arm for arm in range(workers)}
+        trainable = SlurmTrainable(command, tmp_path / "run" / "arms", **options)
+        trainable.arms |= {70 + arm: arm for arm in range(workers)}
+        executor = SlurmScripts(tmp_path / "run" / FOLDER, workers)
+        own = Training(trainable, executor)
         made.append(own)
         return own
 

@@ -1,1 +1,0 @@
-"""Scripts in the jobs of a Slurm cluster: every slice of training is a job."""
