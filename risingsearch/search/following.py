@@ -88,8 +88,8 @@ class RunReader:
         ended = scheduler if is_running else search._log  # it may have other rules
         jobs = scheduler.in_flight if is_running else ()
         training = [
-            Training(job.arm, job.from_epoch + 1, why.reason, why.parts)
-            for job, why in ((job, scheduler.why(job)) for job in jobs)
+            Training(start.job.arm, start.job.from_epoch + 1, start.reason, start.parts)
+            for start in map(scheduler.why, jobs)
         ]
         return RunStatus(
             result,

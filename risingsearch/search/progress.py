@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -164,14 +165,14 @@ def _has_size() -> bool:
         return False
 
 
+@dataclass
 class Starts:
     """Measured starts of jobs: the share of the time they take, and advice on it."""
 
-    def __init__(self, max_epochs: int) -> None:
-        self._max_epochs = max_epochs
-        self._startups: list[float] = []
-        self._seconds = 0.0
-        self._n_epochs = 0
+    max_epochs: int
+    startups: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    n_epochs: int = 0
 
     @classmethod
     def of_events(cls, events: Iterable[Event], max_epochs: int) -> Starts:
@@ -183,49 +184,44 @@ class Starts:
                 starts.add(len(event.scores), seconds, event.startup)
         return starts
 
-    def add(
-        self,
-        n_epochs: int,
-        seconds: float,
-        startup: float | None,
-    ) -> None:
+    def add(self, n_epochs: int, seconds: float, startup: float | None) -> None:
         """Add a job and the part of its seconds before its first epoch, if known."""
         if startup is None or math.isnan(startup) or not n_epochs:
             return
-        self._startups.append(startup)
-        self._seconds += seconds
-        self._n_epochs += n_epochs
+        self.startups.append(startup)
+        self.seconds += seconds
+        self.n_epochs += n_epochs
 
     @property
     def share(self) -> float:
         """Share of the time of jobs that their starts take; NaN while none is known."""
-        return sum(self._startups) / self._seconds if self._seconds else math.nan
-
-    def wanted(self) -> int | None:
-        """Return how long jobs should be; None if starts are few, or short."""
-        if len(self._startups) < N_JOBS or not self.share >= WORTH_SAYING:
-            return None
-        if sum(self._startups) < FEWEST_SECONDS:
-            return None
-        # half of an arm for a start: pausing the arm saves too little
-        worth = median(self._startups) / max(self._epoch, 1e-9)
-        if worth >= self._max_epochs / 2:
-            return self._max_epochs
-        return max(1, math.ceil(worth / 2))
+        return sum(self.startups) / self.seconds if self.seconds else math.nan
 
     @property
     def _epoch(self) -> float:
         """Mean seconds of an epoch."""
-        return (self._seconds - sum(self._startups)) / self._n_epochs
+        return (self.seconds - sum(self.startups)) / self.n_epochs
+
+    def wanted(self) -> int | None:
+        """Return how long jobs should be; None if starts are few, or short."""
+        are_few = len(self.startups) < N_JOBS or sum(self.startups) < FEWEST_SECONDS
+        if are_few or not self.share >= WORTH_SAYING:
+            return None
+        # half of an arm for a start: pausing the arm saves too little
+        worth = median(self.startups) / max(self._epoch, 1e-9)
+        if worth >= self.max_epochs / 2:
+            return self.max_epochs
+        return max(1, math.ceil(worth / 2))
 
     def advice(self, epochs_per_job: int | None) -> str | None:
         """Return the setting to change, unless jobs are about as long already."""
         wanted = self.wanted()
-        now = self._n_epochs / len(self._startups) if self._startups else 1.0
-        if wanted is None or wanted <= (epochs_per_job or now):
+        if wanted is None:
+            return None
+        if wanted <= (epochs_per_job or self.n_epochs / len(self.startups)):
             return None
         return (
             f"jobs take {self.share:.0%} of their time to start "
-            f"({median(self._startups):.3g} s a start, {self._epoch:.3g} s an epoch): "
+            f"({median(self.startups):.3g} s a start, {self._epoch:.3g} s an epoch): "
             f"to train more in the same time, set epochs_per_job to {wanted}"
         ).replace("%", " %")

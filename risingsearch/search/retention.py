@@ -99,42 +99,34 @@ class RetainedCheckpoints:
             return task._replace(state=self._live.get(arm))
         if not task.wants_checkpoint:  # nothing was saved
             return task._replace(epochs_missing=epoch)
-        state = self._at_hand(
-            arm,
-            task.params,
-            task.seed,
-            epoch,
-        )
         key = Key(arm, epoch)
+        state = self._at_hand(arm, task.params, task.seed, epoch)
         if state is None:
             key, state = self._last_whole(key)
-        if state is None:
-            return task._replace(epochs_missing=epoch)
-        return task._replace(
-            state=state,
-            is_checkpoint=True,
-            epochs_missing=epoch - key.epoch,
-        )
+        missing = epoch - key.epoch
+        return task._replace(state=state, is_checkpoint=True, epochs_missing=missing)
 
     def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:
         """Return an arm's last checkpoint that can be read, and warn of the others."""
-        arm, epoch = wanted
         problems = []
-        whole: tuple[Key, bytes | None] = Key(arm, 0), None
-        for key in self._from_last(wanted):
+        key = wanted._replace(epoch=0)
+        state = None
+        for stored in self._from_last(wanted):
             try:
-                whole = key, self.store.load(key)
-                break
+                state = self.store.load(stored)
             except RunDirError as error:
                 problems.append(str(error))
+            else:
+                key = stored
+                break
         if problems:
             warnings.warn(
-                f"{'; '.join(problems)}: arm {arm} trains again from epoch "
-                f"{whole[0].epoch} to {epoch}, which is not charged",
+                f"{'; '.join(problems)}: arm {wanted.arm} trains again from epoch "
+                f"{key.epoch} to {wanted.epoch}, which is not charged",
                 RuntimeWarning,
                 stacklevel=7,
             )
-        return whole
+        return key, state
 
     def _from_last(self, wanted: Key) -> Iterator[Key]:
         """Yield a checkpoint, and those of its arm before it, which are looked for."""

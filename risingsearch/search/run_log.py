@@ -388,9 +388,9 @@ class RunLog:
     ) -> bytes | RunDirError | SetupError | None:
         """Return the state with the best score, or why it cannot be read."""
         arm = scheduler.best_arm
-        return (
-            arm if arm is None else self.retained.best(Key(arm, scheduler.best_epoch))
-        )
+        if arm is None:
+            return None
+        return self.retained.best(Key(arm, scheduler.best_epoch))
 
     def _as_it_is(self, arm: Arm) -> Arm:
         """Return an arm that does not train if its job was abandoned."""

@@ -394,12 +394,15 @@ def checked_score(
     score: Any = unwrapped(result)
     if isinstance(result, Mapping):
         more = {name: unwrapped(value) for name, value in result.items()}
-        if metric in more:
-            score = more.setdefault("score", more[metric])
-            _check_same(score, more[metric], metric, by)
-        score = more.pop("score", None)
-        taken = sorted(RESERVED & more.keys())
-        if taken:
+        named = more.get(metric)
+        score = more.pop("score", named)
+        if is_number(score) and is_number(named) and not _is_same(score, named):
+            raise SetupError(
+                f"metric={metric!r} is the name of the score, and {by} returned "
+                f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return "
+                "the value to be searched for as 'score', and others under other names"
+            )
+        if taken := sorted(RESERVED & more.keys()):
             msg = f"{by} returned metrics named {taken}, which the history uses itself"
             raise InvalidParameterError(msg)
     if not is_number(score):
@@ -410,15 +413,8 @@ def checked_score(
     return checked_magnitude(f"the score that {by} returns", score), more
 
 
-def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
-    """Raise if the score and the value under its own name differ."""
-    are_numbers = is_number(score) and is_number(named)
-    if are_numbers and score != named and not (math.isnan(score) and math.isnan(named)):
-        raise SetupError(
-            f"metric={metric!r} is the name of the score, and {by} returned "
-            f"{shown(named)} as {metric!r} and {shown(score)} as 'score': return the "
-            "value to be searched for as 'score', and others under other names"
-        )
+def _is_same(score: float, named: float) -> bool:
+    return score == named or (math.isnan(score) and math.isnan(named))
 
 
 def savable(metrics: Mapping[Any, object]) -> Params:
