@@ -11,7 +11,7 @@ from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
 from risingsearch.events import Ended, Failed, Returned, event_of
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.replay import apply, replay, result
+from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.storage.journal import Event
 
@@ -106,7 +106,7 @@ class Arms:
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        event = result(slice_.job, slice_.scores).to_json()
+        event = Returned(job=slice_.job, scores=tuple(slice_.scores)).to_json()
         event["results"] = slice_.results
         self._know(event)
         self.scheduler.tell(slice_.job, slice_.scores)
@@ -126,7 +126,13 @@ class Arms:
         kept = slice_.scores[:n_kept]
         # The last epoch has failed, unless all were reported.
         charged = min(len(slice_.scores) + 1, slice_.job.n_epochs)
-        event = result(slice_.job, kept, reason, charged).to_json()
+        failed = Failed(
+            job=slice_.job,
+            scores=tuple(kept),
+            failure=reason,
+            charged=charged,
+        )
+        event = failed.to_json()
         event["results"] = slice_.results[:n_kept]
         self._know(event)
         self.scheduler.fail(
