@@ -65,11 +65,6 @@ class Draws:
         return self._rng
 
 
-def no_problem(params: object) -> str | None:
-    """Return None: any configuration may be proposed."""
-    return None
-
-
 class Decider:
     """Decides which job starts next, which changes nothing; applies starts and results.
 
@@ -109,7 +104,7 @@ class Decider:
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
-        self.problem_of: Callable[[Configuration], str | None] = no_problem
+        self.problem_of: Callable[[Configuration], str | None] | None = None
         self.follow_up()
 
     def follow_up(self) -> None:
@@ -290,7 +285,8 @@ class Decider:
         given = shown(params)
         if not isinstance(params, Mapping):
             return f"{given}, which is no dict of parameters"
-        if params and (problem := self.problem_of(params)):
+        problem = self.problem_of(params) if params and self.problem_of else None
+        if problem:
             return f"{given}, which is no configuration of this search: {problem}"
         if proposal.arm is not None and proposal.arm not in unopened:
             return (

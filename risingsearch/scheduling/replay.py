@@ -1,8 +1,7 @@
 """A search is a fold over its events: how each of them is applied again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from risingsearch.arms import Job
 from risingsearch.errors import RunDirError
 from risingsearch.events import (
     Advanced,
@@ -15,21 +14,6 @@ from risingsearch.events import (
     Started,
 )
 from risingsearch.scheduling.scheduler import Scheduler
-
-
-def result(
-    job: Job,
-    scores: Sequence[float],
-    failure: str | None = None,
-    charged: int | None = None,
-) -> Returned:
-    """Return the event of a job that came back, as ``tell`` or ``fail`` takes it."""
-    told = tuple(scores)
-    if failure is None:
-        return Returned(job=job, scores=told)
-    if charged is None:
-        charged = min(len(told) + 1, job.n_epochs)
-    return Failed(job=job, scores=told, failure=failure, charged=charged)
 
 
 def replay(scheduler: Scheduler, events: Iterable[Event]) -> None:
@@ -61,26 +45,23 @@ def apply(scheduler: Scheduler, event: Event) -> None:
 
 def _apply_result(scheduler: Scheduler, event: Returned) -> None:
     job = event.job
-    scores = event.scores
-    cost = event.cost
-    now = event.now
     if job not in scheduler.in_flight:
         raise RunDirError(f"{job} has a result in the journal, and no start before it")
     if isinstance(event, Failed):
         scheduler.fail(
             job,
             event.failure,
-            scores,
-            cost,
-            now=now,
+            event.scores,
+            event.cost,
+            now=event.now,
             attempts=event.attempts,
             charged=event.charged,
         )
     else:
         scheduler.tell(
             job,
-            scores,
-            cost,
+            event.scores,
+            event.cost,
             ended=event.ended,
-            now=now,
+            now=event.now,
         )

@@ -8,9 +8,17 @@ import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.events import Advanced, Ended, Extended, Resized, event_of
+from risingsearch.events import (
+    Advanced,
+    Ended,
+    Extended,
+    Failed,
+    Resized,
+    Returned,
+    event_of,
+)
 from risingsearch.policies.stationary.baselines import RoundRobin
-from risingsearch.scheduling.replay import apply, replay, result
+from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 
 ARGUMENTS = {"n_arms": 12, "budget": 40, "max_epochs": 9, "seed": 1}
@@ -41,10 +49,13 @@ def live(scheduler, seed, more=2):
             job = jobs.pop(draw.randrange(len(jobs)))
             n_scores = job.n_epochs - (draw.random() < 0.3)
             scores = [draw.random() + 0.1 * job.arm for _ in range(n_scores)]
-            event = replace(result(job, scores), elapsed=0.5, cost=0.5)
+            event = Returned(job=job, scores=tuple(scores), elapsed=0.5, cost=0.5)
             if draw.random() < 0.2:
-                failed = result(job, scores, "broken")
-                events.append(replace(failed, elapsed=0.5, cost=0.5))
+                charged = min(len(scores) + 1, job.n_epochs)
+                failed = Failed(
+                    **vars(event) | {"failure": "broken", "charged": charged}
+                )
+                events.append(failed)
                 scheduler.fail(job, "broken", scores, 0.5)
             else:
                 is_over = draw.random() < 0.5
@@ -201,8 +212,9 @@ def test_a_replay_in_order_asks_the_policy_nothing(n_jobs):
             events.append(scheduler.why(job))
             continue
         job = jobs.pop()
-        events.append(result(job, [0.1 * job.arm] * job.n_epochs))
-        scheduler.tell(job, [0.1 * job.arm] * job.n_epochs)
+        scores = (0.1 * job.arm,) * job.n_epochs
+        events.append(Returned(job=job, scores=scores))
+        scheduler.tell(job, scores)
     Asked.n_selected = 0
     replay(again, events)
     assert Asked.n_selected == 0

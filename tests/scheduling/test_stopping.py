@@ -11,8 +11,8 @@ import pytest
 from scheduler_runs import ask, finish, saved
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Event
-from risingsearch.scheduling.replay import replay, result
+from risingsearch.events import Event, Returned
+from risingsearch.scheduling.replay import replay
 from risingsearch.scheduling.scheduler import Scheduler
 
 MADE: dict[str, Any] = {"policy": "round-robin", "n_arms": 3, "budget": 30, "seed": 0}
@@ -125,7 +125,7 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
         if search.in_flight:
             job = draw.choice(search.in_flight)
             scores = [draw.random() for _ in range(job.n_epochs)]
-            events.append(result(job, scores))
+            events.append(Returned(job=job, scores=tuple(scores)))
             search.tell(job, scores, ended=False)
     for rules in ({}, {"patience": 1}, {"target_score": 0.0}):
         again = stopping(**made, **rules)
