@@ -36,14 +36,14 @@ class Placement:
         """How many jobs can be trained at the same time."""
         return sum(self.threads.values())
 
-    def assign(self, task: Task, held: HeldState | None) -> Assignment:
+    def assign(self, task: Task, state: HeldState | None) -> Assignment:
         """Choose a worker.
 
         Parameters
         ----------
         task : Task
             The job.
-        held : HeldState or None
+        state : HeldState or None
             The arm's last state that stayed on a worker.
 
         Returns
@@ -61,17 +61,17 @@ class Placement:
         >>> placement.assign(task, HeldState("b", "token", epoch=3)).address
         'b'
         """
-        if held is not None and self._can_continue(task, held):
-            assignment = Assignment(held.address, held.token)
+        if state is not None and self._can_continue(task, state):
+            assignment = Assignment(state.address, state.token)
         else:
             assignment = Assignment(max(self.threads, key=self._free), None)
         self._busy[assignment.address] += 1
         return assignment
 
-    def _can_continue(self, task: Task, held: HeldState) -> bool:
+    def _can_continue(self, task: Task, state: HeldState) -> bool:
         """Return whether a job can begin with a state where it is."""
-        is_free = held.address in self.threads and self._free(held.address) > 0
-        is_latest = held.epoch == task.job.from_epoch and task.epochs_missing == 0
+        is_free = state.address in self.threads and self._free(state.address) > 0
+        is_latest = state.epoch == task.job.from_epoch and task.epochs_missing == 0
         return is_free and is_latest
 
     def release(self, assignment: Assignment) -> None:
@@ -90,7 +90,7 @@ class SharedData:
         self._shared = SharedTrainable.of(trainable)
         self._scattering: asyncio.Task[Any] | None = None
         self._on_worker: dict[str, Any] = {}  # Dask's futures, by address
-        self.held: dict[int, HeldState] = {}  # by arm
+        self.states: dict[int, HeldState] = {}  # by arm
 
     async def on_worker(self, client: Any, address: str) -> Any:
         """Return Dask's future of the ``WorkerData`` of one worker."""
@@ -146,9 +146,9 @@ class SharedData:
         arm = task.job.arm
         if outcome is not None and reply.token is not None:
             epoch = task.job.from_epoch + len(outcome.report.scores)
-            self.held[arm] = HeldState(assignment.address, reply.token, epoch)
+            self.states[arm] = HeldState(assignment.address, reply.token, epoch)
             return
-        self.held.pop(arm, None)
+        self.states.pop(arm, None)
         if outcome is None and assignment.token is None:
             self.drop(assignment.address)
 

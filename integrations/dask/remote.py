@@ -92,7 +92,7 @@ class WorkerData:
             limit = get_worker().memory_manager.memory_limit
             most_bytes = STATES_SHARE * limit if limit else STATES_BYTES
         self._states: LRU[str, tuple[object, int]] = LRU(
-            most_bytes or 0, {}, weight=lambda _, held: held[1]
+            most_bytes or 0, {}, weight=lambda _, sized: sized[1]
         )
 
     def __reduce__(self) -> tuple[type[WorkerData], tuple[()]]:

@@ -137,7 +137,7 @@ class DaskWorkers(Workers):
             await self._wait_for_worker()
             await asyncio.sleep(REFRESH_SECONDS)
             await self._refresh()
-        return self._placement.assign(task, data.held.get(task.job.arm))
+        return self._placement.assign(task, data.states.get(task.job.arm))
 
     async def _wait_for_worker(self) -> None:
         """Submit an empty task, for which adaptive clusters start a worker."""

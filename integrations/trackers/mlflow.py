@@ -3,7 +3,7 @@
 import re
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -112,7 +112,7 @@ class _MLflowRuns(SearchLog):
                 self._client.delete_tag(run_id, WINNER)
             self._client.set_tag(winner, WINNER, f"epoch {search.best_epoch}")
             if self.tracker.registered_model and search.save_best is not None:
-                self._register(search, winner, self.tracker.registered_model)
+                self._register(search, winner, search.save_best)
         parent = self._ids[SEARCH_RUN]
         reason = search.stop_reason
         self._client.set_tag(parent, "risingsearch.stop_reason", reason or UNFINISHED)
@@ -122,11 +122,12 @@ class _MLflowRuns(SearchLog):
         self,
         search: SearchFacts,
         winner: str,
-        model: str,
+        save_best: Callable[[Path], object],
     ) -> None:
         """Log the checkpoint of the best epoch as another version of a model."""
         from mlflow.exceptions import MlflowException
 
+        model = self.tracker.registered_model
         tags = {
             SEARCH: search.search,
             "risingsearch.epoch": str(search.best_epoch),
@@ -135,9 +136,8 @@ class _MLflowRuns(SearchLog):
         versions = self._client.search_model_versions(of_winner)
         if any(version.tags == tags for version in versions):
             return
-        assert search.save_best is not None
         with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
-            search.save_best(Path(folder))
+            save_best(Path(folder))
             self._client.log_artifacts(winner, folder, "checkpoint")
         with suppress(MlflowException):  # it is there
             self._client.create_registered_model(model)

@@ -34,7 +34,6 @@ class SearchLog(ABC):
         self._last: dict[str, int] = {}  # logged step, by run
         self._pending: list[EpochFacts] = []
         self._is_connected = False
-        self._error = ""
         self._failed_at = -math.inf
 
     def connect(self) -> None:  # noqa: B027, not every store needs it
@@ -115,14 +114,15 @@ class SearchLog(ABC):
             if end is not None:
                 self.close(end)
         except Exception as error:
+            is_first = self._failed_at == -math.inf
             self._is_connected = False
             self._failed_at = time.monotonic()
-            if end is not None or not self._error:
-                self._error = f"{type(error).__name__}: {error}"
+            if is_first or end is not None:
                 msg = (
                     f"{type(self.tracker).__name__} could not log {len(self._pending)} "
-                    f"epochs ({self._error}); the search does not stop, and they are "
-                    "logged with a later epoch, or when the search is continued"
+                    f"epochs ({type(error).__name__}: {error}); the search does not "
+                    "stop, and they are logged with a later epoch, or when the search "
+                    "is continued"
                 )
                 warnings.warn(msg, RuntimeWarning, stacklevel=3)
 
@@ -142,10 +142,7 @@ class SearchLog(ABC):
             self.failed.add(run)
             self.fail(run, epoch.failure)
         if epoch.is_best:
-            best = {
-                f"best_{self.metric}": epoch.best_score,
-                "best_arm": epoch.arm,
-            }
+            best = {f"best_{self.metric}": epoch.best_score, "best_arm": epoch.arm}
             self._step(SEARCH_RUN, self.settings(), epoch.number, best)
 
     def _step(

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -342,6 +343,11 @@ class Phase(enum.Enum):
     WARM, MIXED = "warm", "mixed"
 
 
+class Point(NamedTuple):
+    x: int
+    y: object
+
+
 def setting(value):
     return lambda own: setattr(own.held, "it", value)
 
@@ -364,7 +370,9 @@ def shown(it):
         return repr(it.args)
     if hasattr(it, "__closure__") and it.__closure__:
         return repr([cell.cell_contents for cell in it.__closure__])
-    return repr(it.__self__.held.it if hasattr(it, "__self__") else it)
+    if hasattr(it, "__self__"):
+        return shown(getattr(it.__self__, "held", it.__self__))
+    return repr(it)
 
 
 CHANGES = [
@@ -384,6 +392,11 @@ CHANGES = [
     (lambda model: Saved(model, 0, None).add, called),
     (lambda model: adding_to(torch.zeros(1)), called),
     (lambda model: partial(adding, torch.zeros(1)), called),
+    (
+        lambda model: {"phase": Phase.WARM, "at": Point(0, 1)},
+        lambda own: own.held.it.update(phase=Phase.MIXED, at=Point(2, [3])),
+    ),
+    (lambda model: np.random.default_rng(0).normal, lambda own: own.held.it()),
 ]
 
 
@@ -470,6 +483,10 @@ class TestWithoutState:
             (lambda model: [].append, called),
             (lambda model: None, lambda own: setattr(own.held, "it", nn.ReLU())),
             (lambda model: nn.Linear(1, 1), lambda own: prune(own.held.it)),
+            (
+                lambda model: model.train,
+                lambda own: setattr(own.held, "it", own.model.eval),
+            ),
         ],
     )
     def test_what_cannot_be_saved_is_refused_by_name(self, tmp_path, held, update):
@@ -523,6 +540,18 @@ class TestWithoutState:
             return {"own": Own(nn.Linear(1, 1), [], print)}
 
         check_goes_on(tmp_path, build, train_epoch, validate)
+
+    def test_a_list_that_is_replaced_leaves_the_shared_one_as_it_is(self, tmp_path):
+        shared = [0.5]
+
+        def build():
+            return {"own": Own(nn.Linear(1, 1), shared, print)}
+
+        def train_epoch(run):
+            run.own.held.it = [*run.own.held.it, run.epoch]
+
+        check_goes_on(tmp_path, build, train_epoch, lambda run: repr(run.own.held.it))
+        assert shared == [0.5]
 
     def test_a_cache_of_a_data_set_may_grow(self, tmp_path):
         class Cached(Dataset):
