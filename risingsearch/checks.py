@@ -275,14 +275,12 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def checked_finite_range(
-    name: str, value: Iterable[SupportsFloat]
-) -> tuple[float, float]:
+def checked_reward_range(value: Iterable[SupportsFloat]) -> tuple[float, float]:
     """Return ``value`` as (lowest, highest), both finite, or raise an error.
 
     Examples
     --------
-    >>> checked_finite_range("reward_range", [0, 100])
+    >>> checked_reward_range([0, 100])
     (0.0, 100.0)
     """
     try:
@@ -291,7 +289,7 @@ def checked_finite_range(
         low = high = math.nan
     if low < high and math.isfinite(high - low):
         return low, high
-    msg = f"{name} must be (lowest, highest), both finite; got {shown(value)}"
+    msg = f"reward_range must be (lowest, highest), both finite; got {shown(value)}"
     raise InvalidParameterError(msg)
 
 

@@ -1,7 +1,8 @@
 """Events of a search: its journal is a list of them.
 
 Every event is a line of JSON, named by its ``event``. ``Died``, ``Released`` and
-``Stopped`` say what became of processes and runs; the others change a scheduler.
+``Stopped`` say what became of processes and runs, ``Opened`` and ``Reported`` what
+another tool has done; the others change a scheduler.
 """
 
 from __future__ import annotations
@@ -143,6 +144,8 @@ class Returned(Event):
         Whether the arm has ended by itself; a text says why.
     best : int, optional
         The arm's epoch whose state was kept as the best.
+    checkpoint : str, optional
+        The name of the checkpoint after these epochs, where another tool keeps it.
     """
 
     name = "result"
@@ -158,13 +161,14 @@ class Returned(Event):
     clock: float | None = None
     ended: bool | str = False
     best: int | None = None
+    checkpoint: str | None = None
 
     def to_json(self) -> Json:
         """Return the event as JSON values."""
         values = super().to_json()
         values["job"] = self.job.to_json()
         values["scores"] = as_json(list(self.scores))
-        if self.elapsed is not None:
+        if self.elapsed is not None or self.metrics:
             values["seconds"] = list(self.seconds)
             values["metrics"] = as_json(list(self.metrics))
             values["calls"] = self.calls
@@ -218,6 +222,72 @@ class Failed(Returned):
         values = super()._read(values)
         values.setdefault("charged", values["job"].n_epochs)
         return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened(Event):
+    """An arm is a trial that another tool has proposed.
+
+    Parameters
+    ----------
+    arm : int
+        The arm.
+    trial : str
+        The id of the trial.
+    params : dict
+        Its configuration.
+    """
+
+    name = "opened"
+    arm: int
+    trial: str
+    params: Configuration
+
+    def to_json(self) -> Json:
+        """Return the event as JSON values."""
+        return super().to_json() | {"params": as_json(self.params)}
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        return values | {"params": from_json(values["params"])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Event):
+    """A trial of another tool has reported an epoch; its job may still train.
+
+    Parameters
+    ----------
+    trial : str
+        The id of the trial.
+    epoch : int
+        Its epoch, from 1.
+    score : float
+        The score of the epoch.
+    result : dict
+        All that was reported.
+    number : int, optional
+        The number of the checkpoint that holds the epoch, if one does.
+    safe : bool
+        Whether that checkpoint was there before the report.
+    """
+
+    name = "reported"
+    trial: str
+    epoch: int
+    score: float
+    result: Json
+    number: int | None
+    safe: bool
+
+    def to_json(self) -> Json:
+        """Return the event as JSON values."""
+        marked = {"score": as_json(self.score), "result": as_json(self.result)}
+        return super().to_json() | marked
+
+    @classmethod
+    def _read(cls, values: Json) -> Json:
+        return dict(from_json(values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +360,8 @@ KINDS: dict[str, type[Event]] = {
         Started,
         Returned,
         Failed,
+        Opened,
+        Reported,
         Ended,
         Extended,
         Advanced,

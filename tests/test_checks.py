@@ -7,11 +7,11 @@ import pytest
 from risingsearch.checks import (
     LARGEST_INT,
     checked_choice,
-    checked_finite_range,
     checked_float,
     checked_int,
     checked_magnitude,
     checked_order,
+    checked_reward_range,
     checked_seed,
     shown,
 )
@@ -116,10 +116,10 @@ def test_choices_are_listed():
 
 
 def test_ranges_go_up_and_are_finite():
-    assert checked_finite_range("reward_range", (0, 1)) == (0.0, 1.0)
+    assert checked_reward_range((0, 1)) == (0.0, 1.0)
     for wrong in [(1, 0), (1, 1), (0, math.nan), (0, math.inf), (0,), 3, "ab"]:
         with pytest.raises(InvalidParameterError, match=r"\(lowest, highest\), both"):
-            checked_finite_range("reward_range", wrong)
+            checked_reward_range(wrong)
 
 
 def test_orders_name_each_arm_once():

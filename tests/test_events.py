@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 from risingsearch.arms import Job
@@ -15,7 +16,9 @@ from risingsearch.events import (
     Ended,
     Extended,
     Failed,
+    Opened,
     Released,
+    Reported,
     Resized,
     Returned,
     Started,
@@ -34,6 +37,16 @@ EVENTS = [
     Returned(job=JOB, scores=(0.1,)),
     Failed(**FACTS, failure="no room", failure_type="MemoryError", charged=3),
     Failed(**FACTS | {"cost": None}, failure="?", charged=4, attempts=2),
+    Returned(job=JOB, scores=(0.5,), metrics=({"a": 1},), checkpoint="saved_3"),
+    Opened(arm=3, trial="a1", params={"net/width": 8, "$x": np.float32(0.5)}),
+    Reported(
+        trial="a1",
+        epoch=2,
+        score=math.inf,
+        result={"loss": math.inf, "name": "b"},
+        number=None,
+        safe=False,
+    ),
     Ended(arms=[1, 2]),
     Extended(budget=Budget(hours=2)),
     Advanced(now=5.0, keeps_rest=True),

@@ -288,7 +288,7 @@ def _died(
         f"{task.job.from_epoch} ({error})"
     )
     elapsed = time.perf_counter() - began
-    return Outcome(Report(task.job, failure=failure), elapsed=elapsed)
+    return Outcome(Report(task.job, failure=failure), elapsed=elapsed, charged=1)
 
 
 def _retried(task: Task, outcome: Outcome) -> Outcome:

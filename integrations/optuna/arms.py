@@ -64,19 +64,17 @@ class TrialArm:
         self.checkpoint: Path | None = None
         self.trial: optuna.Trial = _FromZero(trial, self)
         self._trial = trial
-        self._slice = slice_
         self._checkpoints = checkpoints
-        self._saved: list[list[int | str]] = trial._cached_frozen_trial.user_attrs.get(
-            CHECKPOINT, []
-        )
+        saved = trial._cached_frozen_trial.user_attrs.get(CHECKPOINT, [])
+        self._saved: list[tuple[int, str]] = [(epoch, key) for epoch, key in saved]
         if checkpoints is not None and self._saved:
-            key = {int(epoch): key for epoch, key in self._saved}.get(self.from_epoch)
+            key = dict(self._saved).get(self.from_epoch)
             if key is None:
                 raise RunDirError(
                     f"arm {self.id} has no checkpoint of its {self.from_epoch} epochs, "
                     "so it would train some again: save one before each TrialPruned"
                 )
-            self.checkpoint = checkpoints.find(str(key), self)
+            self.checkpoint = checkpoints.find(key, self)
 
     def __repr__(self) -> str:
         return (
@@ -142,16 +140,14 @@ class TrialArm:
             key = self._checkpoints.save(Path(folder))
         saved = self._saved
         earlier = [entry for entry in saved if entry[0] != epoch]
-        resumed = [e for e in earlier if int(e[0]) <= self._slice.from_epoch]
+        resumed = [entry for entry in earlier if entry[0] <= self.from_epoch]
         # A process that takes this one for dead may not have seen the newest.
-        kept = earlier[:1]
-        if resumed and resumed[0] not in kept:
-            kept.append(resumed[0])
-        self._saved = [[epoch, key], *kept]
+        kept = [entry for entry in earlier if entry in (earlier[0], *resumed[:1])]
+        self._saved = [(epoch, key), *kept]
         self._trial.set_user_attr(CHECKPOINT, self._saved)
         for entry in saved:
-            if entry not in self._saved:
-                self._checkpoints.remove(str(entry[1]))
+            if entry not in kept:
+                self._checkpoints.remove(entry[1])
 
 
 class _FromZero(optuna.Trial):

@@ -9,10 +9,11 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import Json
 from risingsearch.priors import EarlierSearch, PriorProposer, read_prior
 from risingsearch.priors.models import Learnt, check_usable
 from risingsearch.priors.proposer import is_due
-from risingsearch.proposers.base import Opened
+from risingsearch.proposers.base import Opened, Proposal
 from risingsearch.space import Space
 
 DRAWN = 200  # configurations by which the values of earlier searches are placed
@@ -35,11 +36,12 @@ class OpenedArms(NamedTuple):
     @property
     def space(self) -> dict[str, BaseDistribution]:
         """Those of the parameters that all have that have trained."""
-        space = self.distributions if len(self.known.arms) else {}
-        for arm in self.known.arms.tolist():
-            params = self.trials[arm].params
-            space = {name: space[name] for name in space if name in params}
-        return space
+        trained = [self.trials[arm].params for arm in self.known.arms.tolist()]
+        return {
+            name: distribution
+            for name, distribution in self.distributions.items()
+            if trained and all(name in params for params in trained)
+        }
 
 
 class PriorSuggestions:
@@ -55,11 +57,11 @@ class PriorSuggestions:
         self._space: Mapping[str, BaseDistribution] | None = None
         self._proposer: PriorProposer | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return vars(self) | {"_space": None, "_proposer": None}
 
-    def suggest(self, number: int, opened: OpenedArms) -> dict[str, Any] | None:
-        """Return parameters for the arm that a trial opens; None to ask another."""
+    def suggest(self, number: int, opened: OpenedArms) -> Proposal | None:
+        """Return a proposal for the arm that a trial opens; None to ask another."""
         if not is_due(len(opened.trials) - 1, in_space=True):  # without this arm
             return None
         proposer = self._proposer_for(opened)
@@ -73,8 +75,7 @@ class PriorSuggestions:
         ]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
         rng = np.random.default_rng([self._seed, number, 3])
-        proposal = proposer.most_promising(known, known.arms[:0], rng)
-        return None if proposal is None else dict(proposal.params)
+        return proposer.most_promising(known, known.arms[:0], rng)
 
     def trusted(self, opened: OpenedArms) -> dict[str, float]:
         """Return how far each earlier search is trusted; nothing before it is known."""
@@ -89,8 +90,8 @@ class PriorSuggestions:
         if self._space != common:
             self._proposer = self._made_for(common, searched(opened.distributions))
             self._space = common
-        for arm, trial in opened.trials.items():
-            self._candidates[arm] = trial.params
+        trials = opened.trials.items()
+        self._candidates.update({arm: trial.params for arm, trial in trials})
         return self._proposer
 
     def _made_for(

@@ -1,6 +1,6 @@
 """Proposals of new arms in a space that is known from the arms alone."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from risingsearch.arms import Configuration
 from risingsearch.integrations.optuna.prior import OpenedArms, searched
 from risingsearch.integrations.optuna.trials import ARM
 from risingsearch.proposers.base import Proposal
@@ -33,8 +34,7 @@ class ModelSampler(RandomSampler):
         self._seed: Any = np.random.SeedSequence(seed).entropy
         self._model: OpenSpaceProposer | None = None
         self._candidates: Any = {}  # by arm
-        # By trial, of this process:
-        self._proposed: dict[int, Mapping[str, Any]] = {}
+        self._proposed: dict[int, Configuration] = {}  # by trial, of this process
 
     def sample_independent(
         self,
@@ -44,9 +44,8 @@ class ModelSampler(RandomSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Return a random value of a parameter."""
-        kind = kind_of(param_name, param_distribution)
         at = self._draws(trial.number, param_name).random()
-        return kind.value(at)
+        return kind_of(param_name, param_distribution).value(at)
 
     def _draws(self, number: int, name: str = "") -> np.random.Generator:
         return np.random.default_rng([self._seed, number, crc32(name.encode())])
@@ -57,37 +56,30 @@ class ModelSampler(RandomSampler):
         Of a finite space no arm has had it, while there is such a configuration.
         """
         space = inferred(opened)
-        names = space.names
         proposal = None
         if opened.known.wanted:
             proposal = self._by_model(number, opened, space)
         is_finite = all(coordinate.kind.listed for coordinate in space.coordinates)
-        if not names or not is_finite:
+        if not space.names or not is_finite:
             return proposal
         tried = self._tried(opened, space)
-        rows = self._draws(number).random((REDRAWN, len(names)))
-        rows[0] = [self._draws(number, name).random() for name in names]
-        drawn, *redrawn = space.from_units(rows)
-        candidates: Iterator[Proposal] = map(
-            Proposal, chain([drawn], redrawn, space.every())
-        )
-        if proposal is not None:
-            candidates = chain([proposal], candidates)
-        for untried in candidates:
+        rows = self._draws(number).random((REDRAWN, len(space.names)))
+        rows[0] = [self._draws(number, name).random() for name in space.names]
+        drawn, *redrawn = map(Proposal, space.from_units(rows))
+        proposed = [] if proposal is None else [proposal]
+        others = map(Proposal, space.every())
+        for untried in chain(proposed, [drawn], redrawn, others):
             if space.to_unit(untried.params).tobytes() not in tried:
                 self._proposed[number] = untried.params
-                return None if untried.params is drawn else untried
+                return None if untried is drawn else untried
         return None
 
     def _tried(self, opened: OpenedArms, space: Space) -> set[bytes]:
         """Return the points that arms have, or were proposed to have."""
-        tried = set()
-        for trial in opened.trials.values():
-            # A trial has no parameters before its objective asks for them.
-            params = trial.params or self._proposed.get(trial.number)
-            if params:
-                tried.add(space.to_unit(params).tobytes())
-        return tried
+        # A trial has no parameters before its objective asks for them.
+        trials = opened.trials.values()
+        tried = (trial.params or self._proposed.get(trial.number) for trial in trials)
+        return {space.to_unit(params).tobytes() for params in tried if params}
 
     def _by_model(
         self, number: int, opened: OpenedArms, space: Space
@@ -96,8 +88,7 @@ class ModelSampler(RandomSampler):
         if self._model is None or self._model.space.description != space.description:
             self._model = OpenSpaceProposer(space, self._candidates)
         trials = opened.trials
-        for arm, trial in trials.items():
-            self._candidates[arm] = trial.params
+        self._candidates.update({arm: trial.params for arm, trial in trials.items()})
         # An arm has all its parameters once the objective has asked for it.
         waiting = [i for i in opened.known.without_score if ARM in trials[i].user_attrs]
         known = opened.known._replace(without_score=np.array(waiting, dtype=np.int64))
@@ -109,9 +100,9 @@ class _Unless:
     """Condition of a parameter that no arm has where another has some values."""
 
     parent: str
-    excluded: frozenset[Any]
+    excluded: frozenset[Hashable]
 
-    def __call__(self, values: Mapping[str, Any]) -> bool:
+    def __call__(self, values: Configuration) -> bool:
         known = self.parent in values
         return known and key_of(values[self.parent]) not in self.excluded
 
@@ -127,7 +118,7 @@ def inferred(opened: OpenedArms) -> Space:
     n_arms = {name: sum(name in params for params in arms) for name in space}
     coordinates: list[Coordinate] = []
     for name in sorted(space, key=lambda name: -n_arms[name]):
-        parents = [one.name for one in coordinates if one.kind.listed]
+        parents = [earlier.name for earlier in coordinates if earlier.kind.listed]
         unless = _condition(name, parents, arms)
         needs = () if unless is None else (unless.parent,)
         kind = kind_of(name, space[name])
@@ -136,7 +127,7 @@ def inferred(opened: OpenedArms) -> Space:
 
 
 def _condition(
-    name: str, parents: Sequence[str], arms: Sequence[Mapping[str, Any]]
+    name: str, parents: Sequence[str], arms: Sequence[Configuration]
 ) -> _Unless | None:
     """Return the condition that the arms with a parameter meet, if any differ."""
     for parent in parents:

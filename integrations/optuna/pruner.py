@@ -1,7 +1,7 @@
 """The pruner that ends slices, and alone stops trials that can no longer win."""
 
 import math
-from typing import Any
+from collections.abc import Hashable
 
 from optuna.pruners import BasePruner
 from optuna.study import Study
@@ -10,6 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna import trials
+from risingsearch.json_values import Json
 from risingsearch.policies.shared.rewards import highest_end
 
 
@@ -71,10 +72,10 @@ class RisingPruner(BasePruner):
         self.n_startup_trials = checked_int("n_startup_trials", n_startup_trials, 0)
         self.n_warmup_steps = checked_int("n_warmup_steps", n_warmup_steps, 0)
         # By trial: reports of which it was asked, and the best of one that has ended.
-        self._asked: dict[Any, int] = {}
-        self._best: dict[Any, float] = {}
+        self._asked: dict[Hashable, int] = {}
+        self._best: dict[Hashable, float] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return vars(self) | {"_asked": {}, "_best": {}}  # those are the process's
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
@@ -138,24 +139,20 @@ class RisingPruner(BasePruner):
     ) -> bool:
         if max(trial.intermediate_values, default=-1) < self.n_warmup_steps:
             return False
-        ended = study.get_trials(
-            deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)
-        )
-        lengths = [
-            len(one.intermediate_values)
-            for one in ended
-            if one.state == TrialState.COMPLETE
-        ]
-        if len(lengths) < self.n_startup_trials:
+        states = (TrialState.COMPLETE, TrialState.PRUNED)
+        ended = study.get_trials(deepcopy=False, states=states)
+        complete = [each for each in ended if each.state == TrialState.COMPLETE]
+        if len(complete) < self.n_startup_trials:
             return False
         if not math.isfinite([*trials.curve(trial).values()][-1]):
             return True
         sign = trials.sign_of(study)
         rewards = _rewards(trial, sign)
+        lengths = [len(each.intermediate_values) for each in complete]
         limit = max_epochs or max(lengths, default=0)
         if len(rewards) < FEWEST or not limit:
             return False
-        best = max((self._best_of(one, sign) for one in ended), default=-math.inf)
+        best = max((self._best_of(each, sign) for each in ended), default=-math.inf)
         return max(*rewards, highest_end(rewards, limit)) < best
 
     def _best_of(self, ended: FrozenTrial, sign: float) -> float:

@@ -1,9 +1,15 @@
 """Results of a study, arm by arm."""
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import Any
 
+from optuna.distributions import (
+    BaseDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -23,6 +29,7 @@ from risingsearch.integrations.optuna.trials import (
     sign_of,
     violation,
 )
+from risingsearch.json_values import Json
 from risingsearch.search.results import History
 
 
@@ -212,7 +219,7 @@ def arms(study: Study) -> Any:
     12
     """
     others = ("id", "params", "curve")
-    columns = [one.name for one in fields(ArmResult) if one.name not in others]
+    columns = [each.name for each in fields(ArmResult) if each.name not in others]
     rows = [
         {"id": result.id}
         | {name: getattr(result, name) for name in columns}
@@ -265,24 +272,24 @@ def finalize(study: Study) -> None:
         if FINAL in trial.user_attrs
     }
     for result, slices in _results(study):
-        own = slices[-1].value if result.state == "complete" else None
-        if own == result.best_score or not math.isfinite(result.best_score):
-            continue
+        last = slices[-1]
         constraints = constraints_of(slices)
-        is_judged = result.feasible or bool(constraints)
-        if is_judged and (result.id, result.epochs) not in shown:
+        is_judged = result.feasible or constraints
+        is_own = result.state == "complete" and last.value == result.best_score
+        is_shown = is_own or (result.id, result.epochs) in shown
+        if is_judged and not is_shown and math.isfinite(result.best_score):
             final = create_trial(
                 value=result.best_score,
                 params=result.params,
-                distributions=_widened(slices[-1].distributions, result.params),
+                distributions=_widened(last.distributions, result.params),
                 intermediate_values=result.curve,
-                user_attrs=_own_attrs(slices) | {FINAL: result.id},
+                user_attrs=_set_by_objective(slices) | {FINAL: result.id},
                 system_attrs=constraints,
             )
             study.add_trial(final)
 
 
-def _own_attrs(slices: list[FrozenTrial]) -> dict[str, Any]:
+def _set_by_objective(slices: list[FrozenTrial]) -> Json:
     """Return the user attributes that the objective has set, the latest of each."""
     return {
         key: value
@@ -292,15 +299,18 @@ def _own_attrs(slices: list[FrozenTrial]) -> dict[str, Any]:
     }
 
 
-def _widened(distributions: dict[str, Any], params: Params) -> dict[str, Any]:
+def _widened(
+    distributions: dict[str, BaseDistribution], params: Params
+) -> dict[str, BaseDistribution]:
     """Return the distributions, with ranges that contain values enqueued outside."""
-    found = dict(distributions)
-    for name, one in distributions.items():
+    widened = dict(distributions)
+    for name, known in distributions.items():
         value = params[name]
-        if not one._contains(one.to_internal_repr(value)):
-            low, high = min(one.low, value), max(one.high, value)
-            found[name] = type(one)(low, high, log=one.log)
-    return found
+        if not known._contains(known.to_internal_repr(value)):
+            assert isinstance(known, FloatDistribution | IntDistribution)
+            low, high = min(known.low, value), max(known.high, value)
+            widened[name] = type(known)(low, high, log=known.log)
+    return widened
 
 
 def _results(study: Study) -> list[tuple[ArmResult, list[FrozenTrial]]]:
@@ -315,13 +325,13 @@ def _results(study: Study) -> list[tuple[ArmResult, list[FrozenTrial]]]:
 
 def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
     """Return the trials that have trained, or do now, by the arm."""
-    found: dict[int, list[FrozenTrial]] = {}
+    slices: defaultdict[int, list[FrozenTrial]] = defaultdict(list)
     for trial in study.get_trials(deepcopy=False):
         attrs = trial.user_attrs
         has_begun = trial.state != TrialState.WAITING and attrs.get(N_EPOCHS)
         if has_begun and (ARM in attrs or GIVEN_UP not in attrs):
-            found.setdefault(attrs.get(ARM, trial.number), []).append(trial)
-    return dict(sorted(found.items()))
+            slices[attrs.get(ARM, trial.number)].append(trial)
+    return dict(sorted(slices.items()))
 
 
 def _result(
@@ -332,17 +342,16 @@ def _result(
     state = _state(last)
     constraints = constraints_of(trials)
     is_judged = bool(constraints) or state == "complete" or not is_constrained
-    sign = sign_of(study)
     scores = list(reports.values())
-    finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
-    best = max(finite, key=lambda i: sign * scores[i], default=None)
+    finite = filter(math.isfinite, scores)
+    best = max(finite, key=sign_of(study).__mul__, default=math.nan)
     return ArmResult(
         id=last.user_attrs.get(ARM, last.number),
         params=dict(last.params),
         epochs=len(scores),
         charged=len(scores) + sum(map(_n_lost, trials)),
-        best_score=math.nan if best is None else scores[best],
-        best_epoch=0 if best is None else best + 1,
+        best_score=best,
+        best_epoch=scores.index(best) + 1 if math.isfinite(best) else 0,
         last_score=scores[-1] if scores else math.nan,
         state=state,
         n_trials=len(trials),

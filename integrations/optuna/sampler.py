@@ -5,7 +5,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
-from optuna.storages import fail_stale_trials
+from optuna.storages import BaseStorage, fail_stale_trials
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -53,7 +53,6 @@ NOT_REPORTED = (
     "here, and study.best_trial compares it with scores: return a reported score"
 )
 SEARCH = "rising:search"  # attribute of a study: which search it is
-SPENT = "{}, so nothing was left to train: to continue, allow RisingSampler more"
 COMPARED = (  # settings that a study keeps
     "policy_params",
     "max_epochs",
@@ -66,22 +65,26 @@ FIRST = 10.0  # seconds that threads wait for the first trial to be chosen
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
 
+Distributions = dict[str, BaseDistribution]
+
+
 @dataclass
 class _Here:
     """State of one process in the study that it searches."""
 
     begun: datetime = field(default_factory=datetime.now)  # before its first trial
-    lock: Any = field(default_factory=threading.RLock)
-    first: Any = field(default_factory=threading.Lock)  # held by its thread, for good
+    lock: AbstractContextManager[bool] = field(default_factory=threading.RLock)
+    first: threading.Lock = field(default_factory=threading.Lock)  # held for good
     begins: threading.Event = field(default_factory=threading.Event)
     replica: StudyReplica | None = None
-    followed: tuple[Any, int] | None = None  # storage and study
+    followed: tuple[BaseStorage, int] | None = None  # storage and study
     mine: set[int] = field(default_factory=set)  # trials with epochs of this process
     teller: CallbackList | None = None
     # For open trials: the parameters, and what each may be.
-    suggested: dict[int, tuple[dict[str, Any], dict[str, BaseDistribution]]] = field(
-        default_factory=dict
-    )
+    suggested: dict[int, tuple[Params, Distributions]] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return _Here, ()  # another process has its own
 
 
 class RisingSampler(BaseSampler):
@@ -256,12 +259,6 @@ class RisingSampler(BaseSampler):
         made.stop_when(*self._stop_rules)
         return made
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_here": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _here=_Here())
-
     def reseed_rng(self) -> None:
         """Reseed the sampler that proposes new arms, at the beginning of a thread."""
         # The first alone takes a trial out of the queue before ``claim``: two threads
@@ -295,7 +292,7 @@ class RisingSampler(BaseSampler):
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
+    ) -> Distributions:
         """Ask earlier searches and the model, and else the base."""
         if not _opens(trial):
             return {}
@@ -307,8 +304,8 @@ class RisingSampler(BaseSampler):
         self,
         study: Study,
         trial: FrozenTrial,
-        search_space: dict[str, BaseDistribution],
-    ) -> dict[str, Any]:
+        search_space: Distributions,
+    ) -> Params:
         """Return the suggestion of earlier searches or the model, or ask the base."""
         if not _opens(trial):
             return {}
@@ -348,10 +345,7 @@ class RisingSampler(BaseSampler):
         with self._following(study) as replica:
             _record_constraints(study, trial, state, replica)
             replica.finish(trial, state, values)
-            stale = replica.stale_trials(self.give_up_after, self._here.mine)
-            trials.give_up(study, stale)
-            if stale:
-                replica.sync(trials.all_trials(study))
+            self._give_up_stale(study, replica)
             if not replica.opens_next:
                 self._prepare_next(study, replica)
         if state != TrialState.FAIL:
@@ -366,12 +360,11 @@ class RisingSampler(BaseSampler):
         """Reserve the trial's epochs and return how many."""
         # Long before others could take this trial for one that died undecided.
         give_up_at = time.monotonic() + self.give_up_after / 4
-        enqueued = trials.FIXED in trial.system_attrs
         waits = trials.pauses()
         while True:
             with self._following(study) as replica:
                 self._here.mine.add(trial.number)
-                n_epochs = replica.grant(trial, enqueued=enqueued)
+                n_epochs = replica.grant(trial)
                 late = time.monotonic() > give_up_at
                 if n_epochs or late or not replica.undecided_before(trial.number):
                     n_epochs = trials.set_n_epochs(study, trial, n_epochs)
@@ -392,52 +385,59 @@ class RisingSampler(BaseSampler):
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
-                stale = replica.stale_trials(self.give_up_after, self._here.mine)
-                trials.give_up(study, stale)
+                self._give_up_stale(study, replica)
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
                 if not study._thread_local.in_optimize_loop:
                     if replica.done:
-                        nothing.reason = SPENT.format(replica.scheduler.stop_reason)
+                        nothing.reason = _spent(replica)
                         warnings.warn(nothing.reason, stacklevel=2)
                     return
             time.sleep(pause)
+
+    def _give_up_stale(self, study: Study, replica: StudyReplica) -> None:
+        """Give up the trials of processes that seem to be dead."""
+        stale = replica.stale_trials(self.give_up_after, self._here.mine)
+        if stale:
+            trials.give_up(study, stale)
+            replica.sync(trials.all_trials(study))
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
         """Queue the next job, or stop if none will follow; return if either."""
         due = replica.next_trial()
         if due is not None:
             study._storage.create_new_trial(study._study_id, template_trial=due)
-        elif replica.done and study._thread_local.in_optimize_loop:
-            if not (self._here.mine or study._stop_flag):
-                warnings.warn(SPENT.format(replica.scheduler.stop_reason), stacklevel=2)
-            self._here.mine.clear()
-            study.stop()
-        else:
+            return True
+        if not replica.done or not study._thread_local.in_optimize_loop:
             return False
+        if not (self._here.mine or study._stop_flag):
+            warnings.warn(_spent(replica), stacklevel=2)
+        self._here.mine.clear()
+        study.stop()
         return True
 
     def _suggest(self, study: Study, trial: FrozenTrial) -> None:
         """Have earlier searches or the model suggest an arm, unless it was enqueued."""
-        model = self.base if isinstance(self.base, ModelSampler) else None
-        if trials.FIXED in trial.system_attrs or not (model or self._prior):
+        if trials.FIXED in trial.system_attrs:
             return
-        number = trial.number
+        proposal = None
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             opened = replica.opened()
-            params = self._prior.suggest(number, opened) if self._prior else None
-            reason: tuple[str, Any] = trials.BY_PRIOR, True
-            if params is None and model:
-                proposal = model.propose(number, opened)
-                if proposal is not None:
-                    params = dict(proposal.params)
-                    reason = trials.LIKE, [replica.arm_of(arm) for arm in proposal.like]
-        if params is not None:
-            if reason[1]:
-                study._storage.set_trial_user_attr(trial._trial_id, *reason)
-            space = {name: opened.distributions[name] for name in params}
-            self._here.suggested[number] = params, space
+            if self._prior is not None:
+                proposal = self._prior.suggest(trial.number, opened)
+            if proposal is None and isinstance(self.base, ModelSampler):
+                proposal = self.base.propose(trial.number, opened)
+        if proposal is None:
+            return
+        set_attr = partial(study._storage.set_trial_user_attr, trial._trial_id)
+        if proposal.by_prior:
+            set_attr(trials.BY_PRIOR, True)
+        elif proposal.like:
+            set_attr(trials.LIKE, [replica.arm_of(arm) for arm in proposal.like])
+        params = dict(proposal.params)
+        space = {name: opened.distributions[name] for name in params}
+        self._here.suggested[trial.number] = params, space
 
     def take_request(self, trial: optuna.Trial) -> None:
         """Record that the objective has asked for the arm that its trial opens."""
@@ -494,7 +494,7 @@ class RisingSampler(BaseSampler):
             if left_by_dead:
                 running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 begun = self._here.begun
-                dead = [one for one in running if (one.datetime_start or begun) < begun]
+                dead = [t for t in running if (t.datetime_start or begun) < begun]
                 trials.give_up(study, dead)
             replica = StudyReplica(
                 partial(self._scheduler, study.direction.name.lower()),
@@ -526,18 +526,22 @@ class RisingSampler(BaseSampler):
 
     def _view(self, study: Study, trial: FrozenTrial) -> trials.ArmView:
         trials.check_objective(study)
-        return trials.ArmView(
-            study,
-            lambda: self._seen(study),
-            lambda: study._storage.set_trial_user_attr(
-                trial._trial_id, trials.LAST, True
-            ),
-        )
+        note = partial(study._storage.set_trial_user_attr, trial._trial_id)
+        seen = partial(self._seen, study)
+        return trials.ArmView(study, seen, partial(note, trials.LAST, True))
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
         with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             return replica.others + replica.seen()
+
+
+def _spent(replica: StudyReplica) -> str:
+    """Return why nothing trains any more, and what to do."""
+    reason = replica.scheduler.stop_reason
+    return (
+        f"{reason}, so nothing was left to train: to continue, allow RisingSampler more"
+    )
 
 
 def _has_constraints(base: BaseSampler) -> bool:
@@ -556,8 +560,7 @@ def _record_constraints(
             study._storage.set_trial_system_attr(trial._trial_id, key, value)
     if state == TrialState.PRUNED and replica.stays_infeasible(trial):
         # Recorded, so that it stands in a release that would not decide so.
-        study._storage.set_trial_user_attr(trial._trial_id, trials.RETIRED, True)
-        trial.user_attrs[trials.RETIRED] = True
+        trials.set_attr(study, trial, trials.RETIRED, True)
 
 
 def _opens(trial: FrozenTrial) -> bool:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from risingsearch.arms import Job
+from risingsearch.arms import Configuration, Job
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trials import (
@@ -32,9 +32,11 @@ from risingsearch.integrations.optuna.trials import (
     n_charged,
     violation,
 )
+from risingsearch.json_values import Json
 from risingsearch.scheduling.scheduler import Scheduler
 
 FEWEST_COMPARED = 10  # arms whose scores another sampler sees
+ENDED = ("finished", "failed")
 SILENT_EPOCHS = 10.0  # the time of so many epochs without a report: it may be dead
 
 
@@ -42,11 +44,11 @@ SILENT_EPOCHS = 10.0  # the time of so many epochs without a report: it may be d
 class OpenTrial:
     """A trial that has not finished."""
 
-    trial: FrozenTrial
+    number: int
     slice: TrialSlice
     job: Job | None = None  # None where it waits for epochs, or for its arm
     reserved: int = 0  # epochs it can be charged at most
-    n_reports: int = 0
+    n_reports: int = -1
     reported_at: float = 0.0  # when it last reported, on this process's clock
 
     @property
@@ -54,15 +56,9 @@ class OpenTrial:
         """Whether its configuration is not known yet."""
         return self.slice.n_epochs is None
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it waits in the study's queue."""
-        return self.trial.state == TrialState.WAITING
-
-    def record_heartbeat(self) -> None:
+    def record_heartbeat(self, n_reports: int) -> None:
         """Record the time if the trial has reported since the last one."""
-        n_reports = len(self.trial.intermediate_values)
-        if not self.reported_at or n_reports > self.n_reports:
+        if n_reports > self.n_reports:
             self.reported_at = time.monotonic()
             self.n_reports = n_reports
 
@@ -70,13 +66,17 @@ class OpenTrial:
 class StudyReplica:
     """Replica of the search that processes share: follows the trials of a study."""
 
-    # The truth is the list of trials in the storage. Their numbers are the order that
-    # all processes agree on; each trial carries the epochs that were reserved for it.
-    # The budget is never exceeded: a trial trains only if its own epochs, and all that
-    # the trials of smaller numbers can still be charged, fit into it. The charge of a
-    # trial never grows: first all that an arm can get, then the decided epochs, then
-    # the trained ones. So a budget that was enough when the last trial began is enough
-    # at the end.
+    # 1. The truth is the list of trials in the storage. Their numbers are the order
+    #    that all processes agree on: each is followed until it has finished.
+    # 2. Each trial carries the epochs that were reserved for it. The budget is never
+    #    exceeded: a trial trains only if its own epochs, and all that the trials of
+    #    smaller numbers can still be charged, fit into it. The charge of a trial never
+    #    grows: first all that an arm can get, then the decided epochs, then the trained
+    #    ones. So a budget that was enough when the last trial began is enough at the
+    #    end.
+    # 3. An arm has the number of the trial that opened it. The scheduler has indices 0,
+    #    1, 2, ... instead, one for each arm; where it has too few, or more than can be
+    #    opened, another follows the study from its beginning.
 
     def __init__(
         self,
@@ -100,173 +100,97 @@ class StudyReplica:
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
         self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
         self._trials: Sequence[FrozenTrial] = ()
-        self._open: dict[int, OpenTrial] = {}  # not finished, by number
+        self._n_followed = 0
+        self._open: dict[int, OpenTrial] = {}  # by number
         # By arm, the latest value of each that its finished slices have set:
-        self.constraints: defaultdict[int, dict[str, Any]] = defaultdict(dict)
-        self._n_seen = 0
-        # The arms of the study are trial numbers, those of the scheduler 0, 1, 2, ...
-        self._free = list(range(n_arms - 1, -1, -1))  # the scheduler's, not opened
-        self._index: dict[int, int] = {}  # in the scheduler, by the study's arm
+        self.constraints: defaultdict[int, Json] = defaultdict(dict)
+        self._index: dict[int, int] = {}  # in the scheduler, by arm
         self._arm: dict[int, int] = {}  # the other way round
         self._unplaced: set[int] = set()  # opened elsewhere: the scheduler is too small
-        self._holder: dict[int, int] = {}  # number of the trial that trains an arm
         self._n_given_up: Counter[tuple[int, int]] = Counter()  # by arm and epoch
         self._told: set[int] = set()  # trials told before the storage knows their end
 
     def sync(self, trials: Sequence[FrozenTrial]) -> None:
         """Record the events since; ``trials`` are all, by number."""
-        for number, opened in self._open.items():
-            opened.trial = trials[number]
-        self._trials = trials
-        ended = [trials[i] for i in self._told if trials[i].state.is_finished()]
-        self._told -= {trial.number for trial in ended}
-        if any(GIVEN_UP in trial.user_attrs for trial in ended):
+        ended = {number for number in self._told if trials[number].state.is_finished()}
+        self._told -= ended
+        if any(GIVEN_UP in trials[number].user_attrs for number in ended):
             self._begin(self.scheduler.n_arms)  # just before it ended
-            self._trials = trials
+        self._trials = trials
         for number in list(self._open):
             if number in self._open:
                 self._follow(trials[number])
-        for trial in trials[self._n_seen :]:
-            self._n_seen += 1
+        for trial in trials[self._n_followed :]:
             self._follow(trial)
+        self._n_followed = len(trials)
         n_arms = self._wanted_arms()
         if n_arms != self.scheduler.n_arms:
             self._begin(n_arms)
             self.sync(trials)
 
-    def finish(
-        self, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
-    ) -> None:
-        """Record the end of a trial that the storage may not know of yet."""
-        opened = self._open.pop(trial.number, None)
-        if opened is None or not opened.reserved:
-            return
-        opened.trial = trial
-        given = constraints_of([self._trials[trial.number]])
-        self.constraints[opened.slice.arm] |= given
-        if not self._trials[trial.number].state.is_finished():
-            self._told.add(trial.number)
-        if opened.job is None:
-            self._make_room(opened)
-        if opened.job is None:
-            return
-        arm = opened.slice.arm
-        is_given_up = GIVEN_UP in trial.user_attrs
-        if is_given_up and arm == trial.number and not self._can_resume(opened, trial):
-            self._release_arm(opened)  # it is proposed anew
-            return
-        self._holder.pop(arm, None)
-        if state != TrialState.FAIL or arm not in self.newest:
-            self.newest[arm] = trial
-        scores = list(curve(trial).values())[opened.slice.from_epoch :]
-        if is_given_up:  # it continues from its checkpoint
-            self._n_given_up[arm, opened.slice.from_epoch] += 1
-            self.scheduler.tell(opened.job, scores, ended=False)
-        else:
-            seconds = self._record_time(trial, opened.job.n_epochs)
-            self._tell(opened, scores, state, values, seconds)
-
-    def _make_room(self, opened: OpenTrial) -> None:
-        """Start the job of a trial that is known to have trained, if it can be."""
-        # What has not begun to train makes room for it.
-        for number, other in self._open.items():
-            if other.is_waiting or other.is_undecided:
-                self._release(number)
-        opened.job = self._start(opened.slice, opened.reserved)
-
-    def _can_resume(self, opened: OpenTrial, trial: FrozenTrial) -> bool:
-        """Whether an arm that was given up in its first slice can be resumed."""
-        # What was enqueued is given out again.
-        asks = self.asks and FIXED not in trial.system_attrs
-        return bool(trial.params) and (opened.slice.asked or asks)
-
-    def _record_time(self, trial: FrozenTrial, n_epochs: int) -> float | None:
-        """Record how long a trial took, and return the seconds; None if not known."""
-        if trial.datetime_start is None:
-            return None
-        end = trial.datetime_complete or datetime.now()
-        seconds = max(0.0, (end - trial.datetime_start).total_seconds())
-        self._seconds += seconds
-        self._n_epochs += n_epochs
-        return seconds
-
-    def stale_trials(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
-        """Return running trials of other processes without a report for too long."""
-        usual = self._seconds / max(1, self._n_epochs)
-        seconds = max(seconds, SILENT_EPOCHS * usual, SHORTEST)
-        now = time.monotonic()
-        stale = []
-        for number, opened in self._open.items():
-            is_running = opened.trial.state == TrialState.RUNNING
-            if number in mine or not is_running or not opened.reserved:
-                continue
-            # Twice as long each time, as those before may have been slow, not dead.
-            limit = seconds * 2 ** self._n_given_up[opened.slice[:2]]
-            if now - opened.reported_at > limit:
-                stale.append(opened.trial)
-        return stale
-
     def _follow(self, trial: FrozenTrial) -> None:
         slice_ = TrialSlice.of(trial)
         if slice_ is None:
-            self._release(trial.number)
-            self._open.pop(trial.number, None)
+            opened = self._open.pop(trial.number, None)
+            if opened is not None:
+                self._release(opened)
             if FINAL not in trial.user_attrs:  # of an arm that is seen itself
                 self.others.append(trial)
             return
         self.asks |= slice_.asked
         self._no_more |= LAST in trial.user_attrs
-        self._reserve(trial, slice_)
+        opened = self._open.setdefault(trial.number, OpenTrial(trial.number, slice_))
+        opened.record_heartbeat(len(trial.intermediate_values))
+        is_as_before = opened.slice.n_epochs == slice_.n_epochs
+        opened.slice = slice_
+        if opened.job is None or not is_as_before:
+            self._reserve(opened)
         if trial.state.is_finished() or GIVEN_UP in trial.user_attrs:
             self.finish(trial, trial.state, trial.values)
 
-    def _reserve(self, trial: FrozenTrial, slice_: TrialSlice) -> None:
-        opened = self._open.setdefault(trial.number, OpenTrial(trial, slice_))
-        opened.record_heartbeat()
-        if opened.job is not None and opened.slice.n_epochs == slice_.n_epochs:
-            opened.slice = slice_
-            return
-        self._release(trial.number)
-        opened.slice = slice_
+    # Reservations.
+
+    def _reserve(self, opened: OpenTrial) -> None:
+        """Reserve the epochs of a trial anew, and start its job if it can be."""
+        self._release(opened)
+        slice_ = opened.slice
         if slice_.n_epochs is None:
             opened.reserved = self._max_epochs
             wanted = 0 if self._no_more else min(self._max_epochs, self.left)
         else:
             wanted = opened.reserved = slice_.n_epochs
-        if wanted and not self._is_taken(trial.number, slice_):
+        if wanted and not self._is_taken(opened):
             self._finish_before(slice_)
             opened.job = self._start(slice_, wanted)
-            if opened.job is not None:
-                self._holder[slice_.arm] = trial.number
 
-    def _is_taken(self, number: int, slice_: TrialSlice) -> bool:
+    def _before(self, number: int) -> list[OpenTrial]:
+        """Return the open trials of smaller numbers."""
+        return [opened for opened in self._open.values() if opened.number < number]
+
+    def _is_taken(self, opened: OpenTrial) -> bool:
         """Whether a trial that came first may train the same epochs of the arm."""
-        for earlier, opened in self._open.items():
-            if earlier < number and opened.reserved and opened.slice[:2] == slice_[:2]:
-                return True
-        return False
+        before = [other for other in self._before(opened.number) if other.reserved]
+        return opened.slice[:2] in [other.slice[:2] for other in before]
 
     def _finish_before(self, slice_: TrialSlice) -> None:
         """Finish the slice before this one, where its trial is about to end."""
-        number = self._holder.get(slice_.arm)
-        if number is None:
-            return
-        before = self._open[number].slice
-        if before.from_epoch + (before.n_epochs or 0) == slice_.from_epoch:
-            self.finish(self._trials[number], TrialState.PRUNED, None)
+        for number, opened in self._open.items():
+            before = opened.slice
+            end = before.from_epoch + (before.n_epochs or 0)
+            if opened.job and (before.arm, end) == (slice_.arm, slice_.from_epoch):
+                self.finish(self._trials[number], TrialState.PRUNED, None)
+                return
 
     def _start(self, slice_: TrialSlice, n_epochs: int | None) -> Job | None:
         """Start the decided job; None if the arm is busy or cannot be paid."""
         if n_epochs == 0:
             return None
-        index = self._index.get(slice_.arm)
+        index = self._index.get(slice_.arm, self._free)
         if index is None:
-            if not self._free:
-                if slice_.n_epochs is not None:
-                    self._unplaced.add(slice_.arm)
-                return None
-            index = self._free.pop()
-            self._assign(index, slice_.arm)
+            if slice_.n_epochs is not None:
+                self._unplaced.add(slice_.arm)
+            return None
+        self._assign(index, slice_.arm)
         try:
             job = self.scheduler.start(index, n_epochs)
         except InvalidParameterError:
@@ -280,51 +204,118 @@ class StudyReplica:
         self._index[arm] = index
         self._arm[index] = arm
 
-    def _release(self, number: int) -> None:
-        """Release a trial's reserved epochs, and the index of an arm not opened."""
-        opened = self._open.get(number)
-        if opened is not None:
-            self._release_arm(opened)
+    @property
+    def _free(self) -> int | None:
+        """The first index of the scheduler that no arm has; None without one."""
+        if len(self._arm) == self.scheduler.n_arms:
+            return None
+        return min(set(range(self.scheduler.n_arms)) - self._arm.keys())
 
-    def _release_arm(self, opened: OpenTrial) -> None:
-        number = opened.trial.number
-        arm = opened.slice.arm
+    def _release(self, opened: OpenTrial) -> None:
+        """Release a trial's reserved epochs, and the index of an arm not opened."""
         if opened.job is not None:
             self.scheduler.tell(opened.job, [], ended=False)
-            self._holder.pop(arm, None)
             opened.job = None
         opened.reserved = 0
-        if arm == number and number in self._index:
-            index = self._index.pop(number)
-            del self._arm[index]
-            self._free.append(index)
+        if opened.slice.arm == opened.number and opened.number in self._index:
+            del self._arm[self._index.pop(opened.number)]
+
+    # Ends of trials.
+
+    def finish(
+        self, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Record the end of a trial that the storage may not know of yet."""
+        opened = self._open.pop(trial.number, None)
+        if opened is None or not opened.reserved:
+            return
+        stored = self._trials[trial.number]
+        arm = opened.slice.arm
+        self.constraints[arm] |= constraints_of([stored])
+        if not stored.state.is_finished():
+            self._told.add(trial.number)
+        if opened.job is None:
+            opened.job = self._start_late(opened)
+        if opened.job is None:
+            return
+        is_given_up = GIVEN_UP in trial.user_attrs
+        if is_given_up and arm == trial.number and not self._can_resume(opened, trial):
+            self._release(opened)  # it is proposed anew
+            return
+        if state != TrialState.FAIL or arm not in self.newest:
+            self.newest[arm] = trial
+        scores = list(curve(trial).values())[opened.slice.from_epoch :]
+        if is_given_up:  # it continues from its checkpoint
+            self._n_given_up[opened.slice[:2]] += 1
+            self.scheduler.tell(opened.job, scores, ended=False)
+            return
+        if state == TrialState.COMPLETE and values and not curve(trial):
+            scores = list(values[:1])  # without reports, what it returns is an epoch
+        self._tell(opened, opened.job, trial, state, scores)
+
+    def _start_late(self, opened: OpenTrial) -> Job | None:
+        """Start the job of a trial that is known to have trained, if it can be."""
+        # What has not begun to train makes room for it.
+        for other in self._open.values():
+            if self._is_waiting(other) or other.is_undecided:
+                self._release(other)
+        return self._start(opened.slice, opened.reserved)
+
+    def _can_resume(self, opened: OpenTrial, trial: FrozenTrial) -> bool:
+        """Whether an arm that was given up in its first slice can be resumed."""
+        # What was enqueued is given out again.
+        asks = self.asks and FIXED not in trial.system_attrs
+        return bool(trial.params) and (opened.slice.asked or asks)
 
     def _tell(
         self,
         opened: OpenTrial,
-        scores: list[float],
+        job: Job,
+        trial: FrozenTrial,
         state: TrialState,
-        values: Sequence[float] | None,
-        seconds: float | None,
+        scores: list[float],
     ) -> None:
-        job = opened.job
-        slice_ = opened.slice
-        assert job is not None
-        is_complete = state == TrialState.COMPLETE
-        if is_complete and values and not scores and not slice_.from_epoch:
-            scores = list(values[:1])  # without reports, what it returns is an epoch
-        if not is_complete and (state == TrialState.FAIL or not scores):
+        seconds = _seconds_of(trial)
+        if seconds is not None:
+            self._seconds += seconds
+            self._n_epochs += job.n_epochs
+        if state == TrialState.FAIL or (state == TrialState.PRUNED and not scores):
             charged = n_charged(len(scores), job.n_epochs)
             reason = f"the trial ended as {state.name}"
             self.scheduler.fail(job, reason, charged=charged)
             return
-        pauses = slice_.asked and state == TrialState.PRUNED
-        pauses = pauses and len(scores) >= job.n_epochs
-        pauses = pauses and RETIRED not in opened.trial.user_attrs
-        scores = scores[: job.n_epochs]
-        self.scheduler.tell(job, scores, seconds, ended=not pauses)
+        pauses = (
+            state == TrialState.PRUNED
+            and opened.slice.asked
+            and len(scores) >= job.n_epochs
+            and RETIRED not in trial.user_attrs
+        )
+        self.scheduler.tell(job, scores[: job.n_epochs], seconds, ended=not pauses)
         if not pauses:
             self.scheduler.end(job.arm)
+
+    # What the process may do next.
+
+    def stale_trials(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
+        """Return running trials of other processes without a report for too long."""
+        usual = self._seconds / max(1, self._n_epochs)
+        seconds = max(seconds, SILENT_EPOCHS * usual, SHORTEST)
+        now = time.monotonic()
+        stale = []
+        for number, opened in self._open.items():
+            # Twice as long each time, as those before may have been slow, not dead.
+            limit = seconds * 2 ** self._n_given_up[opened.slice[:2]]
+            is_silent = opened.reserved and now - opened.reported_at > limit
+            if is_silent and self._is_running(opened) and number not in mine:
+                stale.append(self._trials[number])
+        return stale
+
+    def _is_running(self, opened: OpenTrial) -> bool:
+        return self._trials[opened.number].state == TrialState.RUNNING
+
+    def _is_waiting(self, opened: OpenTrial) -> bool:
+        """Whether a trial waits in the study's queue."""
+        return self._trials[opened.number].state == TrialState.WAITING
 
     def _wanted_arms(self) -> int:
         """Return how many arms the scheduler should have by now."""
@@ -334,23 +325,25 @@ class StudyReplica:
         undecided = {i for i, opened in self._open.items() if opened.is_undecided}
         if self._no_more:
             return max(1, len(self._index.keys() - undecided))
-        n_enqueued = 0
-        for number in undecided - self._index.keys():
-            n_enqueued += FIXED in self._trials[number].system_attrs
-        if not self._free and n_enqueued:
-            return int(max(n_arms, min(n_arms + n_enqueued, self._most_arms)))
-        if self._exhausted():
-            return int(min(2 * n_arms, self._most_arms))
-        return n_arms
+        if self._free is not None:
+            return n_arms
+        unplaced = [
+            self._trials[i].system_attrs for i in undecided - self._index.keys()
+        ]
+        n_enqueued = sum(FIXED in attrs for attrs in unplaced)
+        wanted = n_arms + n_enqueued
+        if not n_enqueued and self._exhausted:
+            wanted = 2 * n_arms
+        return int(max(n_arms, min(wanted, self._most_arms)))
 
+    @property
     def _exhausted(self) -> bool:
         """Whether epochs are left, and no arm to train, but some could be opened."""
         if self._no_more or self.scheduler.n_arms >= self._most_arms:
             return False
-        if self._free or self.scheduler.in_flight or not self.left:
+        if self._free is not None or self.scheduler.in_flight or not self.left:
             return False
-        ended = {"finished", "failed"}
-        return all(arm.status in ended for arm in self.scheduler.explain())
+        return all(arm.status in ENDED for arm in self.scheduler.explain())
 
     @property
     def left(self) -> int:
@@ -360,15 +353,14 @@ class StudyReplica:
 
     @property
     def _unspent(self) -> int:
+        """Epochs that no trial was charged yet."""
         return int(self.scheduler.budget - self.scheduler.spent)
 
     @property
     def done(self) -> bool:
         """Whether nothing will ever start again."""
-        for opened in self._open.values():
-            if opened.reserved and opened.job is None:
-                return False
-        return self.scheduler.done and not self._exhausted()
+        waits = any(each.reserved and not each.job for each in self._open.values())
+        return self.scheduler.done and not waits and not self._exhausted
 
     @property
     def opens_next(self) -> bool:
@@ -379,10 +371,8 @@ class StudyReplica:
     def queued(self, seconds: float = 0.0) -> bool:
         """Whether a trial has waited in the queue for so long."""
         since = time.monotonic() - seconds
-        for opened in self._open.values():
-            if opened.is_waiting and opened.reported_at <= since:
-                return True
-        return False
+        waiting = filter(self._is_waiting, self._open.values())
+        return any(opened.reported_at <= since for opened in waiting)
 
     def next_trial(self) -> FrozenTrial | None:
         """Return the trial to be queued for the next job; None without one."""
@@ -416,58 +406,51 @@ class StudyReplica:
         reports = list(curve(self.newest[arm]).items())
         return _Unchanging(reports[:n_epochs])
 
-    def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
+    def grant(self, trial: FrozenTrial) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""
         opened = self._open.get(trial.number)
         if opened is None:
             return 0  # Optuna took it for dead: it has ended
         # Until they are decided, trials before it can have reserved more than there is.
-        most = self._unspent
-        for number, other in self._open.items():
-            if number < trial.number:
-                most -= other.reserved
-        most = max(0, most)
+        reserved = sum(other.reserved for other in self._before(trial.number))
+        most = max(0, self._unspent - reserved)
         if opened.is_undecided:
-            return self._grant_new_arm(trial.number, most, enqueued=enqueued)
-        if opened.job is None or self._is_taken(trial.number, opened.slice):
+            return self._grant_new_arm(opened, trial, most)
+        if opened.job is None or self._is_taken(opened):
             return 0
         return min(opened.job.n_epochs, most)
 
-    def _grant_new_arm(self, number: int, most: int, *, enqueued: bool) -> int:
-        self._release(number)
-        attrs = [trial.system_attrs for trial in self._trials[: number + 1]]
-        again = attrs.pop().get(AGAIN)
-        if again is not None and again in (one.get(AGAIN) for one in attrs):
+    def _grant_new_arm(self, opened: OpenTrial, trial: FrozenTrial, most: int) -> int:
+        self._release(opened)
+        before = self._trials[: trial.number]
+        again = trial.system_attrs.get(AGAIN)
+        if again is not None and again in (t.system_attrs.get(AGAIN) for t in before):
             return 0  # two processes have given the same trial up
         decided = self.scheduler.peek()
+        index = None
         if decided is not None and decided.arm not in self._arm:
             index = decided.arm
-        elif enqueued and self._free:
-            index = self._free[-1]
-        else:
+        elif FIXED in trial.system_attrs:
+            index = self._free
+        if index is None:
             return 0
-        self._free.remove(index)
-        self._assign(index, number)
+        self._assign(index, trial.number)
         wanted = None if self.asks else min(self._max_epochs, self.left)
-        return self._open_arm(number, wanted, most)
+        return self._open_arm(opened, wanted, most)
 
-    def _open_arm(self, number: int, wanted: int | None, most: int) -> int:
+    def _open_arm(self, opened: OpenTrial, wanted: int | None, most: int) -> int:
         """Start the arm that a trial opens, and return its epochs."""
-        opened = self._open[number]
-        opened.slice = TrialSlice(number, 0, None, asked=False)
-        job = self._start(opened.slice, wanted)
-        n_epochs = 0 if job is None else min(job.n_epochs, most)
-        if job is not None and n_epochs < job.n_epochs:
+        slice_ = TrialSlice(opened.number, 0, None, asked=self.asks)
+        job = self._start(slice_, wanted)
+        if job is not None and job.n_epochs > most:
             self.scheduler.tell(job, [], ended=False)
-            job = self._start(opened.slice, n_epochs)
+            job = self._start(slice_, most)
         opened.job = job
-        opened.reserved = n_epochs
-        opened.slice = TrialSlice(number, 0, n_epochs, asked=self.asks)
+        opened.reserved = 0 if job is None else job.n_epochs
+        opened.slice = slice_._replace(n_epochs=opened.reserved)
         if job is None:
-            self._release(number)
-        else:
-            self._holder[number] = number
-        return n_epochs
+            self._release(opened)
+        return opened.reserved
 
     def asked(self, number: int) -> int | None:
         """Record that a trial asked for the arm it opened; return its epochs."""
@@ -476,16 +459,16 @@ class StudyReplica:
         opened = self._open.get(number)
         if opened is None or opened.job is None:
             return None
+        most = opened.job.n_epochs
         self.scheduler.tell(opened.job, [], ended=False)
-        return self._open_arm(number, None, opened.job.n_epochs)
+        return self._open_arm(opened, None, most)
 
     def undecided_before(self, number: int) -> bool:
         """Whether an earlier trial may still return reserved epochs."""
-        for earlier, opened in self._open.items():
-            is_running = opened.trial.state == TrialState.RUNNING
-            if earlier < number and is_running and opened.is_undecided:
-                return True
-        return False
+        running = filter(self._is_running, self._before(number))
+        return any(opened.is_undecided for opened in running)
+
+    # What samplers and models see.
 
     def seen(self) -> list[FrozenTrial]:
         """Return one trial per arm, with scores after equally many epochs."""
@@ -518,10 +501,9 @@ class StudyReplica:
             if violation(self.constraints[self.arm_of(index)]) > 0.0:
                 failed.add(k)  # to the model, which knows no constraints
         if len(failed) == len(known.arms):
-            known = known._replace(wanted=False)
-        else:
-            known = known._replace(failed=np.array(sorted(failed), dtype=np.int64))
-        return OpenedArms(known, trials)
+            return OpenedArms(known._replace(wanted=False), trials)
+        judged = np.array(sorted(failed), dtype=np.int64)
+        return OpenedArms(known._replace(failed=judged), trials)
 
     def stays_infeasible(self, trial: FrozenTrial) -> bool:
         """Whether a slice that is about to end brings its infeasible arm no nearer."""
@@ -533,12 +515,20 @@ class StudyReplica:
         """Return the arm of the study that is an arm of the scheduler."""
         return self._arm[index]
 
-    def params_of(self, index: int) -> Mapping[str, Any]:
+    def params_of(self, index: int) -> Configuration:
         """Return the parameters of an opened arm of the scheduler."""
         return self._newest(self._arm[index]).params
 
     def _newest(self, arm: int) -> FrozenTrial:
         return self.newest.get(arm) or self._trials[arm]
+
+
+def _seconds_of(trial: FrozenTrial) -> float | None:
+    """Return how long a trial took until now; None if that is not known."""
+    if trial.datetime_start is None:
+        return None
+    end = trial.datetime_complete or datetime.now()
+    return max(0.0, (end - trial.datetime_start).total_seconds())
 
 
 class _Unchanging(dict[Any, Any]):

@@ -27,6 +27,7 @@ from risingsearch import errors
 from risingsearch.arms import Configuration
 from risingsearch.arms import sign_of as direction_sign
 from risingsearch.comparison import adopted, first_difference
+from risingsearch.json_values import Json
 from risingsearch.space import key_of_all
 
 # User attributes, so that they are seen on the dashboard, and copied when a
@@ -79,7 +80,7 @@ def n_charged(n_scores: int, n_epochs: int) -> int:
     return min(n_scores + 1, n_epochs)
 
 
-def constraints_of(slices: Iterable[FrozenTrial]) -> dict[str, Any]:
+def constraints_of(slices: Iterable[FrozenTrial]) -> Json:
     """Return the system attributes with an arm's constraints, the latest of each."""
     return {
         key: value
@@ -89,7 +90,7 @@ def constraints_of(slices: Iterable[FrozenTrial]) -> dict[str, Any]:
     }
 
 
-def violation(constraints: Mapping[str, Any]) -> float:
+def violation(constraints: Configuration) -> float:
     """Return by how much constraints are violated: to Optuna, one is above zero."""
     return sum(float(np.sum(np.maximum(v, 0.0))) for v in constraints.values())
 
@@ -103,15 +104,13 @@ def curve(trial: FrozenTrial) -> dict[int, float]:
 
 def n_kept(trial: FrozenTrial) -> int:
     """Return how many epochs of its arm a trial leaves if its process is dead."""
-    slice_ = TrialSlice.of(trial)
-    if slice_ is None or slice_.n_epochs is None:
-        return 0
-    saved = [int(epoch) for epoch, _ in trial.user_attrs.get(CHECKPOINT, [])]
+    attrs = trial.user_attrs
+    saved = [epoch for epoch, _ in attrs.get(CHECKPOINT, [])]
     reported = [epoch for epoch in saved if epoch <= len(trial.intermediate_values)]
-    return max([slice_.from_epoch, *reported])
+    return int(max([attrs.get(FROM_EPOCH, 0), *reported]))
 
 
-def give_up(study: Study, trials: Sequence[FrozenTrial]) -> None:
+def give_up(study: Study, trials: Iterable[FrozenTrial]) -> None:
     """Let arms continue elsewhere, and enqueued ones be opened, unless they ended."""
     for trial in trials:
         with suppress(UpdateFinishedTrialError):
@@ -137,7 +136,7 @@ def check_objective(study: Study) -> None:
         )
 
 
-def check_settings(study: Study, settings: Mapping[str, Any]) -> None:
+def check_settings(study: Study, settings: Json) -> None:
     """Raise if a study was begun with other settings, but for a smaller budget."""
     begun = adopted(study.user_attrs.get(SETTINGS, settings), settings)
     budget = max(begun["budget"], settings["budget"])
@@ -192,13 +191,18 @@ def all_trials(study: Study) -> list[FrozenTrial]:
     raise errors.SetupError(msg)
 
 
+def set_attr(study: Study, trial: FrozenTrial, key: str, value: object) -> None:
+    """Set a user attribute of a trial, also of the one that the objective reads."""
+    study._storage.set_trial_user_attr(trial._trial_id, key, value)
+    trial.user_attrs[key] = value
+
+
 def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
     """Publish the epochs of a trial; return 0 if others gave it up before."""
     before = trial.user_attrs.get(N_EPOCHS)
     if n_epochs == before:
         return n_epochs
-    study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
-    trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
+    set_attr(study, trial, N_EPOCHS, n_epochs)
     # Read after it was written: so either they have seen it, or it is seen here.
     if before is None and n_epochs and is_given_up(study, trial._trial_id):
         return set_n_epochs(study, trial, 0)
@@ -230,18 +234,19 @@ def fix_enqueued(
     if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:
         return
     attrs = (other.system_attrs for other in all_trials(study))
-    opened = {key_of_all(one[FIXED]) for one in attrs if FIXED in one}
-    due = next((one for one in enqueued if key_of_all(one) not in opened), None)
-    if due is not None:
-        study._storage.set_trial_system_attr(trial._trial_id, FIXED, due)
-        trial.system_attrs = trial.system_attrs | {FIXED: due}
+    opened = {key_of_all(known[FIXED]) for known in attrs if FIXED in known}
+    for params in enqueued:
+        if key_of_all(params) not in opened:
+            study._storage.set_trial_system_attr(trial._trial_id, FIXED, dict(params))
+            trial.system_attrs = trial.system_attrs | {FIXED: params}
+            return
 
 
 def arm_trial(
     opening: FrozenTrial,
     last: FrozenTrial,
     value: float | None,
-    constraints: dict[str, Any],
+    constraints: Json,
     *,
     is_comparable: bool,
 ) -> FrozenTrial:
@@ -282,8 +287,8 @@ class _WithoutEmptyTrials:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._storage, name)
 
-    def get_all_trials(self, *args: Any, **kwargs: Any) -> list[FrozenTrial]:
-        trials = self._storage.get_all_trials(*args, **kwargs)
+    def get_all_trials(self, *args: Any, **options: Any) -> list[FrozenTrial]:
+        trials = self._storage.get_all_trials(*args, **options)
         return [trial for trial in trials if trial.user_attrs.get(N_EPOCHS) != 0]
 
 

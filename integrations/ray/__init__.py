@@ -10,7 +10,7 @@ from risingsearch.errors import needed
 with needed("ray[tune]", "ray", of=("ray", "pyarrow", "pandas")):
     from ray import tune  # noqa: F401 - what the rest of the package needs
 
-from risingsearch.integrations.ray.journal import results
+from risingsearch.integrations.ray.results import results
 from risingsearch.integrations.ray.scheduler import RisingScheduler
 from risingsearch.integrations.ray.trial_state import TrialState
 

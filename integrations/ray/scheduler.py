@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
@@ -14,6 +13,8 @@ from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
+from risingsearch.json_values import Json
+from risingsearch.policies import Policy
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, checked_callbacks
@@ -97,7 +98,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         metric: str | None = None,
         mode: str | None = None,
         time_attr: str = "epoch",
-        policy: Any = "auto",
+        policy: str | Callable[..., Policy] = "auto",
         policy_params: Params | None = None,
         epochs_per_job: int | None = None,
         n_jobs: int | None = None,
@@ -145,7 +146,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         scheduler.stop_when(*self._stop_rules)
         return scheduler
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         # As it was made: Tuner.restore begins with that.
         return self.__dict__ | {"_experiment": None, "_error": None}
 
@@ -222,7 +223,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self,
         tune_controller: TuneController,
         trial: Trial,
-        result: dict[str, Any],
+        result: Json,
     ) -> str:
         """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
@@ -235,7 +236,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self,
         tune_controller: TuneController,
         trial: Trial,
-        result: dict[str, Any],
+        result: Json,
     ) -> None:
         """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
@@ -273,19 +274,23 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             return self._make(n_arms=1)
         return self._experiment.scheduler.with_all_results()
 
+    @property
+    def _trials(self) -> dict[int, str]:
+        """The ids of the trials that were opened, by arm."""
+        return {} if self._experiment is None else self._experiment.arms.trial
+
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""
         name = type(self).__name__
         epochs = f"{self.n_epochs} of {self.budget} epochs"
         if self._experiment is None:
             return f"{name}: {epochs}"
-        n_opened = len(self._experiment.arms.trial)
         name = f"{name} ({self._scheduler.policy_name})"
-        text = f"{name}: {epochs}, {n_opened} trials opened"
+        text = f"{name}: {epochs}, {len(self._trials)} trials opened"
         if self.best_trial_id is None:
             return text
-        text += f", best {self._metric} {self.best_score:.4g} by "
-        text += f"{self.best_trial_id} at epoch {self.best_epoch}"
+        best = f"{self._metric} {self.best_score:.4g} by {self.best_trial_id}"
+        text += f", best {best} at epoch {self.best_epoch}"
         return text if self.stop_reason is None else f"{text}; {self.stop_reason}"
 
     @property
@@ -296,14 +301,13 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     @property
     def stop_reason(self) -> str | None:
         """Why the experiment ended; None while it continues."""
-        experiment = self._experiment
-        return None if experiment is None else experiment.scheduler.stop_reason
+        return self._scheduler.stop_reason
 
     @property
     def best_trial_id(self) -> str | None:
         """The trial with the best score at any epoch; None before the first score."""
         arm = self._scheduler.best_arm
-        return None if arm is None else self._running.arms.trial[arm]
+        return None if arm is None else self._trials[arm]
 
     @property
     def best_score(self) -> float:
@@ -316,16 +320,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         return self._scheduler.best_epoch
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Json]:
         """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
-        history = self._scheduler.history
-        return [
-            {
-                "trial_id": self._running.arms.trial[row["arm"]],
-                **row,
-            }
-            for row in history
-        ]
+        rows = self._scheduler.history
+        return [{"trial_id": self._trials[row["arm"]], **row} for row in rows]
 
     def explain(self) -> dict[str, Arm]:
         """Return where each opened trial stands, why, and the parts of its index.
@@ -340,7 +338,5 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         >>> RisingScheduler(budget=27).explain()
         {}
         """
-        if self._experiment is None:
-            return {}
         arms = self._scheduler.explain()
-        return {id_: arms[arm] for id_, arm in self._experiment.arms.arm.items()}
+        return {trial_id: arms[arm] for arm, trial_id in self._trials.items()}

@@ -2,15 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import continuation, params_of
 
@@ -25,20 +26,25 @@ class Rounds:
     def __init__(self) -> None:
         self._callbacks: list[Any] = []  # of lightgbm, copied for this booster
         self._config = ""  # of xgboost's booster, where callbacks may change it
-        self._scores: dict[str, Any] = {}  # of the evaluation sets, by round
+        self._scores: Params = {}  # of the evaluation sets, by round
 
     @contextmanager
     def next(
-        self, estimator: Any, trained: int, steps: int, params: Configuration
-    ) -> Iterator[Mapping[str, Any]]:
+        self,
+        estimator: BaseEstimator,
+        trained: int,
+        steps: int,
+        params: Configuration,
+    ) -> Iterator[Configuration]:
         """Set an estimator up for more rounds, and yield the arguments of its fit."""
         settings = self._seeds(estimator, trained) | {"n_estimators": steps}
+        keyword = continuation(estimator)
         if trained:
-            params = {**params, continuation(estimator): estimator}
-        if continuation(estimator) == "xgb_model":
-            own = estimator.callbacks
-            if own or params.get("eval_set"):
-                settings["callbacks"] = [self._of_xgboost(own or (), trained)]
+            params = {**params, keyword: estimator}
+        if keyword == "xgb_model":
+            callbacks = estimator.callbacks or ()
+            if callbacks or params.get("eval_set"):
+                settings["callbacks"] = [self._of_xgboost(callbacks, trained)]
         elif params.get("callbacks"):
             self._callbacks = self._callbacks or _copied(params["callbacks"])
             wrapped = [_CalledForAll(callback) for callback in self._callbacks]
@@ -46,27 +52,26 @@ class Rounds:
         with temporarily(estimator, **settings):
             yield params
 
-    def _seeds(self, estimator: Any, trained: int) -> dict[str, Any]:
+    def _seeds(self, estimator: BaseEstimator, trained: int) -> Params:
         """Return the seeds of the next rounds; a bag of lightgbm lasts bagging_freq."""
         # With one and the same seed lightgbm would draw the same columns for ever, and
         # xgboost continue with generator numbers that other boosters have used up.
         seeds = {"random_state": estimator.random_state}
-        params = {}
+        params: Params = {}
         if continuation(estimator) == "init_model":
             params = params_of(estimator)
             seeds |= {name: params[name] for name in _SEEDS if name in params}
         for name, seed in seeds.items():
-            if seed is None or isinstance(seed, Integral):
+            if _is_seed(seed):
                 seeds[name] = (int(seed or 0) + trained) % 2**31
         lasts = int(params.get("bagging_freq", params.get("subsample_freq")) or 1)
-        if lasts > 1:
-            first = params.get("bagging_seed", params["random_state"])
-            if first is None or isinstance(first, Integral):
-                bag = np.random.SeedSequence([int(first or 0), trained // lasts])
-                seeds["bagging_seed"] = int(bag.generate_state(1)[0]) % 2**31
+        first = params.get("bagging_seed", estimator.random_state)
+        if lasts > 1 and _is_seed(first):
+            bag = np.random.SeedSequence([int(first or 0), trained // lasts])
+            seeds["bagging_seed"] = int(bag.generate_state(1)[0]) % 2**31
         return seeds
 
-    def _of_xgboost(self, callbacks: Any, trained: int) -> Any:
+    def _of_xgboost(self, callbacks: Any, trained: int) -> object:
         """Return one callback that tells all others of the rounds of all fits."""
         base: Any = sys.modules["xgboost.callback"].TrainingCallback
         rounds = self
@@ -74,7 +79,7 @@ class Rounds:
         class Wrapped(base):  # type: ignore[misc]
             def before_training(self, model: Any) -> Any:
                 if not trained:
-                    return _passed("before_training", model)
+                    return passed("before_training", model)
                 # A schedule sets the rate of the next round after each one.
                 config = json.loads(rounds._config)
                 now = json.loads(model.save_config())["learner"]["generic_param"]
@@ -82,30 +87,45 @@ class Rounds:
                 model.load_config(json.dumps(config))
                 return model
 
-            def before_iteration(self, model: Any, epoch: int, log: Any) -> bool:
+            def before_iteration(
+                self,
+                model: Any,
+                epoch: int,
+                log: Params,
+            ) -> bool:
                 if not epoch:
                     log.update(deepcopy(rounds._scores))
-                return _asked("before_iteration", model, trained + epoch, log)
+                return told("before_iteration", model, epoch, log)
 
-            def after_iteration(self, model: Any, epoch: int, log: Any) -> bool:
+            def after_iteration(
+                self,
+                model: Any,
+                epoch: int,
+                log: Params,
+            ) -> bool:
                 rounds._scores = deepcopy(dict(log))
-                return _asked("after_iteration", model, trained + epoch, log)
+                return told("after_iteration", model, epoch, log)
 
             def after_training(self, model: Any) -> Any:
                 rounds._config = model.save_config()
-                return _passed("after_training", model)
+                return passed("after_training", model)
 
-        def _passed(name: str, model: Any) -> Any:
+        def passed(method: str, model: Any) -> Any:
             for callback in callbacks:
                 n = model.num_boosted_rounds()
-                model = getattr(callback, name)(model)
+                model = getattr(callback, method)(model)
                 if model.num_boosted_rounds() != n:
                     _stopped(callback)
             return model
 
-        def _asked(name: str, *facts: Any) -> bool:
+        def told(
+            method: str,
+            model: Any,
+            epoch: int,
+            log: Params,
+        ) -> bool:
             for callback in callbacks:
-                if getattr(callback, name)(*facts):
+                if getattr(callback, method)(model, trained + epoch, log):
                     _stopped(callback)
             return False
 
@@ -115,7 +135,7 @@ class Rounds:
 class _CalledForAll:
     """A callback of lightgbm that is told of the rounds of all fits."""
 
-    def __init__(self, callback: Callable[[Any], Any]) -> None:
+    def __init__(self, callback: Callable[[Any], object]) -> None:
         self._callback = callback
         attributes = vars(callback) if hasattr(callback, "__dict__") else {}
         for name in attributes.keys() & {"order", "before_iteration"}:
@@ -131,6 +151,10 @@ class _CalledForAll:
             raise
 
 
+def _is_seed(value: object) -> bool:
+    return value is None or isinstance(value, Integral)
+
+
 def _copied(callbacks: Any) -> list[Any]:
     try:
         return deepcopy(list(callbacks))
@@ -139,19 +163,19 @@ def _copied(callbacks: Any) -> list[Any]:
         raise InvalidParameterError(msg) from error
 
 
-def _stopped(callback: Any) -> NoReturn:
+def _stopped(callback: object) -> NoReturn:
     name = getattr(callback, "__name__", type(callback).__name__)
     msg = f"the callback {name} stops a booster or changes its rounds: take it out"
     raise InvalidParameterError(msg)
 
 
 @contextmanager
-def temporarily(estimator: Any, **settings: Any) -> Iterator[None]:
+def temporarily(estimator: BaseEstimator, **settings: object) -> Iterator[None]:
     """Set parameters of an estimator, and afterwards those it had."""
-    own = vars(estimator)
-    if not settings.keys() <= own.keys():  # else no call, in which xgboost may draw
-        own = estimator.get_params() | own
-    before = {name: own[name] for name in settings if name in own}
+    params = vars(estimator)
+    if not settings.keys() <= params.keys():  # else no call, in which xgboost may draw
+        params = estimator.get_params() | params
+    before = {name: params[name] for name in settings if name in params}
     estimator.set_params(**settings)
     try:
         yield

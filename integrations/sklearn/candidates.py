@@ -1,11 +1,12 @@
 """From ``param_distributions`` to the list of configurations that are the arms."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from risingsearch.arms import Configuration
@@ -16,13 +17,13 @@ from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.space import Configurations, Space, is_distribution
 
-Spaces = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Spaces = Configuration | Sequence[Configuration]
 
 
 def draw_candidates(
     space: Spaces,
     n_candidates: int | str,
-    random_state: Any,
+    random_state: int | np.random.RandomState,
     recommended: int,
     n_epochs: int | None = None,
     *,
@@ -31,11 +32,10 @@ def draw_candidates(
 ) -> Configurations:
     """Return the configurations: those that are given, and a sample of the spaces."""
     spaces, configurations = _parts(space)
-    candidates = [dict(one) for one in configurations]
-    found = Configurations(candidates, None)
+    listed = [dict(params) for params in configurations]
+    candidates = Configurations(listed, None)
     if spaces:
-        n_listed = len(candidates) + n_enqueued
-        n = max(1, min(recommended, n_epochs or recommended) - n_listed)
+        n = max(1, min(recommended, n_epochs or recommended) - len(listed) - n_enqueued)
         if n_candidates != "auto":
             n = checked_int("n_candidates", n_candidates, 1)
         seed = check_random_state(random_state).randint(2**31 - 1)
@@ -47,19 +47,19 @@ def draw_candidates(
                 UserWarning,
                 stacklevel=7,
             )
-        found = Configurations(
-            [*candidates, *drawn], None if candidates else drawn.space
-        )
-    if n_epochs is not None and len(found) > n_epochs and not prior:
+        space_left = None if listed else drawn.space
+        candidates = Configurations([*listed, *drawn], space_left)
+    if n_epochs is not None and len(candidates) > n_epochs and not prior:
         raise InvalidParameterError(
             f"a budget of {n_epochs} epochs is less than one for each of the "
-            f"{len(found)} candidates: raise it, search fewer "
+            f"{len(candidates)} candidates: raise it, search fewer "
             "(n_candidates='auto'), or say with prior= which are worth one"
         )
-    return found
+    return candidates
 
 
-def _parts(space: Spaces) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _parts(space: Spaces) -> tuple[list[Configuration], list[Configuration]]:
+    """Return the spaces, and the single configurations."""
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
     if not isinstance(space, (Mapping, list)) or len(space) == 0:
@@ -71,21 +71,25 @@ def _parts(space: Spaces) -> tuple[list[Mapping[str, Any]], list[Mapping[str, An
         space = {k: [*v] if isinstance(v, tuple) else v for k, v in space.items()}
     if isinstance(space, Mapping):
         return [space], []
-    for one in space:
-        if not isinstance(one, Mapping):
-            msg = f"param_distributions holds {one!r}; its parts must be dicts"
+    for part in space:
+        if not isinstance(part, Mapping):
+            msg = f"param_distributions holds {part!r}; its parts must be dicts"
             raise InvalidParameterError(msg)
-    spaces = [one for one in space if _is_space(one)]
-    return spaces, [one for one in space if not _is_space(one)]
+    spaces = [part for part in space if _is_space(part)]
+    return spaces, [part for part in space if not _is_space(part)]
 
 
-def _is_space(part: Mapping[str, Any]) -> bool:
+def _is_space(part: Configuration) -> bool:
     lists = (list, np.ndarray, range)
-    given = {k: v for k, v in part.items() if not isinstance(v, lists)}
-    single = {k: v for k, v in given.items() if not is_distribution(v)}
+    single = [
+        name
+        for name, value in part.items()
+        if not isinstance(value, lists) and not is_distribution(value)
+    ]
     if not single or len(single) == len(part):
         return bool(part) and not single
-    name, value = next(iter(single.items()))
+    name = single[0]
+    value = part[name]
     several = next(name for name in part if name not in single)
     raise InvalidParameterError(
         f"one dict of param_distributions gives {name!r} a single value, {several!r} "
@@ -94,38 +98,27 @@ def _is_space(part: Mapping[str, Any]) -> bool:
 
 
 def check_trainable(
-    estimator: Any,
+    estimator: BaseEstimator,
     candidates: Iterable[Configuration],
-    resource: Resource | None = None,
-) -> list[Any]:
+) -> list[BaseEstimator]:
     """Raise if a configuration cannot be trained by epochs, or sets their number.
 
     Returns the configured estimators, one of each kind.
     """
-    kinds: list[Any] = []
+    kinds: dict[Hashable, BaseEstimator] = {}
     without_effect: set[str] = set()
-    checked: set[Any] = set()
     for params in candidates:
         kind = frozenset(  # what can matter: of a number, its type and whether it is 0
             (name, type(value), bool(value) if isinstance(value, Real) else id(value))
             for name, value in params.items()
         )
-        if resource is None and kind in checked:
+        if kind in kinds:
             continue
-        checked.add(kind)
-        counters: list[str] = []
-        try:
-            one = configured(estimator, params)
-            kinds.append(one)
-            if resource is not None:
-                resource.check(one, params)
-            else:
-                epoch_methods.epoch_method(one)
-                counters, idle = epoch_methods.fixed_by_search(one)
-                without_effect |= params.keys() & set(idle)
-        except (NotTrainableError, ValueError) as error:
-            error.add_note(f"in the configuration {params}")
-            raise
+        with _named_in_errors(params):
+            kinds[kind] = configured(estimator, params)
+            epoch_methods.epoch_method(kinds[kind])
+        counters, idle = epoch_methods.fixed_by_search(kinds[kind])
+        without_effect |= params.keys() & set(idle)
         for counter in params.keys() & set(counters):
             msg = f"{counter} counts the epochs: take it out and set max_epochs instead"
             raise InvalidParameterError(msg)
@@ -137,4 +130,24 @@ def check_trainable(
             UserWarning,
             stacklevel=5,
         )
-    return kinds
+    return list(kinds.values())
+
+
+def check_settable(
+    estimator: BaseEstimator,
+    candidates: Iterable[Configuration],
+    resource: Resource,
+) -> None:
+    """Raise if a configuration cannot be trained anew, or sets the resource."""
+    for params in candidates:
+        with _named_in_errors(params):
+            resource.check(configured(estimator, params), params)
+
+
+@contextmanager
+def _named_in_errors(params: Configuration) -> Iterator[None]:
+    try:
+        yield
+    except (NotTrainableError, ValueError) as error:
+        error.add_note(f"in the configuration {params}")
+        raise

@@ -25,7 +25,12 @@ MEASURED = 0.1  # seconds of training that tell what a step takes
 MEASURING = 0.2  # share of the budget that this may take
 
 
-def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) -> int:
+def steps_within(
+    folds: Folds,
+    budget: Budget,
+    run_dir: Any,
+    min_epochs: int,
+) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved.
 
     The folds keep how long a step takes, where that is measured.
@@ -54,7 +59,10 @@ def steps_within(folds: Folds, budget: Budget, run_dir: Any, min_epochs: int) ->
 
 
 def advice_on_steps(
-    folds: Folds, params: Configuration, n_epochs: int, details: dict[str, Any]
+    folds: Folds,
+    params: Configuration,
+    n_epochs: int,
+    details: dict[str, Any],
 ) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
     times = [v for name, v in details.items() if name.endswith("_time")]
@@ -78,7 +86,9 @@ def advice_on_steps(
 
 
 def _seconds(
-    folds: Folds, params: Configuration, longest: float
+    folds: Folds,
+    params: Configuration,
+    longest: float,
 ) -> tuple[float, float]:
     """Return the seconds of an epoch of one step, and of each more; inf if too long."""
     folds = replace(folds, steps_per_epoch=1)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Literal
 
+from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -21,7 +22,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 
-from risingsearch.arms import Params
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import NotTrainableError
 
 Kind = Literal[
@@ -35,18 +36,9 @@ COUNTERS: dict[Kind, str] = {
     "max_iter": "max_iter",
     "boosting": "n_estimators",
 }
-# parameters by which an estimator would stop training by itself
-_STOPPING: dict[Kind, tuple[str, ...]] = {
-    "partial_fit": ("early_stopping",),
-    "n_estimators": ("n_iter_no_change",),
-    "max_iter": ("early_stopping",),
-    "boosting": (
-        "early_stopping_rounds",
-        "early_stopping_round",
-        "early_stopping",
-        "n_iter_no_change",
-    ),
-}
+# parameters by which an estimator would stop training by itself; where an epoch adds
+# trees, n_iter_no_change is one too
+_STOPPING = {"early_stopping", "early_stopping_round", "early_stopping_rounds"}
 # other names of lightgbm for n_estimators
 _ROUNDS = {
     "max_iter",
@@ -60,17 +52,32 @@ _ROUNDS = {
     "num_tree",
     "num_trees",
 }
+# classes of xgboost, lightgbm, skorch and Keras that would not do over several calls
+# what they do in one, by what to do about them
 _STOPS = "the search decides when to stop, take it out"
 _RESET = "it begins anew in every epoch, take a schedule by the number of the epoch"
-_SHARED = "all configurations and folds would write to the same place, take it out"
-# classes of xgboost, lightgbm, skorch and Keras that would not do over several calls
-# what they do in one
 _CALLBACKS = {
-    **dict.fromkeys(("EarlyStopping", "_EarlyStoppingCallback"), _STOPS),
-    **dict.fromkeys(("ReduceLROnPlateau", "SwapEMAWeights"), _RESET),
-    **dict.fromkeys(("TrainingCheckPoint", "_RecordEvaluationCallback"), _SHARED),
-    **dict.fromkeys(("Checkpoint", "TrainEndCheckpoint", "LoadInitState"), _SHARED),
-    **dict.fromkeys(("ModelCheckpoint", "BackupAndRestore"), _SHARED),
+    _STOPS: {"EarlyStopping", "_EarlyStoppingCallback"},
+    _RESET: {"ReduceLROnPlateau", "SwapEMAWeights"},
+    "all configurations and folds would write to the same place, take it out": {
+        "BackupAndRestore",
+        "Checkpoint",
+        "LoadInitState",
+        "ModelCheckpoint",
+        "TrainEndCheckpoint",
+        "TrainingCheckPoint",
+        "_RecordEvaluationCallback",
+    },
+}
+_CALLBACK_PARAMETERS = ("callbacks", "fit__callbacks")
+# boosters whose trees are not what several fits would add up to
+_FORGETS = "its state ends with a fit, and an epoch is one, "
+_FOREST = "a random forest cannot be continued, use 'gbdt'"
+_BOOSTING_TYPES = {
+    "rf": _FOREST,
+    "random_forest": _FOREST,
+    "dart": "earlier trees are never dropped, use 'gbdt' or xgboost's dart",
+    "goss": _FORGETS + "use 'gbdt' with bagging (subsample)",
 }
 # parameters that count passes over the rows
 _PASSES = re.compile(
@@ -94,9 +101,8 @@ _IDLE = {
 _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}
 
 
-def epoch_method(estimator: Any) -> Kind:
+def epoch_method(estimator: BaseEstimator) -> Kind:
     """Return how an estimator trains by epochs, or raise why it cannot."""
-    params = params_of(estimator)
     if isinstance(estimator, Pipeline):
         _check_pipeline(estimator)
         return "pipeline"
@@ -104,46 +110,62 @@ def epoch_method(estimator: Any) -> Kind:
         regressor = estimator.regressor
         epoch_method(LinearRegression() if regressor is None else regressor)
         return "target"
-    kind: Kind
-    if hasattr(estimator, "partial_fit"):
-        kind = "partial_fit"
-        if hasattr(inner := params.get("estimator"), "partial_fit"):
-            epoch_method(inner)
-            if params_of(inner).get("class_weight") == "balanced":
-                advice = "of several outputs it would differ, use a dict of weights"
-                raise _not_trainable(inner, advice, "class_weight")
-    elif continuation(estimator):
-        kind = "boosting"
-    elif "warm_start" in params and "n_estimators" in params:
-        kind = "n_estimators"
-    elif isinstance(estimator, HIST_GRADIENT_BOOSTING):
-        kind = "max_iter"
-    else:
-        raise _no_method(estimator, params)
-    for parameter, advice in _obstacles(estimator, kind, params):
-        raise _not_trainable(estimator, advice, parameter)
+    params = params_of(estimator)
+    kind = _kind(estimator, params)
+    inner = params.get("estimator")
+    if kind == "partial_fit" and hasattr(inner, "partial_fit"):
+        epoch_method(inner)
+        if params_of(inner).get("class_weight") == "balanced":
+            advice = "of several outputs it would differ, use a dict of weights"
+            raise _not_trainable(inner, advice, "class_weight")
+    for name, value in params.items():
+        advice = _obstacle(estimator, kind, name, value)
+        if advice:
+            raise _not_trainable(estimator, advice, name)
     return kind
 
 
-def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
+def _kind(estimator: BaseEstimator, params: Params) -> Kind:
+    if hasattr(estimator, "partial_fit"):
+        return "partial_fit"
+    if continuation(estimator):
+        return "boosting"
+    if "warm_start" in params and "n_estimators" in params:
+        return "n_estimators"
+    if isinstance(estimator, HIST_GRADIENT_BOOSTING):
+        return "max_iter"
+    if hasattr(type(estimator), "partial_fit"):
+        if "solver" in params:
+            raise _not_trainable(estimator, "use 'adam' or 'sgd'", "solver")
+        if "estimator" in params:
+            raise _not_trainable(estimator, "use one with partial_fit", "estimator")
+    raise _not_trainable(
+        estimator,
+        "it has neither partial_fit nor a warm_start that n_estimators counts, "
+        "search by the number of training rows (resource='n_samples') or use an "
+        "estimator that has one of them",
+    )
+
+
+def epochs_in_full(estimator: BaseEstimator, steps_per_epoch: int) -> int:
     """Return the epochs of a full training: ``PASSES``, or all trees or rounds."""
-    last = _innermost(estimator)[1]
-    counter = COUNTERS.get(epoch_method(last))
+    model = _innermost(estimator)[1]
+    if makes_one_pass(model):
+        return 1
     # how many passes one makes at most says little: it stops by itself long before
-    steps: Any = PASSES if counter is None else params_of(last)[counter]
-    if makes_one_pass(last):
-        steps = 1
-    if not isinstance(steps, Integral) or steps < 1:  # None: the library decides
+    counter = COUNTERS.get(epoch_method(model), "")
+    steps = params_of(model).get(counter)
+    if not isinstance(steps, Integral) or int(steps) < 1:  # the library decides
         steps = PASSES
     return max(1, int(steps) // steps_per_epoch)
 
 
-def trains_in_one_fit(estimator: Any) -> bool:
+def trains_in_one_fit(estimator: BaseEstimator) -> bool:
     """Return whether one ``fit`` trains as well as several epochs: trees, rounds."""
     return epoch_method(_innermost(estimator)[1]) != "partial_fit"
 
 
-def makes_one_pass(estimator: Any) -> bool:
+def makes_one_pass(estimator: BaseEstimator) -> bool:
     """Return whether ``fit`` makes one pass, as that of naive Bayes or Birch.
 
     Another one would count the same rows again, so it is no further training.
@@ -158,7 +180,7 @@ def makes_one_pass(estimator: Any) -> bool:
     return False
 
 
-def passes(estimator: Any) -> list[str]:
+def passes(estimator: BaseEstimator) -> list[str]:
     """Return parameters by which ``partial_fit`` may make several passes in a call."""
     prefix, model = _innermost(estimator)  # scikit-learn's own make one
     params = {} if of_scikit_learn(model) else params_of(model)
@@ -166,10 +188,10 @@ def passes(estimator: Any) -> list[str]:
     return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
 
 
-def warn_of_fewer(estimators: Iterable[Any], most: int) -> None:
+def warn_of_fewer(estimators: Iterable[BaseEstimator], most: int) -> None:
     """Warn if estimators' own numbers of passes or trees are more than they get."""
-    found = (count for estimator in estimators for count in _own_counts(estimator))
-    for owner, name, value in dict.fromkeys(found):
+    counts = (count for estimator in estimators for count in _own_counts(estimator))
+    for owner, name, value in dict.fromkeys(counts):
         if value > most:
             warnings.warn(
                 f"{owner} has {name}={value}, and the search trains {most} at most: "
@@ -180,7 +202,7 @@ def warn_of_fewer(estimators: Iterable[Any], most: int) -> None:
             )
 
 
-def warn_of_idle_epochs(estimators: Sequence[Any], max_epochs: int) -> None:
+def warn_of_idle_epochs(estimators: Sequence[BaseEstimator], max_epochs: int) -> None:
     """Warn if the first epoch is a full training of every estimator."""
     if max_epochs > 1 and all(map(makes_one_pass, estimators)):
         name = type(_innermost(estimators[0])[1]).__name__
@@ -192,7 +214,7 @@ def warn_of_idle_epochs(estimators: Sequence[Any], max_epochs: int) -> None:
         )
 
 
-def _own_counts(estimator: Any) -> Iterator[tuple[str, str, int]]:
+def _own_counts(estimator: BaseEstimator) -> Iterator[tuple[str, str, int]]:
     """Yield the passes or trees of a model that are not its default."""
     _, model = _innermost(estimator)
     defaults = inspect.signature(type(model)).parameters
@@ -203,38 +225,40 @@ def _own_counts(estimator: Any) -> Iterator[tuple[str, str, int]]:
             yield type(model).__name__, name, int(value)
 
 
-def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
+def fixed_by_search(estimator: BaseEstimator) -> tuple[list[str], list[str]]:
     """Return parameters that count the epochs, and those that have no effect."""
     prefix, model = _innermost(estimator)
     params = params_of(model)
     kind = epoch_method(model)
-    counters = {COUNTERS.get(kind)}
     if kind == "partial_fit":
-        counters = {name for name in params if _PASSES.fullmatch(name)}
-    idle = _IDLE if kind != "partial_fit" or of_scikit_learn(model) else set()
+        counters = list(filter(_PASSES.fullmatch, params))
+    else:
+        counters = [COUNTERS[kind]]
+    idle: set[str] = set()
+    if kind != "partial_fit" or of_scikit_learn(model):
+        idle = _IDLE & params.keys()
     if params.get("learning_rate") == "adaptive":  # an MLP lowers it by these two
-        idle = idle - {"tol", "n_iter_no_change"}
-    return (
-        [prefix + name for name in params if name in counters],
-        [prefix + name for name in params if name in idle],
-    )
+        idle -= {"tol", "n_iter_no_change"}
+    return [prefix + name for name in counters], [prefix + name for name in idle]
 
 
-def _innermost(estimator: Any) -> tuple[str, Any]:
+def _innermost(estimator: BaseEstimator) -> tuple[str, BaseEstimator]:
     """Return the innermost model, and the prefix of its parameters."""
-    prefix = ""
-    while True:
-        name, inner = "estimator", params_of(estimator).get("estimator")
-        if isinstance(estimator, Pipeline):
-            name, inner = estimator.steps[-1]
-        elif isinstance(estimator, TransformedTargetRegressor):
-            name, inner = "regressor", estimator.regressor
-        elif not (hasattr(estimator, "partial_fit") and hasattr(inner, "partial_fit")):
-            return prefix, estimator
-        prefix, estimator = f"{prefix}{name}__", inner
+    if isinstance(estimator, Pipeline):
+        name, inner = estimator.steps[-1]
+    elif isinstance(estimator, TransformedTargetRegressor):
+        name = "regressor"
+        inner = estimator.regressor
+    else:
+        name = "estimator"
+        inner = params_of(estimator).get(name)
+        if not (hasattr(estimator, "partial_fit") and hasattr(inner, "partial_fit")):
+            return "", estimator
+    prefix, model = _innermost(inner)
+    return f"{name}__{prefix}", model
 
 
-def check_arguments(estimator: Any, arguments: Mapping[str, Any]) -> None:
+def check_arguments(estimator: BaseEstimator, arguments: Configuration) -> None:
     """Raise if an argument of ``fit`` would stop a model, or forgets between epochs."""
     for name, value in arguments.items():
         last = name.rpartition("__")[2]
@@ -245,53 +269,62 @@ def check_arguments(estimator: Any, arguments: Mapping[str, Any]) -> None:
             raise _not_trainable(estimator, f"{advice} of fit")
 
 
-def of_scikit_learn(estimator: Any) -> bool:
+def of_scikit_learn(estimator: BaseEstimator) -> bool:
     """Return whether ``partial_fit`` is one of scikit-learn's."""
     return str(getattr(estimator.partial_fit, "__module__", "")).startswith("sklearn.")
 
 
-def _bad_callback(callbacks: Any) -> str:
+def _bad_callback(callbacks: object) -> str:
     """Return the callback that behaves differently over several calls."""
     if isinstance(callbacks, Mapping):
         callbacks = callbacks.values()
-    for one in callbacks if isinstance(callbacks, Iterable) else [callbacks]:
-        callback = one[-1] if isinstance(one, tuple) else one  # skorch has names
-        bases = (callback if isinstance(callback, type) else type(callback)).__mro__
-        advice = next(
-            (_CALLBACKS[b.__name__] for b in bases if b.__name__ in _CALLBACKS), ""
-        )
-        policy = getattr(callback, "policy", None)
-        waits = getattr(policy, "__name__", policy) == "ReduceLROnPlateau"
-        if waits or getattr(callback, "step_every", None) == "batch":
-            advice = _RESET
-        if any(isinstance(v, list) for v in getattr(callback, "kwargs", {}).values()):
-            advice = "give a function of the round instead of a list"
+    for callback in callbacks if isinstance(callbacks, Iterable) else [callbacks]:
+        if isinstance(callback, tuple):  # skorch has names
+            callback = callback[-1]
+        advice = _advice_on_callback(callback)
         if advice:
-            return f"{bases[0].__name__.strip('_')}: {advice}"
+            name = _class_of(callback).__name__.strip("_")
+            return f"{name}: {advice}"
     return ""
 
 
-def last_step(estimator: Any) -> Any:
+def _advice_on_callback(callback: object) -> str:
+    kwargs = getattr(callback, "kwargs", {})
+    if any(isinstance(value, list) for value in kwargs.values()):
+        return "give a function of the round instead of a list"
+    policy = getattr(callback, "policy", None)
+    waits = getattr(policy, "__name__", policy) == "ReduceLROnPlateau"
+    if waits or getattr(callback, "step_every", None) == "batch":
+        return _RESET
+    bases = {base.__name__ for base in _class_of(callback).__mro__}
+    return next((advice for advice, names in _CALLBACKS.items() if names & bases), "")
+
+
+def _class_of(callback: object) -> type:
+    return callback if isinstance(callback, type) else type(callback)
+
+
+def last_step(estimator: BaseEstimator) -> BaseEstimator:
     """Return the model of a pipeline, or an estimator itself."""
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
 
 
-def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
+def routing_callee(estimator: BaseEstimator) -> Literal["partial_fit", "fit"]:
     """Return the method whose metadata request selects the arguments of training."""
     # also one that has it for some parameters only: one search has one answer
-    own = hasattr(estimator, "partial_fit") or hasattr(type(estimator), "partial_fit")
-    return "partial_fit" if own else "fit"
+    if hasattr(estimator, "partial_fit") or hasattr(type(estimator), "partial_fit"):
+        return "partial_fit"
+    return "fit"
 
 
-def params_of(estimator: Any) -> dict[str, Any]:
+def params_of(estimator: BaseEstimator) -> Params:
     """Return the estimator's own parameters."""
-    own = getattr(estimator, "get_params", None)
-    return {} if own is None else dict(own(deep=False))
+    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
 
-def _check_pipeline(pipeline: Any) -> None:
+def _check_pipeline(pipeline: Pipeline) -> None:
     *transformers, (last_name, last) = pipeline.steps
     if last is None or last == "passthrough":
         raise _not_trainable(pipeline, "its last step must be an estimator", last_name)
@@ -308,7 +341,7 @@ def _check_pipeline(pipeline: Any) -> None:
     epoch_method(last)
 
 
-def continuation(estimator: Any) -> str:
+def continuation(estimator: BaseEstimator) -> str:
     """Return the keyword of ``fit`` that continues a booster, "" for other classes."""
     bases = type(estimator).__mro__
     if any(base.__name__.startswith("XGBRF") for base in bases):
@@ -317,68 +350,51 @@ def continuation(estimator: Any) -> str:
     return next((_CONTINUATION[m] for m in modules if m in _CONTINUATION), "")
 
 
-def _obstacles(estimator: Any, kind: Kind, params: Params) -> Iterator[tuple[str, str]]:
-    """Iterate over parameters that forbid training by epochs, with their remedies."""
-    for parameter in _STOPPING[kind]:
-        if params.get(parameter) not in (None, False, "auto"):
-            yield parameter, "the search decides when to stop, turn it off"
-    for parameter in ("callbacks", "fit__callbacks"):
-        if advice := _bad_callback(params.get(parameter) or ()):
-            yield parameter, advice
-    adaptive = params.get("learning_rate") == "adaptive"
-    if kind == "partial_fit" and adaptive and "eta0" in params:  # MLP remembers
-        advice = "it falls only within one fit, use 'optimal' or 'invscaling'"
-        yield "learning_rate", advice
+def _obstacle(
+    estimator: BaseEstimator,
+    kind: Kind,
+    name: str,
+    value: Any,
+) -> str:
+    """Return what to do about a parameter that forbids epochs; "" about another."""
+    if name in _CALLBACK_PARAMETERS:
+        return _bad_callback(value or ())
+    adds_trees = COUNTERS.get(kind) == "n_estimators"
+    if name in _STOPPING or (adds_trees and name == "n_iter_no_change"):
+        is_off = value in (None, False, "auto")
+        return "" if is_off else "the search decides when to stop, turn it off"
+    # an MLP, which has no eta0, remembers the rate
+    adaptive = name == "learning_rate" and value == "adaptive"
+    if kind == "partial_fit" and adaptive and hasattr(estimator, "eta0"):
+        return "it falls only within one fit, use 'optimal' or 'invscaling'"
     bagging = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
-    if bagging and params.get("oob_score"):
-        yield "oob_score", "it has no warm start with out-of-bag scores, turn them off"
-    if kind == "boosting":
-        yield from _obstacles_of_boosting(params)
+    if bagging and name == "oob_score" and value:
+        return "it has no warm start with out-of-bag scores, turn them off"
+    return _obstacle_of_boosting(name, value) if kind == "boosting" else ""
 
 
-def _obstacles_of_boosting(params: Params) -> Iterator[tuple[str, str]]:
-    forgets = "its state ends with a fit, and an epoch is one, "
-    forest = "a random forest cannot be continued, use 'gbdt'"
-    of_kinds = {
-        **dict.fromkeys(("rf", "random_forest"), forest),
-        "dart": "earlier trees are never dropped, use 'gbdt' or xgboost's dart",
-        "goss": forgets + "use 'gbdt' with bagging (subsample)",
-    }
-    for parameter in ("boosting_type", "boosting", "boost", "data_sample_strategy"):
-        if (kind := params.get(parameter)) in of_kinds:
-            yield parameter, of_kinds[kind]
-    for parameter in ("cegb_penalty_feature_coupled", "cegb_penalty_feature_lazy"):
-        if params.get(parameter):
-            yield parameter, forgets + "use cegb_penalty_split"
-    if params.get("process_type") == "update":
-        yield "process_type", "it adds no rounds, use 'default'"
-    for parameter in ("seed", "random_seed"):
-        if params.get(parameter) is not None:
-            yield parameter, "every epoch needs a different one, give random_state"
-    for parameter in sorted(_ROUNDS & params.keys()):
-        advice = "it counts the epochs, which the search decides, set max_epochs"
-        yield parameter, advice
-
-
-def _no_method(estimator: Any, params: Params) -> NotTrainableError:
-    if hasattr(type(estimator), "partial_fit"):
-        if "solver" in params:
-            return _not_trainable(estimator, "use 'adam' or 'sgd'", "solver")
-        if "estimator" in params:
-            return _not_trainable(estimator, "use one with partial_fit", "estimator")
-    return _not_trainable(
-        estimator,
-        "it has neither partial_fit nor a warm_start that n_estimators counts, "
-        "search by the number of training rows (resource='n_samples') or use an "
-        "estimator that has one of them",
-    )
+def _obstacle_of_boosting(name: str, value: Any) -> str:
+    match name:
+        case _ if name in _ROUNDS:
+            return "it counts the epochs, which the search decides, set max_epochs"
+        case "boosting_type" | "boosting" | "boost" | "data_sample_strategy":
+            return _BOOSTING_TYPES.get(value, "")
+        case "cegb_penalty_feature_coupled" | "cegb_penalty_feature_lazy" if value:
+            return _FORGETS + "use cegb_penalty_split"
+        case "process_type" if value == "update":
+            return "it adds no rounds, use 'default'"
+        case "seed" | "random_seed" if value is not None:
+            return "every epoch needs a different one, give random_state"
+    return ""
 
 
 def _not_trainable(
-    estimator: Any, advice: str, parameter: str | None = None
+    estimator: BaseEstimator,
+    advice: str,
+    parameter: str | None = None,
 ) -> NotTrainableError:
     setting = ""
-    if parameter in ("callbacks", "fit__callbacks"):
+    if parameter in _CALLBACK_PARAMETERS:
         setting = parameter  # their repr is long
     elif parameter:
         setting = f"{parameter}={estimator.get_params()[parameter]!r}"

@@ -6,18 +6,18 @@ import contextlib
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.multiclass import unique_labels
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.integrations.sklearn.boosting import Rounds, temporarily
 from risingsearch.integrations.sklearn.epoch_methods import (
     COUNTERS,
@@ -30,10 +30,11 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     params_of,
     passes,
 )
+from risingsearch.integrations.sklearn.splits import Targets, given
 from risingsearch.integrations.sklearn.transformers import RowCache, Transformers
 
 
-def class_labels(estimator: Any, y: Any) -> Any:
+def class_labels(estimator: BaseEstimator, y: ArrayLike) -> object:
     """Return the ``classes`` that ``partial_fit`` takes, of all outputs; or None."""
     estimator = last_step(estimator)
     if not _takes_classes(estimator):
@@ -46,7 +47,12 @@ def class_labels(estimator: Any, y: Any) -> Any:
 class EpochTrainer:
     """Trains an estimator in place, an epoch at a time, always on the same rows."""
 
-    def __init__(self, estimator: Any, steps: int = 1, classes: Any = None) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int = 1,
+        classes: object = None,
+    ) -> None:
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
@@ -55,7 +61,12 @@ class EpochTrainer:
         self._stepper = _STEPPERS[epoch_method(model)](model, steps, classes)
 
     def train(
-        self, X: Any, y: Any = None, cache: RowCache | None = None, /, **fit_params: Any
+        self,
+        X: ArrayLike,
+        y: Targets = None,
+        cache: RowCache | None = None,
+        /,
+        **fit_params: object,
     ) -> None:
         """Train one more epoch; trainers with one ``cache`` share transformed rows."""
         cache = RowCache() if cache is None else cache
@@ -73,13 +84,24 @@ class EpochTrainer:
 class _Stepper(ABC):
     """One way of training, and its state between epochs."""
 
-    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
-        self.estimator, self.steps = estimator, steps
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int,
+        classes: object,
+    ) -> None:
+        self.estimator = estimator
+        self.steps = steps
         self.classes = classes
         self.trained = 0  # passes, trees or boosting rounds
 
     @abstractmethod
-    def train(self, X: Any, y: Any, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         """Train one epoch more."""
 
     def forget_rows(self) -> None:  # noqa: B027, most keep none
@@ -89,42 +111,52 @@ class _Stepper(ABC):
 class _PartialFit(_Stepper):
     adds_learners = False  # as many as n_estimators, in every call
 
-    def train(self, X: Any, y: Any, params: Configuration) -> None:
-        takes_classes = _takes_classes(self.estimator)
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
+        estimator = self.estimator
+        takes_classes = _takes_classes(estimator)
         # scikit-learn's remember the classes, and would compare them in each call
-        is_told = self.trained and of_scikit_learn(self.estimator)
+        is_told = self.trained and of_scikit_learn(estimator)
         if takes_classes and not is_told:
             if self.classes is None:
-                self.classes = class_labels(self.estimator, y)
+                self.classes = class_labels(estimator, y)
             params = {"classes": self.classes, **params}
         if hasattr(y, "toarray"):  # labels of each row, in a sparse matrix
             y = y.toarray()
         if not self.trained:
-            if isinstance(self.estimator, OneVsRestClassifier):
+            if isinstance(estimator, OneVsRestClassifier):
                 self._give_labels(y)
-            self.adds_learners = _adds_learners(self.estimator, X, y, params)
-        train = self.estimator.partial_fit
+            self.adds_learners = _adds_learners(estimator, X, y, params)
+        train = estimator.partial_fit
         n_calls = self.steps
-        if makes_one_pass(self.estimator):
+        if makes_one_pass(estimator):
             n_calls = 0 if self.trained else 1
-            train = train if takes_classes else self.estimator.fit
-        with temporarily(self.estimator, **self._settings(y)):
+            train = train if takes_classes else estimator.fit
+        with temporarily(estimator, **self._settings(y)):
             for _ in range(n_calls):
-                train(*_data(X, y), **params)
-        self._count()
+                train(*given(X, y), **params)
+        self.trained += self.steps
+        if self.adds_learners:
+            estimator.set_params(n_estimators=self.trained)
+        if isinstance(estimator, MultiOutputClassifier):  # as its fit does
+            estimator.classes_ = [output.classes_ for output in estimator.estimators_]
 
-    def _give_labels(self, y: Any) -> None:
+    def _give_labels(self, y: Targets) -> None:
         """Give several labels per row to one that lacks them in its first call."""
         binarizer = LabelBinarizer(sparse_output=True).fit(y)
         if binarizer.y_type_.startswith("multilabel"):
-            own = self.estimator
-            own.classes_ = self.classes
-            own.label_binarizer_ = binarizer
-            own.estimators_ = [clone(own.estimator) for _ in own.classes_]
+            model = self.estimator
+            model.classes_ = self.classes
+            model.label_binarizer_ = binarizer
+            model.estimators_ = [clone(model.estimator) for _ in model.classes_]
 
-    def _settings(self, y: Any) -> dict[str, Any]:
+    def _settings(self, y: Targets) -> Params:
         """Return the parameters that the estimator has during a call."""
-        settings: dict[str, Any] = dict.fromkeys(passes(self.estimator), 1)
+        settings: Params = dict.fromkeys(passes(self.estimator), 1)
         if params_of(self.estimator).get("class_weight") == "balanced":
             labels = np.unique(y)
             weights = compute_class_weight("balanced", classes=labels, y=y)
@@ -133,16 +165,13 @@ class _PartialFit(_Stepper):
             settings["n_estimators"] = 1
         return settings
 
-    def _count(self) -> None:
-        self.trained += self.steps
-        if self.adds_learners:
-            self.estimator.set_params(n_estimators=self.trained)
-        if isinstance(self.estimator, MultiOutputClassifier):  # as its fit does
-            of_outputs = self.estimator.estimators_
-            self.estimator.classes_ = [output.classes_ for output in of_outputs]
 
-
-def _adds_learners(estimator: Any, X: Any, y: Any, params: Configuration) -> bool:
+def _adds_learners(
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: Targets,
+    params: Configuration,
+) -> bool:
     """Return whether each ``partial_fit`` adds ``n_estimators``, as that of NGBoost.
 
     A copy that is told to have two is asked: has it two more after a second call?
@@ -152,15 +181,20 @@ def _adds_learners(estimator: Any, X: Any, y: Any, params: Configuration) -> boo
     copy = clone(estimator).set_params(n_estimators=2)
     lengths = []
     for _ in range(2):
-        copy.partial_fit(*_data(X, y), **params)
-        found = vars(copy).items()
-        lengths.append({name: len(v) for name, v in found if isinstance(v, list)})
+        copy.partial_fit(*given(X, y), **params)
+        lists = {name: v for name, v in vars(copy).items() if isinstance(v, list)}
+        lengths.append({name: len(values) for name, values in lists.items()})
     first, second = lengths
     return any(first.get(name) == n - 2 for name, n in second.items())
 
 
 class _WarmStart(_Stepper):
-    def train(self, X: Any, y: Any, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         trained = self.trained + self.steps
         self.estimator.set_params(**{COUNTERS[epoch_method(self.estimator)]: trained})
         settings = {"warm_start": True}
@@ -173,19 +207,29 @@ class _WarmStart(_Stepper):
                 # change the weights. Here the rows stay the same.
                 stack.enter_context(warnings.catch_warnings())
                 warnings.filterwarnings("ignore", "class_weight presets", UserWarning)
-            self.estimator.fit(*_data(X, y), **params)
+            self.estimator.fit(*given(X, y), **params)
         self.trained = trained
 
 
 class _Boosting(_Stepper):
-    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int,
+        classes: object,
+    ) -> None:
         super().__init__(estimator, steps, classes)
         self.rounds = Rounds()
 
-    def train(self, X: Any, y: Any, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         setup = self.rounds.next(self.estimator, self.trained, self.steps, params)
         with setup as params:
-            self.estimator.fit(*_data(X, y), **params)
+            self.estimator.fit(*given(X, y), **params)
         self.trained += self.steps
         self.estimator.set_params(n_estimators=self.trained)
 
@@ -199,23 +243,38 @@ class _InEpochs(BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> _InEpochs:
         return self
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         return get_routing_for_object(self.trainer.estimator)
 
-    def fit(self, X: Any, y: Any, **params: Any) -> _InEpochs:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        **params: object,
+    ) -> _InEpochs:
         self.trainer.train(X, y, **params)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> object:
         return self.trainer.estimator.predict(X)
 
 
 class _TransformedTarget(_Stepper):
-    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        steps: int,
+        classes: object,
+    ) -> None:
         super().__init__(estimator, steps, classes)
         self.regressor = _InEpochs(EpochTrainer(clone(estimator.regressor), steps))
 
-    def train(self, X: Any, y: Any, params: Configuration) -> None:
+    def train(
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+    ) -> None:
         before = self.estimator.regressor
         self.estimator.regressor = self.regressor
         try:
@@ -239,16 +298,12 @@ _STEPPERS: dict[Kind, type[_Stepper]] = {
 }
 
 
-def _takes_classes(estimator: Any) -> bool:
+def _takes_classes(estimator: BaseEstimator) -> bool:
     method = getattr(estimator, "partial_fit", None)
     if method is None:
         return False
-    parameters = inspect.signature(method).parameters.values()
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    return any(p.name == "classes" for p in parameters) or (
-        takes_any and is_classifier(estimator)
-    )
-
-
-def _data(X: Any, y: Any) -> tuple[Any, ...]:
-    return (X,) if y is None else (X, y)
+    parameters = inspect.signature(method).parameters
+    if "classes" in parameters:
+        return True
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return takes_any and bool(is_classifier(estimator))

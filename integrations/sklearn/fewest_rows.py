@@ -2,19 +2,19 @@
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from risingsearch.arms import Configuration
 from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.space import Configurations
 
-TRIED = 10  # configurations at most that ask for the same, for each parameter
+TRIED = 10  # numbers at most, and configurations that ask for the same, of a parameter
 HIGHEST = np.nextafter(1.0, 0.0)  # place of a parameter's largest value
 # parameters that ask for rows: a number of them, or inner splits
 _ASKS = re.compile(
@@ -25,46 +25,63 @@ _ASKS = re.compile(
 
 
 def with_enough_rows(
-    folds: Folds, resource: Resource, candidates: Configurations
+    folds: Folds,
+    resource: Resource,
+    candidates: Configurations,
 ) -> Resource:
     """Return the resource, begun where the most demanding configurations can train.
 
     They are trained, on a single fold, only if a parameter of theirs asks for rows. One
-    that cannot be trained on all rows either says nothing about their number.
+    that cannot be trained on all rows either says nothing about their number: those
+    that ask for the next lower number are tried in its place.
     """
     if resource.rows is None:
         return resource
-    demanding = list(_demanding(folds.estimator, candidates))
-    shorter = resource
-    while not all(_trains(folds, shorter, params) for params in demanding):
-        if shorter.max_epochs == 1:
-            return resource
-        shorter = shorter.last(shorter.max_epochs - 1)
-    return shorter
+    for groups in _by_rows_asked(folds.estimator, candidates):
+        for group in groups[:TRIED]:
+            n_epochs = [_epochs(folds, resource, params) for params in group[:TRIED]]
+            if any(n_epochs):
+                resource = resource.last(min(filter(None, n_epochs)))
+                break
+    return resource
 
 
-def _demanding(estimator: Any, candidates: Configurations) -> Iterator[Any]:
-    """Yield the configurations that ask for most, a few for each parameter."""
-    asking: dict[str, dict[int, list[Mapping[str, Any]]]] = {}
+def _by_rows_asked(
+    estimator: BaseEstimator,
+    candidates: Configurations,
+) -> list[list[list[Configuration]]]:
+    """Return for each parameter the groups that ask for the same, the most first."""
+    asking: dict[str, dict[int, list[Configuration]]] = {}
     for params in _with_largest_values(candidates):
-        own = configured(estimator, params).get_params()
-        for name in filter(_ASKS.fullmatch, own):
-            if own[name] is False:
-                continue
-            asked = int(own[name]) if isinstance(own[name], Integral) else 0
-            asking.setdefault(name, {}).setdefault(asked, []).append(params)
-    for by_number in asking.values():
-        yield from by_number[max(by_number)][:TRIED]
+        values = configured(estimator, params).get_params()
+        for name in filter(_ASKS.fullmatch, values):
+            value = values[name]
+            if value is not False:
+                number = int(value) if isinstance(value, Integral) else 0
+                groups = asking.setdefault(name, {})
+                groups.setdefault(number, []).append(params)
+    return [
+        [groups[number] for number in sorted(groups, reverse=True)]
+        for groups in asking.values()
+    ]
 
 
-def _with_largest_values(candidates: Configurations) -> Iterator[Mapping[str, Any]]:
+def _with_largest_values(candidates: Configurations) -> Iterator[Configuration]:
     """Yield the candidates, and those with the largest value of a space's integer."""
     yield from candidates
     for coordinate in [] if candidates.space is None else candidates.space.coordinates:
         largest = coordinate.kind.value(HIGHEST)
-        for params in candidates[:TRIED] if isinstance(largest, Integral) else []:
+        if not isinstance(largest, Integral):
+            continue
+        for params in candidates[:TRIED]:
             if coordinate.name in params:
                 yield {**params, coordinate.name: largest}
+
+
+def _epochs(folds: Folds, resource: Resource, params: Configuration) -> int:
+    """Return how many epochs, at the end, have enough rows; 0 if none has."""
+    lengths = range(resource.max_epochs, 0, -1)
+    return next((n for n in lengths if _trains(folds, resource.last(n), params)), 0)
 
 
 def _trains(folds: Folds, resource: Resource, params: Configuration) -> bool:

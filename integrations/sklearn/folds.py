@@ -8,125 +8,35 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import wrap_non_picklable_objects
+from numpy.typing import ArrayLike
 from sklearn import config_context, get_config
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedShuffleSplit,
-    check_cv,
-)
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _check_method_params
 
 from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
-from risingsearch.integrations.sklearn.resources import (
-    Resource,
-    Retrainer,
-    nested_order,
-)
+from risingsearch.integrations.sklearn.resources import Resource, Retrainer
+from risingsearch.integrations.sklearn.splits import Rows, Split, Targets, given
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
+from risingsearch.policies.arrays import Ints
 
-GROUP_DRAWS = 20  # of the groups that are held out, one of which is taken
-
-
-def frozen_splits(
-    cv: Any, estimator: Any, X: Any, y: Any, params: Configuration, random: Any
-) -> list[tuple[Any, Any]]:
-    """Return the splits that serve every epoch of every arm: at least one."""
-    classifier = is_classifier(estimator)
-    groups = params.get("groups")
-    if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
-        share, seed = float(cv), random.randint(2**31 - 1)
-        if not 0.0 < share < 1.0:
-            msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
-            raise InvalidParameterError(msg)
-        if groups is not None:
-            return [_held_out_groups(share, _strata(classifier, y), groups, seed)]
-        return [_held_out(share, classifier, X, y, seed)]
-    splitter = check_cv(cv, y, classifier=classifier)
-    if groups is not None and isinstance(cv, Integral | None):
-        by_groups = GroupKFold if type(splitter) is KFold else StratifiedGroupKFold
-        splitter = by_groups(splitter.get_n_splits())
-    splits = list(splitter.split(X, y, **params))
-    if not splits:
-        raise InvalidParameterError(f"cv={cv!r} gives no split: use at least one")
-    return splits
+Trainer: TypeAlias = EpochTrainer | Retrainer
 
 
-def _strata(classifier: bool, y: Any) -> Any:
-    """Return the number of each row's class; None without classes."""
-    if not classifier or type_of_target(y) not in ("binary", "multiclass"):
-        return None
-    return np.unique(np.asarray(y), return_inverse=True)[1].ravel()
-
-
-def _held_out_groups(share: float, strata: Any, groups: Any, seed: int) -> Any:
-    """Return row numbers to train and to test, all rows of a group on one side.
-
-    Of several draws, the one with the share of rows, and of every class, is taken.
-    """
-    counted = np.zeros(len(groups), dtype=int) if strata is None else strata
-    of_all = np.bincount(counted)
-
-    def unevenness(split: Any) -> float:
-        held_out = np.bincount(counted[split[1]], minlength=len(of_all))
-        return float(np.abs(held_out / of_all - share).sum())
-
-    splitter = GroupShuffleSplit(GROUP_DRAWS, test_size=share, random_state=seed)
-    try:
-        return min(splitter.split(counted, groups=groups), key=unevenness)
-    except ValueError as error:
-        n = len(np.unique(np.asarray(groups)))
-        msg = f"cv={share} cannot hold out some of {n} groups and train on others"
-        raise InvalidParameterError(f"{msg}: {error}") from error
-
-
-def _held_out(share: float, classifier: bool, X: Any, y: Any, seed: int) -> Any:
-    """Return row numbers to train and to test, of each class in proportion."""
-    n = _num_samples(X)
-    n_test = math.ceil(share * n)
-    if n_test == n:
-        msg = f"cv={share} holds out all n_samples={n} rows: give a smaller share"
-        raise InvalidParameterError(msg)
-    strata = _strata(classifier, y)
-    if strata is None:
-        split = ShuffleSplit(n_splits=1, test_size=share, random_state=seed)
-        return next(split.split(X))
-    counts = np.bincount(strata)
-    if counts.min() > 1 and len(counts) <= min(n_test, n - n_test):
-        stratified = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
-        return next(stratified.split(X, y))
-    warnings.warn(
-        f"cv={share} holds out {n_test} of {n} rows, which cannot have all of the "
-        f"{len(counts)} classes, the rarest with {counts.min()} rows: of a rare class "
-        "rows are trained on first",
-        UserWarning,
-        stacklevel=7,
-    )
-    order = nested_order(strata, np.random.default_rng(seed))
-    return order[: n - n_test], order[n - n_test :]
-
-
-class Models(list["EpochTrainer | Retrainer"]):
+class Models(list[Trainer]):
     """The trainers of an arm, one per fold, pickled with classes of this process."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         try:
             by_value = wrap_non_picklable_objects(list(self), keep_wrapper=False)
             return _models, (pickle.dumps(by_value),)
@@ -144,15 +54,27 @@ def _models(as_bytes: bytes) -> Models:
     return Models(pickle.loads(as_bytes))
 
 
+class _InProcess:
+    """What a process keeps of the folds for itself: a copy elsewhere begins anew."""
+
+    def __init__(self) -> None:
+        self.whole_folds: dict[int, tuple[Rows, Rows]] = {}
+        self.caches: dict[int, RowCache] = {}
+        self.thread = threading.local()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _InProcess, ()
+
+
 @dataclass
 class Folds:
     """The trainable of ``RisingSearchCV``: an epoch trains and scores every fold."""
 
-    estimator: Any  # cloned for every arm and fold
-    X: Any
-    y: Any  # None for estimators that learn without
-    splits: list[tuple[Any, Any]]  # row numbers to train and to test, for every arm
-    scorer: Any  # scorer(estimator, X, y) -> float or a dict of floats
+    estimator: BaseEstimator  # cloned for every arm and fold
+    X: ArrayLike
+    y: Targets
+    splits: list[Split]  # for every arm
+    scorer: scoring.Scorer
     metric: str | None  # which of several schedules, or FIRST
     steps_per_epoch: int  # passes, trees or boosting rounds
     seeded: bool  # give every random_state that is None a seed of the arm's own
@@ -165,10 +87,8 @@ class Folds:
     max_epochs: int | None = None  # of an arm, if they are given
     seconds_per_step: float = math.inf  # of training a fold; inf: not measured
     # scikit-learn's configuration, which new threads and processes do not inherit
-    config: dict[str, Any] = field(default_factory=get_config)
-    _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
-    _caches: dict[int, RowCache] = field(default_factory=dict, repr=False)
-    _thread: Any = field(default_factory=threading.local, repr=False)
+    config: Params = field(default_factory=get_config)
+    _kept: _InProcess = field(default_factory=_InProcess, repr=False)
 
     @property
     def trains_anew(self) -> bool:
@@ -177,45 +97,62 @@ class Folds:
 
     def start(self, params: Configuration, seed: int) -> Models:
         """Return one trainer per fold."""
+        n = len(self.splits)
         with config_context(**self.config):
-            return Models(self._trainers(params, seed, len(self.splits)))
+            estimator = self._seeded(params, seed)
+            if self.resource is not None:
+                settings = self.resource.settings
+                return Models(Retrainer(estimator, settings) for _ in range(n))
+            first = self._epoch_trainer(estimator, self.steps_per_epoch)
+            return Models([first, *(deepcopy(first) for _ in range(n - 1))])
 
-    def train(self, models: Models) -> dict[str, Any]:
+    def train(self, models: Models) -> dict[str, float]:
         """Train and score every fold once; return the mean score and all details."""
         self._make_room(models)
+        details: dict[str, float] = {}
         with config_context(**self.config):
-            details: dict[str, Any] = {}
             for i, trainer in enumerate(models):
                 details |= self.train_fold(i, trainer)
         if self.resource is not None:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
         if metric == scoring.FIRST:
-            metric = next(n[12:] for n in details if n.startswith("split0_test_"))
+            metric = scoring.tested_metrics(details)[0]
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
 
-    def refit(self, params: Configuration, seed: int, n_epochs: int) -> Any:
+    def refit(
+        self,
+        params: Configuration,
+        seed: int,
+        n_epochs: int,
+    ) -> BaseEstimator:
         """Return a fresh estimator, trained for some epochs on all rows."""
-        at_once = 1
+        estimator = self._seeded(params, seed)
         if self.resource is not None:  # all of it, which its first epochs tell about
-            n_epochs = 1
-        elif epoch_methods.trains_in_one_fit(configured(self.estimator, params)):
-            n_epochs, at_once = 1, n_epochs
-        [trainer] = self._trainers(params, seed, 1, in_full=True, at_once=at_once)
-        for _ in range(n_epochs):
+            estimator.fit(*given(self.X, self.y), **self.fit_params)
+            return estimator
+        at_once = n_epochs if epoch_methods.trains_in_one_fit(estimator) else 1
+        trainer = self._epoch_trainer(estimator, self.steps_per_epoch * at_once)
+        for _ in range(n_epochs // at_once):
             trainer.train(self.X, self.y, **self.fit_params)
-        return trainer.estimator
+        return estimator
 
     def in_full(self, params: Configuration) -> int:
         """Return the epochs of a full training."""
         return self.max_epochs or epoch_methods.epochs_in_full(
-            configured(self.estimator, params), self.steps_per_epoch
+            configured(self.estimator, params),
+            self.steps_per_epoch,
         )
 
-    def trained_in_epoch(self, params: Configuration, seed: int, epoch: int) -> Any:
+    def trained_in_epoch(
+        self,
+        params: Configuration,
+        seed: int,
+        epoch: int,
+    ) -> BaseEstimator:
         """Return the estimator of an epoch by a resource, of the first split."""
-        trainer = self._trainers(params, seed, len(self.splits))[0]
+        trainer = self.start(params, seed)[0]
         trainer.epochs = epoch - 1
         rows, _ = self._fold(0, epoch)
         trainer.train(rows.X, rows.y, **rows.fit_params)
@@ -224,80 +161,77 @@ class Folds:
     def forget_rows(self) -> None:
         """Drop all transformed rows: a search that has ended needs them no more."""
         self._make_room(Models())
-        self._caches.clear()
+        self._kept.caches.clear()
 
-    def _trainers(
-        self,
-        params: Configuration,
-        seed: int,
-        n: int,
-        *,
-        in_full: bool = False,
-        at_once: int = 1,  # epochs
-    ) -> list[EpochTrainer | Retrainer]:
+    def _seeded(self, params: Configuration, seed: int) -> BaseEstimator:
+        """Return an estimator of a configuration, with its seeds."""
         estimator = configured(self.estimator, params)
         shared = unseeded_of_transformers(estimator)
         estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
         if self.seeded:
             seed_where_none(estimator, seed)
-        if self.resource is not None:
-            settings = [{}] if in_full else self.resource.settings
-            return [Retrainer(clone(estimator), settings) for _ in range(n)]
+        return estimator
+
+    def _epoch_trainer(self, estimator: BaseEstimator, steps: int) -> EpochTrainer:
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
-        first = EpochTrainer(estimator, self.steps_per_epoch * at_once, classes)
-        return [first, *(deepcopy(first) for _ in range(n - 1))]
+        return EpochTrainer(estimator, steps, classes)
 
     def _make_room(self, models: Models) -> None:
         """Let the arm that this thread trained before forget its transformed rows."""
-        before = getattr(self._thread, "models", models)
+        before = getattr(self._kept.thread, "models", models)
         if before is not models:
             for trainer in before:
                 if isinstance(trainer, EpochTrainer):
                     trainer.forget_rows()
-        self._thread.models = models
+        self._kept.thread.models = models
 
-    def train_fold(self, i: int, trainer: EpochTrainer | Retrainer) -> dict[str, Any]:
+    def train_fold(self, i: int, trainer: Trainer) -> dict[str, float]:
         """Train and score the model of one fold once more; return the details."""
         train, test = self._fold(i, trainer.epochs + 1)
-        cache = self._caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
+        cache = self._kept.caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
         begin = time.perf_counter()
         trainer.train(train.X, train.y, cache, **train.fit_params)
         trained = time.perf_counter()
         scores = self._scores(trainer, test, "test", cache)
-        details: dict[str, Any] = {
-            f"split{i}_fit_time": trained - begin,
-            f"split{i}_score_time": time.perf_counter() - trained,
+        details = {
+            "fit_time": trained - begin,
+            "score_time": time.perf_counter() - trained,
+            **{f"test_{name}": score for name, score in scores.items()},
         }
-        details |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
             scores = self._scores(trainer, train, "train", cache)
-            details |= {f"split{i}_train_{name}": s for name, s in scores.items()}
-        return details
+            details |= {f"train_{name}": score for name, score in scores.items()}
+        return {f"split{i}_{name}": value for name, value in details.items()}
 
     def _scores(
-        self, trainer: Any, rows: _Rows, part: str, cache: RowCache
+        self,
+        trainer: Trainer,
+        rows: Rows,
+        part: str,
+        cache: RowCache,
     ) -> dict[str, float]:
-        estimator, X = trainer.estimator, rows.X
+        """Return the scores by name; none where the training rows cannot be scored."""
+        estimator = trainer.estimator
         if isinstance(trainer, EpochTrainer) and self._scores_predictions:
             estimator = trainer.transformers.model
-            X = trainer.transformers.transform(X, part, cache)
+            X = trainer.transformers.transform(rows.X, part, cache)
+            rows = rows._replace(X=X)
         try:
-            scores = scoring.scored(
-                self.scorer, estimator, X, rows.y, rows.score_params
-            )
+            scores = scoring.scored(self.scorer, estimator, rows)
             if hasattr(self.scorer, "_scorers"):
-                self._fill_failed(scores, estimator, X, rows, part)
+                self._replace_failed(scores, estimator, rows, part)
         except Exception as error:
             if part == "test" or self.score_of_failed is None:
                 raise
             _warn_of_metric("scoring", part, error)
             return {}
+        is_named = self.metric != scoring.FIRST
         if not isinstance(scores, dict):
-            scores = {"score": scores}
-            if self.metric is not None and self.metric != scoring.FIRST:
+            if is_named and self.metric is not None:
                 raise InvalidParameterError(scoring.refit_of_one(self.metric))
-        elif self.metric not in scores and self.metric != scoring.FIRST:
+            scores = {"score": scores}
+        elif is_named and self.metric not in scores:
             got = "none of these" if self.metric is None else repr(self.metric)
             raise InvalidParameterError(
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
@@ -305,17 +239,19 @@ class Folds:
             )
         return {name: _number(name, score) for name, score in scores.items()}
 
-    def _fill_failed(
-        self, scores: dict[str, Any], estimator: Any, X: Any, rows: _Rows, part: str
+    def _replace_failed(
+        self,
+        scores: Params,
+        estimator: BaseEstimator,
+        rows: Rows,
+        part: str,
     ) -> None:
         """Replace tracebacks of metrics that failed; the scheduling one raises."""
-        for name, text in scores.items():
-            if not isinstance(text, str):
-                continue
+        failed = {name: text for name, text in scores.items() if isinstance(text, str)}
+        for name, text in failed.items():
             if part == "test" and name == self.metric:
-                alone = copy(self.scorer)
-                alone._scorers, alone._raise_exc = {name: self.scorer._scorers[name]}, 1
-                scores |= scoring.scored(alone, estimator, X, rows.y, rows.score_params)
+                alone = type(self.scorer)(scorers={name: self.scorer._scorers[name]})
+                scores |= scoring.scored(alone, estimator, rows)
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed
@@ -328,59 +264,40 @@ class Folds:
         routed = self.score_params and self.config["enable_metadata_routing"]
         return not routed and all(map(scoring.is_of_sklearn, scorers))
 
-    def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
+    def _fold(self, i: int, epoch: int) -> tuple[Rows, Rows]:
         """Return the rows to train on in an epoch, and those to test on."""
         train, test = self.splits[i]
-        rows = self.resource and self.resource.rows
-        if self.resource and rows and epoch < self.resource.max_epochs:
-            part = rows[i][epoch - 1]
-            return self._rows(part), self._rows(test, part)
-        if i not in self._sliced:
-            self._sliced[i] = self._rows(train), self._rows(test, train)
-        return self._sliced[i]
+        if self.resource is not None and self.resource.rows is not None:
+            train = self.resource.rows[i][epoch - 1]
+            return self._rows(train), self._rows(test, train)
+        whole_folds = self._kept.whole_folds
+        if i not in whole_folds:
+            whole_folds[i] = self._rows(train), self._rows(test, train)
+        return whole_folds[i]
 
-    def _rows(self, rows: Any, columns: Any = None) -> _Rows:
+    def _rows(self, rows: Ints, columns: Ints | None = None) -> Rows:
         X, y = _safe_split(self.estimator, self.X, self.y, rows, columns)
-        return _Rows(
+        return Rows(
             X,
             y,
             _check_method_params(self.X, self.fit_params, rows),
             _check_method_params(self.X, self.score_params, rows),
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in ("_sliced", "_caches", "_thread")
-        }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _sliced={}, _caches={}, _thread=threading.local())
-
-
-class _Rows(NamedTuple):
-    X: Any
-    y: Any
-    fit_params: Params
-    score_params: Params
-
-
-def configured(estimator: Any, params: Configuration) -> Any:
+def configured(estimator: BaseEstimator, params: Configuration) -> BaseEstimator:
     """Return a clone of the estimator with these parameters, cloned too."""
     return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
-def seed_where_none(estimator: Any, seed: int) -> None:
+def seed_where_none(estimator: BaseEstimator, seed: int) -> None:
     """Give each parameter ``random_state`` that is None a different seed."""
     names = _unseeded(estimator)
-    seeds = np.random.SeedSequence(seed).generate_state(len(names))
-    if names:
-        values = (int(value) % 2**31 for value in seeds)
-        estimator.set_params(**dict(zip(names, values, strict=True)))
+    seeds = np.random.SeedSequence(seed).generate_state(len(names)) % 2**31
+    estimator.set_params(**dict(zip(names, seeds.tolist(), strict=True)))
 
 
-def unseeded_of_transformers(estimator: Any) -> list[str]:
+def unseeded_of_transformers(estimator: BaseEstimator) -> list[str]:
     """Return each ``random_state`` that is None before a pipeline's model."""
     of_model = ""
     model = estimator
@@ -391,11 +308,11 @@ def unseeded_of_transformers(estimator: Any) -> list[str]:
     return [name for name in names if not name.startswith(of_model)]
 
 
-def _unseeded(estimator: Any) -> list[str]:
+def _unseeded(estimator: BaseEstimator) -> list[str]:
     return [
         name
         for name, value in sorted(estimator.get_params(deep=True).items())
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
+        if value is None and f"__{name}".endswith("__random_state")
     ]
 
 

@@ -4,20 +4,21 @@ import math
 import pickle
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d
 
-from risingsearch.arms import Params
+from risingsearch.arms import Configuration, Params
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.comparison import described_parts
@@ -25,20 +26,20 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.fingerprint import digest
 from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.candidates import (
+    check_settable,
     check_trainable,
     draw_candidates,
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
-from risingsearch.integrations.sklearn.folds import (
-    Folds,
-    Models,
-    frozen_splits,
-)
+from risingsearch.integrations.sklearn.folds import Folds, Models
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
+from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
-from risingsearch.json_values import plain
+from risingsearch.integrations.sklearn.splits import Targets, frozen_splits
+from risingsearch.json_values import Json, plain
 from risingsearch.paths import checked_path
+from risingsearch.policies import policy_info, registered_name
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -65,7 +66,7 @@ def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
     """Make an ``__init__`` answer arguments of other searches with its own names."""
 
     @wraps(init)
-    def explaining(self: Any, /, *args: Any, **kwargs: Any) -> None:
+    def explaining(self: object, /, *args: object, **kwargs: object) -> None:
         for name in INSTEAD.keys() & kwargs.keys():
             msg = f"RisingSearchCV has no argument {name!r}: write {INSTEAD[name]}"
             raise InvalidParameterError(msg)
@@ -74,24 +75,30 @@ def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
     return explaining
 
 
-def begin(cv: Any, X: Any, y: Any, params: Params) -> SearchRun:
+def begin(
+    search: BaseSearchCV,
+    X: ArrayLike,
+    y: Targets,
+    params: Params,
+) -> SearchRun:
     """Search of a ``RisingSearchCV`` over its folds, with everything checked."""
     started = time.monotonic()
-    _check_steps(cv.steps_per_epoch, cv.resource)
-    if cv.max_epochs is not None:
-        checked_int("max_epochs", cv.max_epochs, 1)
-    random = check_random_state(cv.random_state)
-    folds = _folds(cv, X, y, params, random)
-    budget = budget_within(cv.budget, cv.timeout)
+    _check_steps(search.steps_per_epoch, search.resource)
+    if search.max_epochs is not None:
+        checked_int("max_epochs", search.max_epochs, 1)
+    random = check_random_state(search.random_state)
+    folds = _folds(search, X, y, params, random)
+    budget = budget_within(search.budget, search.timeout)
     _check_unit(budget)
-    candidates, first = _candidates(cv, random, folds.resource, budget)
-    kinds = check_trainable(cv.estimator, candidates, folds.resource)
-    folds.transformer_seed = seed = int(random.randint(2**31 - 1))
-    chooses = cv.steps_per_epoch == "auto" and folds.resource is None
+    candidates, first = _candidates(search, random, folds.resource, budget)
+    seed = int(random.randint(2**31 - 1))
+    folds.transformer_seed = seed
     if folds.resource is None:
-        _set_lengths(cv, folds, budget, kinds)
+        kinds = check_trainable(search.estimator, candidates)
+        _set_lengths(search, folds, budget, kinds)
     else:
-        saved = _saved_costs(cv.run_dir)
+        check_settable(search.estimator, candidates, folds.resource)
+        saved = _saved_costs(search.run_dir)
         if saved is None:
             folds.resource = with_enough_rows(folds, folds.resource, candidates)
         else:
@@ -99,126 +106,164 @@ def begin(cv: Any, X: Any, y: Any, params: Params) -> SearchRun:
         folds.max_epochs = folds.resource.max_epochs
     pickle.dumps(Models([folds.estimator]))  # or raise before any training
     options = SearchOptions(
-        policy=cv.policy,
-        budget=cv.budget,
+        policy=search.policy,
+        budget=search.budget,
         max_epochs=folds.max_epochs,
-        executor=cv.executor,
-        deterministic=cv.deterministic,
-        callbacks=cv.callbacks,
-        policy_params=cv.policy_params,
-        epochs_per_job=cv.epochs_per_job,
-        error_score=_error_score(cv.error_score),
-        max_failures=cv.max_failures,
+        executor=search.executor,
+        n_jobs=None
+        if search.n_jobs is None
+        else joblib.effective_n_jobs(search.n_jobs),
+        deterministic=search.deterministic,
+        callbacks=search.callbacks,
+        policy_params=_with_range(folds, search.policy, search.policy_params),
+        epochs_per_job=search.epochs_per_job,
+        error_score=_error_score(search.error_score),
+        max_failures=search.max_failures,
         seed=seed,
-        timeout=cv.timeout,
-        epoch_timeout=cv.epoch_timeout,
-        progress=cv.verbose > 0,
-        run_dir=cv.run_dir,
-        checkpoints=cv.checkpoints,
-        metric=cv._metric_name(),
-        fingerprint=None if cv.run_dir is None else _fingerprint(folds, cv),
-        prior=cv.prior,
-        learning_rate=_learning_rate(cv, candidates.space),
+        timeout=search.timeout,
+        epoch_timeout=search.epoch_timeout,
+        progress=search.verbose > 0,
+        run_dir=search.run_dir,
+        checkpoints=search.checkpoints,
+        metric=search._metric_name(),
+        fingerprint=None if search.run_dir is None else _fingerprint(folds, search),
+        prior=search.prior,
+        learning_rate=_learning_rate(search, candidates.space),
         epoch_costs=None if folds.resource is None else folds.resource.costs,
-        min_epochs=cv.min_epochs,
-        patience=cv.patience,
-        target_score=cv.target_score,
+        min_epochs=search.min_epochs,
+        patience=search.patience,
+        target_score=search.target_score,
         enqueue=first,
     )
     return SearchRun(
+        search,
         folds,
         candidates,
         options,
-        n_jobs=cv.n_jobs,
-        refits=cv._refits(folds),
-        refit=cv.refit,
         is_timed=budget.epochs is None and folds.resource is None,
-        advises=chooses and budget.epochs is not None and cv.verbose > 0,
         seconds_before=time.monotonic() - started,
     )
 
 
-def _set_lengths(cv: Any, folds: Folds, budget: Budget, kinds: list[Any]) -> None:
+def _with_range(
+    folds: Folds,
+    policy: object,
+    params: Configuration | None,
+) -> Configuration | None:
+    """Return the policy's parameters, with the range of the scores if it is known."""
+    if not isinstance(params, Mapping | None) or RANGE in (params or {}):
+        return params  # is checked with all others
+    score_range = range_of(folds.scorer, folds.metric, folds.estimator)
+    name = registered_name(policy)
+    if score_range and name and RANGE in policy_info(name).parameters:
+        return {RANGE: score_range, **(params or {})}
+    return params
+
+
+def _set_lengths(
+    search: BaseSearchCV,
+    folds: Folds,
+    budget: Budget,
+    kinds: list[BaseEstimator],
+) -> None:
     """Set how long an epoch is, and how many of them a configuration has at most."""
-    if cv.max_epochs is not None:
-        epoch_methods.warn_of_idle_epochs(kinds, cv.max_epochs)
+    if search.max_epochs is not None:
+        epoch_methods.warn_of_idle_epochs(kinds, search.max_epochs)
     if budget.epochs is not None:
-        if cv.max_epochs is not None:
-            epoch_methods.warn_of_fewer(kinds, cv.max_epochs * folds.steps_per_epoch)
+        if search.max_epochs is not None:
+            most = search.max_epochs * folds.steps_per_epoch
+            epoch_methods.warn_of_fewer(kinds, most)
         elif all(map(epoch_methods.makes_one_pass, kinds)):
             folds.max_epochs = 1
         return
-    if cv.steps_per_epoch == "auto":
-        steps = steps_within(folds, budget, cv.run_dir, cv.min_epochs)
+    if search.steps_per_epoch == "auto":
+        steps = steps_within(folds, budget, search.run_dir, search.min_epochs)
         folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
         folds.steps_per_epoch = steps
     if folds.max_epochs is None:
         steps = folds.steps_per_epoch
-        in_full = [epoch_methods.epochs_in_full(one, steps) for one in kinds]
+        in_full = [epoch_methods.epochs_in_full(kind, steps) for kind in kinds]
         folds.max_epochs = max(in_full)
 
 
-def _learning_rate(cv: Any, space: Space | None) -> Any:
+def _learning_rate(search: BaseSearchCV, space: Space | None) -> Any:
     """Return the option, with the estimator's own value as one that is good."""
-    rate = checked_learning_rate(cv.learning_rate)
+    rate = checked_learning_rate(search.learning_rate)
     if space is None or isinstance(rate, Mapping):
         return rate
-    if found := LearningRate.of(space, rate):
-        own = {found.name: plain(cv.estimator.get_params().get(found.name))}
-        with suppress(InvalidParameterError):  # no number, or outside the space
-            LearningRate.of(space, checked_learning_rate(own))
-            return own
-    return rate
+    parameter = LearningRate.of(space, rate)
+    if parameter is None:
+        return rate
+    value = search.estimator.get_params().get(parameter.name)
+    good = {parameter.name: plain(value)}
+    try:
+        LearningRate.of(space, checked_learning_rate(good))
+    except InvalidParameterError:  # no number, or outside the space
+        return rate
+    return good
 
 
-def trained_by(cv: Any) -> str:
+def trained_by(search: BaseSearchCV) -> str:
     """Name the method of the estimator that gets the rows and the metadata."""
-    return "fit" if cv.resource else epoch_methods.routing_callee(cv.estimator)
+    return "fit" if search.resource else epoch_methods.routing_callee(search.estimator)
 
 
-def _folds(cv: Any, X: Any, y: Any, params: Params, random: Any) -> Folds:
-    scorer, metric = cv._get_scorers()
+def _folds(
+    search: BaseSearchCV,
+    X: ArrayLike,
+    y: Targets,
+    params: Params,
+    random: np.random.RandomState,
+) -> Folds:
+    estimator = search.estimator
+    scorer, metric = search._get_scorers()
     if y is None:
-        _check_learns_without(cv.estimator)
-    X, y = indexable(X, _without_column(cv, y))
+        _check_learns_without(estimator)
+    X, y = indexable(X, _without_column(search, y))
     _check_rows(X, params)
-    routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
+    routed = search._get_routed_params_for_fit(_check_method_params(X, params=params))
     routes = get_config()["enable_metadata_routing"]
-    splits = frozen_splits(cv.cv, cv.estimator, X, y, routed.splitter["split"], random)
-    if cv.refit == "best" and metric is None and len(splits) > 1:
+    splits = frozen_splits(search.cv, estimator, X, y, routed.splitter["split"], random)
+    if search.refit == "best" and metric is None and len(splits) > 1:
         msg = f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         raise InvalidParameterError(msg)
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]
-    resource = None
-    if cv.resource is not None:
-        limits = cv.resource, cv.max_epochs, int(random.randint(2**31 - 1))
-        resource = resource_of(
-            *limits, cv.estimator, X, y, splits, saved_costs=_saved_costs(cv.run_dir)
-        )
+    steps = 1 if search.steps_per_epoch == "auto" else search.steps_per_epoch
+    fit_params = dict(routed.estimator[trained_by(search) if routes else "fit"])
     folds = Folds(
-        estimator=clone(cv.estimator),
+        estimator=clone(estimator),
         X=X,
         y=y,
         splits=splits,
         scorer=scorer,
         metric=metric,
-        steps_per_epoch=1 if cv.steps_per_epoch == "auto" else cv.steps_per_epoch,
-        seeded=cv.random_state is not None,
-        train_scores=cv.return_train_score,
-        score_of_failed=None if cv.error_score == "raise" else cv.error_score,
-        fit_params=dict(routed.estimator[trained_by(cv) if routes else "fit"]),
+        steps_per_epoch=steps,
+        seeded=search.random_state is not None,
+        train_scores=search.return_train_score,
+        score_of_failed=None if search.error_score == "raise" else search.error_score,
+        fit_params=fit_params,
         score_params=score_params,
-        resource=resource,
-        max_epochs=cv.max_epochs if resource is None else resource.max_epochs,
+        max_epochs=search.max_epochs,
     )
-    if resource is None:
-        epoch_methods.check_arguments(cv.estimator, folds.fit_params)
+    if search.resource is None:
+        epoch_methods.check_arguments(estimator, fit_params)
+        return folds
+    folds.resource = resource_of(
+        search.resource,
+        search.max_epochs,
+        int(random.randint(2**31 - 1)),
+        estimator,
+        X,
+        y,
+        splits,
+        _saved_costs(search.run_dir),
+    )
     return folds
 
 
-def _check_learns_without(estimator: Any) -> None:
+def _check_learns_without(estimator: BaseEstimator) -> None:
     """Raise if an estimator learns from targets."""
     # The tag alone is not enough: a Pipeline does not take it from its last step.
     learns = is_classifier(estimator) or is_regressor(estimator)
@@ -229,39 +274,52 @@ def _check_learns_without(estimator: Any) -> None:
         )
 
 
-def _saved_costs(run_dir: Any) -> list[float] | None:
+def _saved_costs(run_dir: object) -> list[float] | None:
     """Return the costs of the epochs of a saved search; None where there is none."""
     saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
     return None if saved is None else saved.header["settings"].get("epoch_costs")
 
 
 def _candidates(
-    cv: Any, random: Any, resource: Resource | None, budget: Budget
+    search: BaseSearchCV,
+    random: np.random.RandomState,
+    resource: Resource | None,
+    budget: Budget,
 ) -> tuple[Configurations, list[int]]:
     """All candidates, and the numbers of those that come first."""
-    enqueue = checked_enqueue(cv.enqueue)
-    min_epochs = checked_int("min_epochs", cv.min_epochs, 1)
-    max_epochs, most = cv.max_epochs, budget.epochs
+    enqueue = checked_enqueue(search.enqueue)
+    min_epochs = checked_int("min_epochs", search.min_epochs, 1)
+    max_epochs = search.max_epochs
+    n_epochs = budget.epochs
     if resource is not None:  # the first epoch of a candidate costs less than one
-        max_epochs, most = resource.max_epochs, None
+        max_epochs = resource.max_epochs
+        n_epochs = None
     recommended = recommended_candidates(
-        cv.policy, budget, max_epochs, cv.policy_params, min_epochs
+        search.policy,
+        budget,
+        max_epochs,
+        search.policy_params,
+        min_epochs,
     )
     drawn = draw_candidates(
-        cv.param_distributions,
-        cv.n_candidates,
+        search.param_distributions,
+        search.n_candidates,
         random,
         recommended,
-        most,
-        prior=cv.prior is not None,
+        n_epochs,
+        prior=search.prior is not None,
         n_enqueued=len(enqueue),
     )
     candidates, first = with_enqueued(drawn, enqueue, drawn.space)
-    most = None if cv.n_candidates == "auto" else len(candidates)
+    most = None if search.n_candidates == "auto" else len(candidates)
     return Configurations(candidates, drawn.space, most), first
 
 
-def added(unit: str, extra_budget: Any, timeout: float | None) -> Budget:
+def added(
+    unit: str,
+    extra_budget: int | str | Budget | None,
+    timeout: float | None,
+) -> Budget:
     """Return the addition of ``continue_search`` to a budget in some unit."""
     if timeout is None and not isinstance(extra_budget, Budget | str):
         checked_int("extra_budget", extra_budget, 1)
@@ -283,16 +341,18 @@ def _check_unit(budget: Budget) -> None:
             raise InvalidParameterError(msg)
 
 
-def _error_score(score: Any) -> Any:
-    if score == "raise" or math.isfinite(score):
-        return score
+def _error_score(score: Any) -> float | str | None:
+    if score == "raise":
+        return "raise"
+    if math.isfinite(score):
+        return float(score)
     if math.isnan(score):
         return None
     msg = f"error_score must be 'raise', a finite number or nan; got {score!r}"
     raise InvalidParameterError(msg)
 
 
-def _check_steps(value: Any, resource: Any) -> None:
+def _check_steps(value: object, resource: object) -> None:
     if value == "auto":
         return
     if checked_int("steps_per_epoch, if not 'auto',", value, 1) > 1 and resource:
@@ -300,7 +360,7 @@ def _check_steps(value: Any, resource: Any) -> None:
         raise InvalidParameterError(msg)
 
 
-def _check_rows(X: Any, params: Params) -> None:
+def _check_rows(X: ArrayLike, params: Params) -> None:
     for name, value in params.items():
         per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
         if per_row and np.ndim(value) and _num_samples(value) != _num_samples(X):
@@ -308,32 +368,32 @@ def _check_rows(X: Any, params: Params) -> None:
             raise InvalidParameterError(msg)
 
 
-def _weighs_classes(y: Any, weights: Any) -> bool:
+def _weighs_classes(y: Targets, weights: ArrayLike | None) -> bool:
     """Return whether weights differ by the class alone, as balanced ones.
 
     They are to change the training, not what is measured.
     """
     if weights is None or type_of_target(y) not in ("binary", "multiclass"):
         return False
-    weights, labels = np.asarray(weights), np.asarray(y)
-    of_each = [np.unique(weights[labels == label]) for label in np.unique(labels)]
-    is_constant = all(len(found) == 1 for found in of_each)
-    return is_constant and len(np.unique(of_each)) > 1
+    labels = np.ravel(y).tolist()
+    values = np.asarray(weights).tolist()
+    of_classes = set(zip(labels, values, strict=True))
+    return len(of_classes) == len(set(labels)) and len(set(values)) > 1
 
 
-def _without_column(cv: Any, y: Any) -> Any:
+def _without_column(search: BaseSearchCV, y: Targets) -> Targets:
     """Targets as most estimators take them, who would warn in each epoch and split."""
     shape = np.shape(y) if isinstance(y, list) else getattr(y, "shape", ())
-    tags = get_tags(epoch_methods.last_step(cv.estimator)).target_tags
-    takes_columns = cv.resource is not None and not is_classifier(cv.estimator)
+    tags = get_tags(epoch_methods.last_step(search.estimator)).target_tags
+    takes_columns = search.resource is not None and not is_classifier(search.estimator)
     if shape[1:] != (1,) or takes_columns or not tags.single_output:
         return y
     return column_or_1d(y, warn=True)
 
 
-def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
+def _fingerprint(folds: Folds, search: BaseSearchCV) -> Json:
     """Everything that must be the same to continue in a run directory, as JSON."""
-    seed = cv.random_state
+    seed = search.random_state
     if isinstance(seed, bool) or not isinstance(seed, Integral):
         msg = f"with a run_dir random_state must be an int, to continue; got {seed!r}"
         raise InvalidParameterError(msg)
@@ -352,7 +412,7 @@ def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
     }
 
 
-def _without_numbers(data: Any) -> Any:
+def _without_numbers(data: Targets) -> Targets:
     """Return data of pandas without an index that only numbers the rows."""
     index = getattr(data, "index", None)
     is_number = getattr(getattr(index, "dtype", None), "kind", "") in ("i", "u")

@@ -27,8 +27,8 @@ from risingsearch.search.workers import Pool
 
 OWN = f"risingsearch-{platform.node()}"
 IDLE_SECONDS = 300  # after which a process without a job ends, as joblib's do
-_SENT: dict[str, Any] = {}
-_IDLE: list[tuple[Any, ProcessPoolExecutor]] = []
+_SENT: dict[str, object] = {}
+_IDLE: list[tuple[tuple[int, dict[str, str]], ProcessPoolExecutor]] = []
 
 
 class SentOnce:
@@ -37,33 +37,35 @@ class SentOnce:
     def __init__(self, trainable: Any) -> None:
         self.trainable = trainable
         self.token = uuid.uuid4().hex
-        self.start, self.train = trainable.start, trainable.train
+        self.start = trainable.start
+        self.train = trainable.train
         self.trains_anew = getattr(trainable, "trains_anew", False)
-        self._path = ""
+        self._path = Path()
         self._files: TemporaryResourcesManager | None = None
 
     def write(self) -> None:
         """Write the files, which go when this process ends, however it does."""
-        if self._files is None:
-            self._files = TemporaryResourcesManager(context_id=f"{OWN}-{self.token}")
-            folder = self._files.resolve_temp_folder_name()
-            # Programs that were killed have left theirs.
-            anyone = f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"
-            for left in Path(folder).parent.glob(anyone):
-                number = left.name.split("_")[3]
-                if number.isdecimal() and not psutil.pid_exists(int(number)):
-                    shutil.rmtree(left, ignore_errors=True)
-            os.makedirs(folder, exist_ok=True)
-            os.chmod(folder, 0o700)
-            self._path = os.path.join(folder, "trainable")
-            reducers, _ = get_memmapping_reducers(
-                temp_folder_resolver=lambda: folder,
-                mmap_mode="c",
-                unlink_on_gc_collect=False,
-            )
-            resource_tracker.register(self._path, "file")
-            with open(self._path, "wb") as file:
-                reduction.dump(self.trainable, file, reducers=reducers)
+        if self._files is not None:
+            return
+        self._files = TemporaryResourcesManager(context_id=f"{OWN}-{self.token}")
+        folder = Path(self._files.resolve_temp_folder_name())
+        # Programs that were killed have left theirs.
+        anyone = f"joblib_memmapping_folder_*_{glob.escape(OWN)}-*"
+        for left in folder.parent.glob(anyone):
+            number = left.name.split("_")[3]
+            if number.isdecimal() and not psutil.pid_exists(int(number)):
+                shutil.rmtree(left, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        self._path = folder / "trainable"
+        reducers, _ = get_memmapping_reducers(
+            temp_folder_resolver=lambda: str(folder),
+            mmap_mode="c",
+            unlink_on_gc_collect=False,
+        )
+        resource_tracker.register(str(self._path), "file")
+        with self._path.open("wb") as file:
+            reduction.dump(self.trainable, file, reducers=reducers)
 
     def remove(self) -> None:
         """Remove the files."""
@@ -71,14 +73,14 @@ class SentOnce:
             self._files._clean_temporary_resources(force=True)
             self._files = None
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _received, (self.token, self._path)
 
 
-def _received(token: str, path: str) -> Any:
-    if token not in _SENT and os.path.exists(path):
+def _received(token: str, path: Path) -> object:
+    if token not in _SENT and path.is_file():
         _forget()
-        _SENT[token] = pickle.loads(Path(path).read_bytes())
+        _SENT[token] = pickle.loads(path.read_bytes())
     return _SENT.get(token)  # None: the file is gone, and results can be read
 
 
@@ -99,7 +101,11 @@ class WorkerProcesses(SingleProcesses):
         self._lock = Lock()
 
     def submit(
-        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+        self,
+        fn: Callable[..., Any],
+        /,
+        *args: Any,
+        **kwargs: Any,
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
         with self._lock:
@@ -133,9 +139,9 @@ class WorkerProcesses(SingleProcesses):
 
     def release(self) -> None:
         """Leave the processes to the next search; those with a job end after it."""
-        for slot, worker in enumerate(self._workers):
-            if worker is not None and self._slots.is_free(slot):
-                self._workers[slot] = None
+        for slot, worker in list(self._workers.items()):
+            if self._slots.is_free(slot):
+                del self._workers[slot]
                 worker.submit(_forget)
                 _IDLE.append(((os.getpid(), self._slots.variables[slot]), worker))
         self.shutdown(wait=False)

@@ -8,19 +8,26 @@ to its amount of it, and that of the last one is ``max_epochs``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.utils.multiclass import type_of_target
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn.splits import (
+    Split,
+    Targets,
+    class_numbers,
+    given,
+    nested_order,
+)
+from risingsearch.policies.arrays import Ints
 
 N_SAMPLES = "n_samples"
 EPOCHS = 5  # of an arm, where max_epochs does not say: the first has 1/16 of all
@@ -35,8 +42,8 @@ class Resource:
     name: str
     price: int  # epochs that the last one costs
     totals: list[int]  # how much of it every epoch has, in all folds together
-    settings: list[dict[str, Any]]  # parameters that every epoch sets
-    rows: list[list[Any]] | None = None  # to train on, by fold and epoch
+    settings: list[Params]  # parameters that every epoch sets
+    rows: list[list[Ints]] | None = None  # to train on, by fold and epoch
 
     @property
     def max_epochs(self) -> int:
@@ -52,10 +59,13 @@ class Resource:
         """Return the resource for those who need more than the first epochs have."""
         rows = self.rows and [of_fold[-n:] for of_fold in self.rows]
         return replace(
-            self, totals=self.totals[-n:], settings=self.settings[-n:], rows=rows
+            self,
+            totals=self.totals[-n:],
+            settings=self.settings[-n:],
+            rows=rows,
         )
 
-    def check(self, estimator: Any, params: Configuration) -> None:
+    def check(self, estimator: BaseEstimator, params: Configuration) -> None:
         """Raise if a configured estimator cannot be trained, or sets the resource."""
         if not hasattr(estimator, "fit"):
             msg = f"{type(estimator).__name__} cannot be trained: it has no fit"
@@ -70,39 +80,77 @@ class Resource:
             )
 
 
+def resource_of(
+    name: object,
+    max_epochs: int | None,
+    seed: int,
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: Targets,
+    splits: Sequence[Split],
+    saved_costs: list[float] | None,
+) -> Resource:
+    """Return the resource that is given by ``resource`` and ``max_epochs``.
+
+    Or the one of a saved search, by the costs of its epochs.
+    """
+    n_epochs = max_epochs or EPOCHS
+    if name == N_SAMPLES:
+        strata = class_numbers(estimator, y)
+        if strata is None:
+            strata = np.zeros(_num_samples(X), dtype=int)
+        return training_rows(splits, strata, n_epochs, seed, saved_costs)
+    if isinstance(name, str) and name in estimator.get_params():
+        return parameter_values(name, estimator, len(splits), n_epochs)
+    raise InvalidParameterError(
+        "resource must be None, 'n_samples' or the name of a whole-number parameter of "
+        f"the {type(estimator).__name__}; got {shown(name)}"
+    )
+
+
 def training_rows(
-    splits: Sequence[Any],
-    strata: Any,
+    splits: Sequence[Split],
+    strata: Ints,
     max_epochs: int,
     seed: int,
-    *,
-    as_before: bool = False,
+    saved_costs: list[float] | None = None,
 ) -> Resource:
     """Return ``resource="n_samples"``: the same rising share of each fold.
 
     Where rows are few there are fewer epochs: each has about half of the next. A search
-    that was begun ``as_before`` has all of them, and more rows in the first.
+    that was begun before this rule, as its ``saved_costs`` show, has all of them, and
+    more rows in the first.
     """
     random = np.random.default_rng(seed)
     folds = [np.arange(len(strata))[train] for train, _ in splits]
     orders = [nested_order(strata[train], random) for train in folds]
     n_classes = max(len(np.unique(strata[train])) for train in folds)
-    full = min(map(len, orders))
-    few = min(max(FEWEST_ROWS, OF_A_CLASS * n_classes), full)
-    n_epochs = min(max_epochs, 1 + round(math.log2(full / few)))
-    if as_before:
-        n_epochs, few = max_epochs, min(max(30, 10 * n_classes), full // 2)
-        few = min(few, full - max_epochs + 1)
-    rows = []
-    for train, order in zip(folds, orders, strict=True):
-        ends = [len(order) * n // full for n in halved(full, n_epochs, few)]
-        rows.append([train[np.sort(order[:end])] for end in ends])
-    totals = [sum(map(len, of_epoch)) for of_epoch in zip(*rows, strict=True)]
-    return Resource(N_SAMPLES, max_epochs, totals, [{}] * n_epochs, rows)
+    full = min(map(len, folds))
+
+    def resource(n_epochs: int, fewest: int) -> Resource:
+        amounts = halved(full, n_epochs, fewest)
+        rows = []
+        for train, order in zip(folds, orders, strict=True):
+            ends = [len(train) * amount // full for amount in amounts]
+            rows.append([train[np.sort(order[:end])] for end in ends])
+        totals = [sum(map(len, of_epoch)) for of_epoch in zip(*rows, strict=True)]
+        return Resource(N_SAMPLES, max_epochs, totals, [{}] * n_epochs, rows)
+
+    if saved_costs is not None:
+        fewest = min(30, 10 * n_classes, full // 2, full - max_epochs + 1)
+        before = resource(max_epochs, fewest)
+        if before.costs == saved_costs:
+            return before
+    fewest = min(max(FEWEST_ROWS, OF_A_CLASS * n_classes), full)
+    n_halvings = round(math.log2(full / fewest))
+    return resource(min(max_epochs, 1 + n_halvings), fewest)
 
 
 def parameter_values(
-    name: str, estimator: Any, n_splits: int, max_epochs: int
+    name: str,
+    estimator: BaseEstimator,
+    n_splits: int,
+    max_epochs: int,
 ) -> Resource:
     """``resource="max_iter"``, say: a share of the value that the estimator has."""
     full = _value_of(name, estimator)
@@ -115,7 +163,7 @@ def parameter_values(
     return Resource(name, max_epochs, totals, settings)
 
 
-def _value_of(name: str, estimator: Any) -> int:
+def _value_of(name: str, estimator: BaseEstimator) -> int:
     """Return the value of a full training, or raise that it is no whole number."""
     value = estimator.get_params().get(name)
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
@@ -137,60 +185,27 @@ def halved(full: int, n: int, least: int) -> list[int]:
     return amounts
 
 
-def nested_order(strata: Any, random: np.random.Generator) -> Any:
-    """Return the rows so that the first ones have all strata in proportion."""
-    rows = random.permutation(len(strata))
-    place = np.empty(len(rows))
-    for stratum in np.unique(strata):
-        of_stratum = np.flatnonzero(strata[rows] == stratum)
-        place[of_stratum] = np.arange(len(of_stratum)) / len(of_stratum)
-    return rows[np.argsort(place, kind="stable")]
-
-
-def resource_of(
-    name: Any,
-    max_epochs: Any,
-    seed: int,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    splits: Any,
-    *,
-    saved_costs: list[float] | None = None,
-) -> Resource:
-    """Return the resource that is given by ``resource`` and ``max_epochs``.
-
-    Or the one of a saved search, by the costs of its epochs.
-    """
-    n = max_epochs or EPOCHS
-    if name == N_SAMPLES:
-        strata = np.zeros(_num_samples(X), dtype=int)
-        if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
-            strata = np.unique(np.asarray(y), return_inverse=True)[1]
-        if saved_costs is not None:
-            before = training_rows(splits, strata, n, seed, as_before=True)
-            if before.costs == saved_costs:
-                return before
-        return training_rows(splits, strata, n, seed)
-    if isinstance(name, str) and name in estimator.get_params():
-        return parameter_values(name, estimator, len(splits), n)
-    raise InvalidParameterError(
-        "resource must be None, 'n_samples' or the name of a whole-number parameter of "
-        f"the {type(estimator).__name__}; got {shown(name)}"
-    )
-
-
 class Retrainer:
     """Trains one estimator anew in every epoch; otherwise as an ``EpochTrainer``."""
 
-    def __init__(self, estimator: Any, settings: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        settings: Sequence[Configuration],
+    ) -> None:
         self.estimator = estimator  # of the last epoch
-        self.epochs, self._settings = 0, settings
+        self.epochs = 0
+        self._settings = settings
 
     def train(
-        self, X: Any, y: Any = None, cache: Any = None, /, **fit_params: Any
+        self,
+        X: ArrayLike,
+        y: Targets = None,
+        cache: object = None,
+        /,
+        **fit_params: object,
     ) -> None:
         """Train anew, with the parameters of the next epoch."""
         self.estimator = clone(self.estimator).set_params(**self._settings[self.epochs])
-        self.estimator.fit(X, *(() if y is None else (y,)), **fit_params)
+        self.estimator.fit(*given(X, y), **fit_params)
         self.epochs += 1

@@ -1,14 +1,18 @@
 """The metric that schedules: its name, and its lowest and highest score."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import last_step
+from risingsearch.integrations.sklearn.splits import Rows, given
 
+Scorer: TypeAlias = Any
+"""One of scikit-learn's, which have private attributes, or a callable of the user."""
 Range = tuple[float, float]
 _ACCURACY = get_scorer("accuracy")
 RANGE = "reward_range"  # the parameter of a policy with the ends of the rewards
@@ -38,13 +42,17 @@ RANGES: dict[str, Range] = {
 """By the name of the function in ``sklearn.metrics``: those with two ends."""
 
 
-def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
+def range_of(
+    scorer: Scorer,
+    metric: str | None,
+    estimator: BaseEstimator,
+) -> Range | None:
     """Return between which ends the score that schedules lies; None if unknown."""
     if metric not in (None, FIRST):
         scorer = getattr(scorer, "_scorers", {}).get(metric)
     if _asks_score(scorer):
-        score = getattr(type(last_step(estimator)), "score", None)
-        return RANGES["accuracy_score"] if score is ClassifierMixin.score else None
+        is_accuracy = _scores_accuracy(last_step(estimator))
+        return RANGES["accuracy_score"] if is_accuracy else None
     function: Any = getattr(scorer, "_score_func", None)
     if not getattr(function, "__module__", "").startswith("sklearn.metrics"):
         return None
@@ -53,30 +61,37 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
     return RANGES.get(function.__name__)
 
 
-def is_of_sklearn(scorer: Any) -> bool:
+def is_of_sklearn(scorer: Scorer) -> bool:
     """Whether a scorer is one of scikit-learn's, which asks for predictions alone."""
     return type(scorer).__module__.startswith("sklearn.metrics.")
 
 
-def _asks_score(scorer: Any) -> bool:
+def _asks_score(scorer: Scorer) -> bool:
     """Whether a scorer is the one that ``check_scoring`` makes of ``scoring=None``."""
     return is_of_sklearn(scorer) and hasattr(scorer, "_estimator")
 
 
-def scored(scorer: Any, estimator: Any, X: Any, y: Any, params: Any) -> Any:
+def _scores_accuracy(estimator: BaseEstimator) -> bool:
+    """Whether an estimator has the ``score`` that classifiers inherit."""
+    return getattr(type(estimator), "score", None) is ClassifierMixin.score
+
+
+def scored(scorer: Scorer, estimator: BaseEstimator, rows: Rows) -> Any:
     """Return the scores by a scorer, accuracy without its checks in each epoch."""
-    is_asked = type(scorer) is type(_ACCURACY) and vars(scorer) == vars(_ACCURACY)
+    X, y, _, params = rows
     if _asks_score(scorer):
-        is_asked = getattr(type(estimator), "score", None) is ClassifierMixin.score
+        is_asked = _scores_accuracy(estimator)
+    else:
+        is_asked = type(scorer) is type(_ACCURACY) and vars(scorer) == vars(_ACCURACY)
     if is_asked and not params and type(y) is np.ndarray and y.dtype.kind in "biuU":
         labels = estimator.predict(X)
         is_plain = type(labels) is np.ndarray and labels.dtype.kind == y.dtype.kind
         if is_plain and labels.shape == y.shape == (len(y),):
             return float(np.mean(labels == y))
-    return scorer(estimator, X, *(() if y is None else (y,)), **params)
+    return scorer(estimator, *given(X, y), **params)
 
 
-def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
+def scheduling_metric(scorer: Scorer, scoring: object, refit: object) -> str | None:
     """Metric that schedules if a scorer has several, else None."""
     if hasattr(scorer, "_scorers"):
         if refit is False or callable(refit):
@@ -96,16 +111,22 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
     raise InvalidParameterError(refit_of_one(refit))
 
 
-def refit_of_one(refit: Any) -> str:
+def refit_of_one(refit: object) -> str:
     """Message on a ``refit`` that names a metric where there is only one."""
     allowed = "True, False, 'full', 'best' or a callable"
     return f"with a single metric refit must be {allowed}; got {refit!r}"
 
 
-def metric_name(scoring: Any) -> str:
+def metric_name(scoring: object) -> str:
     """Name of a single metric, or "score" if it has none."""
     if isinstance(scoring, str):
         return scoring
     name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "")
     sign = "neg_" if getattr(scoring, "_sign", 1) < 0 else ""  # as in scikit-learn
     return sign + name if name.isidentifier() else "score"
+
+
+def tested_metrics(columns: Iterable[str]) -> list[str]:
+    """Names of the metrics that the first split was scored by."""
+    first = "split0_test_"
+    return [name.removeprefix(first) for name in columns if name.startswith(first)]

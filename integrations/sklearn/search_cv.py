@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from concurrent.futures import Executor
 from copy import copy, deepcopy
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import joblib
 import numpy as np
-from sklearn.base import _fit_context
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GroupKFold
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from risingsearch.arms import ArmList, Params
+from risingsearch.arms import ArmList, Configuration, Params
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
-from risingsearch.integrations.sklearn import preparation, results
+from risingsearch.integrations.sklearn import preparation, results, scoring
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
-from risingsearch.integrations.sklearn.scoring import (
-    FIRST,
-    metric_name,
-    scheduling_metric,
-)
+from risingsearch.integrations.sklearn.splits import Targets
+from risingsearch.json_values import Json
 from risingsearch.plotting.fragment import search_html
 from risingsearch.search.results import SearchResult
 
@@ -180,7 +181,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Json] = {
         name: allowed
         for name, allowed in BaseSearchCV._parameter_constraints.items()
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
@@ -189,38 +190,38 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     @preparation.explaining_names
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any,
+        estimator: BaseEstimator,
+        param_distributions: object,
         *,
-        policy: Any = "auto",
-        budget: Any = None,
+        policy: object = "auto",
+        budget: int | str | Budget | None = None,
         timeout: float | None = None,
         epoch_timeout: float | None = None,
-        n_candidates: Any = "auto",
+        n_candidates: int | str = "auto",
         max_epochs: int | None = None,
-        policy_params: Params | None = None,
-        scoring: Any = None,
-        cv: Any = None,
-        refit: Any = True,
+        policy_params: Configuration | None = None,
+        scoring: object = None,
+        cv: object = None,
+        refit: object = True,
         n_jobs: int | None = None,
         deterministic: bool = False,
-        executor: Any = None,
-        error_score: Any = np.nan,
-        random_state: Any = None,
+        executor: Executor | None = None,
+        error_score: float | str = np.nan,
+        random_state: object = None,
         verbose: int = 0,
         return_train_score: bool = False,
         steps_per_epoch: int | str = "auto",
         resource: str | None = None,
-        run_dir: Any = None,
+        run_dir: object = None,
         checkpoints: str | None = None,
-        prior: Any = None,
-        learning_rate: Any = None,
-        callbacks: Any = (),
+        prior: object = None,
+        learning_rate: object = None,
+        callbacks: object = (),
         min_epochs: int = 1,
         epochs_per_job: int | None = None,
         patience: int | None = None,
         target_score: float | None = None,
-        enqueue: Any = (),
+        enqueue: Iterable[Configuration] = (),
         max_failures: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -257,7 +258,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.max_failures = max_failures
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Targets = None,
+        **params: object,
+    ) -> RisingSearchCV:
         """Search, then train the best configuration as ``refit`` says; return itself.
 
         Parameters
@@ -291,13 +297,13 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         finally:  # not before: an earlier fit of this search may be its prior
             self._forget_results()
         self._search = self._run.search
-        self._train(FitTasks(self, self._run.folds.X, self._run.folds.y))
+        self._train()
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def continue_search(
         self,
-        extra_budget: Any = None,
+        extra_budget: int | str | Budget | None = None,
         *,
         retry_failed: bool = False,
         timeout: float | None = None,
@@ -331,8 +337,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             self._search.extend(preparation.added(unit, extra_budget, timeout))
         if retry_failed:
             self._search.retry_failed()
-        folds = self._run.folds
-        self._train(FitTasks(self, folds.X, folds.y))
+        self._train()
         return self
 
     def explain(self) -> ArmList:
@@ -355,20 +360,23 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         except ValueError as error:
             raise InvalidParameterError(str(error)) from None
 
-    def _get_scorers(self) -> tuple[Any, str | None]:
+    def _get_scorers(self) -> tuple[scoring.Scorer, str | None]:
         """Scorer, and the metric that schedules if it has several."""
         scorer = self.scoring
         if not callable(scorer):
             raises = isinstance(self.error_score, str)
             scorer = check_scoring(self.estimator, scorer, raise_exc=raises)
-        return scorer, scheduling_metric(scorer, self.scoring, self.refit)
+        return scorer, scoring.scheduling_metric(scorer, self.scoring, self.refit)
 
     def _metric_name(self) -> str:
         metric = self._get_scorers()[1]
-        return metric_name(self.scoring) if metric in (None, FIRST) else str(metric)
+        if metric is None or metric == scoring.FIRST:
+            return scoring.metric_name(self.scoring)
+        return metric
 
-    def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.target_tags = deepcopy(inner.target_tags)
         tags.transformer_tags = deepcopy(inner.transformer_tags)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -383,32 +391,38 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
         return router.add(estimator=self.estimator, method_mapping=trained)
 
-    def _train(self, tasks: FitTasks) -> None:
+    def _train(self) -> None:
+        folds = self._run.folds
+        tasks = FitTasks(self, folds.X, folds.y)
         save_best = None if self.refit is False else self._save_best
         with self._search._callbacks.running(save_best):
-            self._train_and_refit(tasks)
+            result = self._trained(tasks)
+            self._keep(result)
+            if self.refit is not False:
+                self._refit(result, tasks)
         tasks.done()
 
-    def _train_and_refit(self, tasks: FitTasks) -> None:
+    def _trained(self, tasks: FitTasks) -> SearchResult:
+        """Return the result; after an interrupt, keep what there is until then."""
         try:
-            result = self._run.train(tasks)
+            return self._run.train(tasks)
         except SearchFailedError as error:
-            if error.__cause__ is None:
-                msg = f"{error}: scoring={self.scoring!r} gave no finite number"
-                raise SearchFailedError(msg) from None
-            raise
+            if error.__cause__ is not None:
+                raise
+            msg = f"{error}: scoring={self.scoring!r} gave no finite number"
+            raise SearchFailedError(msg) from None
         except BaseException as error:
             interrupted = not isinstance(error, Exception)
             if interrupted and self._search.scheduler.best_arm is not None:
                 self._keep(self._search.result())
             raise
-        self._keep(result)
-        if self.refit is not False:
-            begin = time.perf_counter()
-            self.best_estimator_ = tasks.refit(lambda: self._best_estimator(result))
-            self.refit_time_ = time.perf_counter() - begin
-            if hasattr(self.best_estimator_, "feature_names_in_"):
-                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    def _refit(self, result: SearchResult, tasks: FitTasks) -> None:
+        begin = time.perf_counter()
+        self.best_estimator_ = tasks.refit(lambda: self._best_estimator(result))
+        self.refit_time_ = time.perf_counter() - begin
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _save_best(self, folder: Path) -> None:
         joblib.dump(self.best_estimator_, folder / "model.joblib")
@@ -428,17 +442,19 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.history_ = result.history
         if folds.resource is not None:
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
-        elif self._run.averages:
+        averages = self._run.averages and self.refit != "best"
+        if averages:
             result = results.on_average(result)
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
-        self.n_epochs_, self.n_calls_ = result.n_epochs, result.n_calls
+        self.n_epochs_ = result.n_epochs
+        self.n_calls_ = result.n_calls
         self.n_candidates_ = len(result.candidates)
         self.steps_per_epoch_ = folds.steps_per_epoch
         self.scheduler_ = self._search.scheduler
         self.stop_reason_ = result.stop_reason
         self.trust_in_prior_ = result.trust_in_prior
         self.opened_by_prior_ = result.opened_by_prior
-        self.cv_results_ = results.cv_results(self, result)
+        self.cv_results_ = results.cv_results(self, result, averages=averages)
         results.warn_of_failures(result)
         if self.refit is False and self.multimetric_:
             return  # as in GridSearchCV: no metric was named to choose by
@@ -459,34 +475,44 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         hands_over = self.refit == "best" and folds.metric is None
         return self.refit is not False and not hands_over
 
-    def _best_estimator(self, result: SearchResult) -> Any:
-        folds, seed = self._run.folds, self._search.seed_of(self.best_index_)
-        winner = self.best_index_, self.best_epoch_
+    def _best_estimator(self, result: SearchResult) -> BaseEstimator:
+        folds = self._run.folds
+        params = self.best_params_
+        seed = self._search.seed_of(self.best_index_)
         if self._refits(folds):
-            in_full = self.refit == "full"  # as it is by now
-            n_epochs = self._run.epochs_to_refit(result, *winner, in_full=in_full)
-            return folds.refit(self.best_params_, seed, n_epochs)
-        if folds.trains_anew or winner != (result.best_arm, result.best_epoch):
-            return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)
+            n_epochs = self._run.epochs_to_refit(
+                result,
+                self.best_index_,
+                self.best_epoch_,
+                in_full=self.refit == "full",  # as it is by now
+            )
+            return folds.refit(params, seed, n_epochs)
+        if folds.trains_anew:
+            return folds.trained_in_epoch(params, seed, self.best_epoch_)
         [trainer] = result.best_state()
         return trainer.estimator
 
-    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
+    def plot_allocation(self, ax: object = None, **options: object) -> object:
         """Draw which configuration trained when; see ``risingsearch.plotting``."""
         return self._plotted("plot_allocation", ax, options)
 
-    def plot_curves(self, ax: Any = None, **options: Any) -> Any:
+    def plot_curves(self, ax: object = None, **options: object) -> object:
         """Draw all learning curves; see ``risingsearch.plotting``."""
         return self._plotted("plot_curves", ax, options)
 
-    def _plotted(self, name: str, ax: Any, options: dict[str, Any]) -> Any:
+    def _plotted(
+        self,
+        name: str,
+        ax: object,
+        options: Params,
+    ) -> object:
         from risingsearch import plotting
 
         check_is_fitted(self, "history_")
         options = {"metric": self._metric_name(), **options}
         return getattr(plotting, name)(self.history_, ax=ax, **options)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Params:
         """Return the arguments by name, if ``deep`` with those of the estimator."""
         bare = copy(self)
         bare.prior = None
@@ -505,8 +531,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             spent=f"{self.n_epochs_:,} epochs used",
         )
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle = dict(super()._repr_mimebundle_(**kwargs))
+    def _repr_mimebundle_(self, **kwargs: object) -> Json:
+        bundle: Json = dict(super()._repr_mimebundle_(**kwargs))
         if "text/html" in bundle:
             bundle["text/html"] = self._repr_html_inner()
         return bundle
@@ -521,12 +547,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
         return hasattr(self, done)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The live models, the data and the workers stay behind.
-        state = dict(super().__getstate__())
-        for name in ("_search", "_run"):
+    def __getstate__(self) -> Json:
+        state: Json = super().__getstate__() | {"executor": None}
+        for name in ("_search", "_run"):  # the live models, the data and the workers
             state.pop(name, None)
-        return state | {"executor": None}
+        return state
 
     def __sklearn_clone__(self) -> RisingSearchCV:
         # An executor cannot be copied, nor an earlier search without its results, and

@@ -10,13 +10,14 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import Pipeline, _fit_transform_one
 from sklearn.utils.validation import check_memory
@@ -25,6 +26,10 @@ from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError
 from risingsearch.fingerprint import digest
 from risingsearch.integrations.sklearn.epoch_methods import HIST_GRADIENT_BOOSTING
+from risingsearch.integrations.sklearn.splits import Targets
+from risingsearch.json_values import Json
+
+T = TypeVar("T")
 
 LIMIT = 2**30  # bytes of rows that a process keeps, over all folds of a search
 
@@ -53,7 +58,7 @@ class RowCache:
             return made
 
 
-def size_of(rows: Any) -> int:
+def size_of(rows: object) -> int:
     """Bytes that rows take, in any container; large buffers are not copied."""
     parts: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(rows, protocol=5, buffer_callback=parts.append)
@@ -63,24 +68,24 @@ def size_of(rows: Any) -> int:
 class Prepared(NamedTuple):
     """Rows, and the fitted transformers that made them."""
 
-    transformers: tuple[Any, ...]
-    rows: Any
+    transformers: tuple[TransformerMixin, ...]
+    rows: ArrayLike
 
 
 class _Step(NamedTuple):
-    pipeline: Any  # that it is a step of
+    pipeline: Pipeline  # that it is a step of
     place: int
     name: str
-    transformer: Any  # not fitted
+    transformer: TransformerMixin  # not fitted
     key: str  # hash of it and of all steps before it
 
 
 class Transformers:
     """All steps before the model of a pipeline, or of nested ones, for one fold."""
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: BaseEstimator) -> None:
         self.model = estimator
-        self._pipelines: list[Any] = []
+        self._pipelines: list[Pipeline] = []
         self._steps: list[_Step] = []
         key = ""
         while isinstance(self.model, Pipeline):
@@ -91,15 +96,17 @@ class Transformers:
                     self._steps.append(_Step(pipeline, place, name, step, key))
             self._pipelines.append(pipeline)
             self.model = pipeline.steps[-1][1]
-        self._rows: dict[str, Any] = {}  # by the part of the fold
+        self._rows: dict[str, ArrayLike] = {}  # by the part of the fold
 
     def fit_transform(
-        self, X: Any, y: Any, params: Configuration, cache: RowCache
-    ) -> tuple[Any, Mapping[str, Any]]:
+        self,
+        X: ArrayLike,
+        y: Targets,
+        params: Configuration,
+        cache: RowCache,
+    ) -> tuple[ArrayLike, Configuration]:
         """Rows and parameters to train the model with; X, y and params never change."""
         routed, params = self._routed(params)
-        if not self._steps:
-            return X, params
         if "fitted" not in self._rows:
             prepared = self._prepared(len(self._steps), X, y, routed, cache)
             for step, fitted in zip(self._steps, prepared.transformers, strict=True):
@@ -107,7 +114,12 @@ class Transformers:
             self._rows["fitted"] = prepared.rows
         return self._rows["fitted"], params
 
-    def transform(self, X: Any, part: str, cache: RowCache) -> Any:
+    def transform(
+        self,
+        X: ArrayLike,
+        part: str,
+        cache: RowCache,
+    ) -> ArrayLike:
         """Rows X of a ``part`` of the fold, always the same, as the model sees them."""
         if not self._steps:
             return X
@@ -116,7 +128,7 @@ class Transformers:
             def make() -> Prepared:
                 rows = X
                 for step in self._steps:
-                    rows = step.pipeline.steps[step.place][1].transform(_own(rows))
+                    rows = step.pipeline.steps[step.place][1].transform(_copied(rows))
                 return Prepared((), rows)
 
             self._rows[part] = cache.get((part, self._steps[-1].key), make).rows
@@ -136,8 +148,13 @@ class Transformers:
                 del model._bin_data
 
     def _binned(
-        self, cache: RowCache, bin_rows: Any, X: Any, *weights: Any, **named: Any
-    ) -> Any:
+        self,
+        cache: RowCache,
+        bin_rows: Callable[..., ArrayLike],
+        X: Sized,
+        *weights: object,
+        **named: object,
+    ) -> ArrayLike:
         mapper = self.model._bin_mapper
         by = mapper.get_params() | {"categories": self.model.is_categorical_}
         if len(X) <= by["subsample"]:
@@ -152,11 +169,16 @@ class Transformers:
         """Drop the rows, unless the cache keeps them."""
         self._rows = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return self.__dict__ | {"_rows": {}}
 
     def _prepared(
-        self, n: int, X: Any, y: Any, routed: list[Any], cache: RowCache
+        self,
+        n: int,
+        X: ArrayLike,
+        y: Targets,
+        routed: Sequence[Configuration],
+        cache: RowCache,
     ) -> Prepared:
         """Rows after the first ``n`` steps, as these return them while being fitted."""
         if n == 0:
@@ -168,15 +190,22 @@ class Transformers:
             fit = check_memory(step.pipeline.memory).cache(_fit_transform_one)
             unfitted = clone(step.transformer, safe=False)
             rows, fitted = fit(
-                unfitted, _own(before.rows), y, None, params=routed[n - 1]
+                unfitted,
+                _copied(before.rows),
+                y,
+                None,
+                params=routed[n - 1],
             )
             return Prepared((*before.transformers, fitted), rows)
 
         return cache.get(step.key, make)
 
-    def _routed(self, params: Configuration) -> tuple[list[Any], Mapping[str, Any]]:
+    def _routed(
+        self,
+        params: Configuration,
+    ) -> tuple[list[Configuration], Configuration]:
         """Parameters of each transformer by method, and those of the model."""
-        of_steps: dict[tuple[int, str], Any] = {}
+        of_transformers = []
         for pipeline in self._pipelines:
             try:
                 routed = pipeline._check_method_params("fit", dict(params))
@@ -188,12 +217,12 @@ class Transformers:
                     f"training got {sorted(params)}; parameters for a Pipeline are "
                     f"prefixed with a step and __, one of {names}"
                 ) from error
-            own = [step for step in self._steps if step.pipeline is pipeline]
-            of_steps |= {(id(pipeline), step.name): routed[step.name] for step in own}
+            steps = [step for step in self._steps if step.pipeline is pipeline]
+            of_transformers += [routed[step.name] for step in steps]
             params = routed[pipeline.steps[-1][0]]["fit"]
-        return [of_steps.get((id(s.pipeline), s.name), {}) for s in self._steps], params
+        return of_transformers, params
 
 
-def _own(X: Any) -> Any:
+def _copied(X: T) -> T:
     """Copy of rows, for a transformer that may work in place."""
     return X.copy() if hasattr(X, "copy") else deepcopy(X)

@@ -7,10 +7,10 @@ from torch.utils.data import DataLoader
 
 from risingsearch.checks import checked_int
 from risingsearch.integrations.torch.random_states import (
-    generator_state,
-    generators_of,
+    States,
+    loader_state,
     random_states,
-    set_generator_state,
+    set_loader_state,
     set_random_states,
 )
 
@@ -43,12 +43,12 @@ class Batches:
     [[3, 4], [5], [1, 2], [3, 4]]
     """
 
-    def __init__(self, loader: DataLoader[Any], n_batches: int) -> None:
+    def __init__(self, loader: DataLoader, n_batches: int) -> None:
         self.loader = loader
         self.n_batches = checked_int("n_batches", n_batches, 1)
         self._n_delivered = 0  # of the present pass
-        self._begin: dict[str, Any] | None = None
-        self._iterator: Iterator[Any] | None = None
+        self._begin: States | None = None
+        self._iterator: Iterator[object] | None = None
 
     def __len__(self) -> int:
         return self.n_batches
@@ -57,53 +57,48 @@ class Batches:
         for _ in range(self.n_batches):
             yield self._next()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> States:
         """Return where the pass began, how far it is, and the loader's generators."""
         return {
             "begin": self._begin,
             "delivered": self._n_delivered,
-            "own": self._own(),
+            "own": loader_state(self.loader),
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: States) -> None:
         """Resume where ``state_dict`` was called; global random states stay as is."""
-        self._begin, self._n_delivered = state["begin"], state["delivered"]
-        self._set_own(state["own"])
+        self._begin = state["begin"]
+        self._n_delivered = state["delivered"]
+        set_loader_state(self.loader, state["own"])
         self._iterator = None
 
-    def _next(self) -> Any:
+    def _next(self) -> object:
         if self._iterator is None:
             self._iterator = self._resumed()
         batch = next(self._iterator, None)
         if batch is None:
-            self._begin, self._n_delivered = None, 0
+            self._begin = None
+            self._n_delivered = 0
             self._iterator = self._resumed()
             batch = next(self._iterator)
         self._n_delivered += 1
         return batch
 
-    def _resumed(self) -> Iterator[Any]:
+    def _resumed(self) -> Iterator[object]:
         if self._begin is None:
             self._begin = self._states()
             return iter(self.loader)
         now = self._states()
         self._set_states(self._begin)
-        iterator: Iterator[Any] = iter(self.loader)
+        iterator: Iterator[object] = iter(self.loader)
         for _ in range(self._n_delivered):
             next(iterator)
         self._set_states(now)
         return iterator
 
-    def _own(self) -> list[Any]:
-        return [generator_state(one) for one in generators_of(self.loader)]
+    def _states(self) -> States:
+        return {"global": random_states(), "own": loader_state(self.loader)}
 
-    def _states(self) -> dict[str, Any]:
-        return {"global": random_states(), "own": self._own()}
-
-    def _set_states(self, states: dict[str, Any]) -> None:
+    def _set_states(self, states: States) -> None:
         set_random_states(states["global"])
-        self._set_own(states["own"])
-
-    def _set_own(self, states: list[Any]) -> None:
-        for generator, state in zip(generators_of(self.loader), states, strict=True):
-            set_generator_state(generator, state)
+        set_loader_state(self.loader, states["own"])

@@ -1,29 +1,34 @@
 """Hugging Face: a ``Trainer`` as a trainable, one epoch or some steps at a time."""
 
-import copy
 import io
 import logging
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
-from risingsearch.integrations.torch.attributes import Attributes, Change
+from risingsearch.integrations.torch.attributes import Attributes
 from risingsearch.integrations.torch.paused_runs import (
-    FrameworkTrainable,
-    PausedRun,
-    quiet_log,
+    TorchFrameworkTrainable,
+    TorchPausedRun,
 )
 from risingsearch.integrations.torch.random_states import alone, kept_random_states
+from risingsearch.search.frameworks import PausedRun, checkpoint_of, quiet_log
 from risingsearch.search.trainable import temporary_folder
 
 try:
-    from transformers import PrinterCallback, Trainer, TrainerCallback
+    from transformers import (
+        PreTrainedModel,
+        PrinterCallback,
+        Trainer,
+        TrainerCallback,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
     from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
     from transformers.utils.logging import (
         disable_progress_bar,
@@ -40,58 +45,129 @@ class _Paused(Exception):  # noqa: N818 - it is no error
 
 
 class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
-    """Callback of ``HuggingFaceTrainable``: ends an epoch, or so many steps."""
+    """Callback of ``HuggingFaceTrainable``: restores a run, and ends its epochs.
 
-    def __init__(self, n_steps: int | None, n_epochs: int = 1) -> None:
-        self.n_steps = n_steps  # until it evaluates; None for the end of the epoch
+    Parameters
+    ----------
+    trainer : transformers.Trainer
+        The trainer, with the callbacks of the user alone.
+    run : TorchPausedRun
+        The run that it trains.
+    n_steps : int or None
+        Steps of an epoch of the search; None for the Trainer's epoch.
+    n_epochs : int
+        Epochs of the search after which it stops; 0 for the hooks of its end alone.
+    is_paused : bool
+        Whether the run is saved there, without these hooks.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        run: TorchPausedRun,
+        n_steps: int | None,
+        n_epochs: int,
+        is_paused: bool,
+    ) -> None:
+        self.trainer = trainer
         self.metrics: list[dict[str, float]] = []  # of the evaluations
         self.is_over = False  # whether the Trainer would end here by itself
-        self.begin: Callable[[], None] | None = None  # restores the run
-        self.saved: Callable[[], None] | None = None  # saves it, where it pauses
-        self._n_epochs = n_epochs  # of the search, until it stops
+        self._run = run
+        self._users = list(trainer.callback_handler.callbacks)
+        self._n_steps = n_steps
+        self._n_epochs = n_epochs
+        self._is_paused = is_paused
         self._first_step = 0  # steps that the run had trained when it began
-        self._is_last = False  # whether no step follows
+        self._is_last = False  # whether no step of the epoch follows
         self._evaluated: dict[str, float] = {}
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Note where this job begins, and restore the run."""
+        trainer = self.trainer
         self._first_step = state.global_step
-        if self.begin is not None:
-            self.begin()
+        objects = {
+            "model": trainer.model,
+            "callbacks": self._users,
+            "optimizer": getattr(trainer.optimizer, "optimizer", trainer.optimizer),
+            "lr_scheduler": trainer.lr_scheduler,
+            "data_collator": trainer.data_collator,
+            "trainer": trainer,
+        }
+        self._attributes = Attributes(objects, (Trainer, TrainerCallback))
+        self._attributes.restore(self._run.attributes, args.device)
+        if self._n_epochs == 0:
+            trainer.callback_handler.on_train_end(args, state, control)
+            raise _Paused
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Evaluate after so many steps, and after the last."""
-        if self.n_steps is not None:
-            done = state.global_step - self._first_step
-            if done % self.n_steps == 0 or state.global_step >= state.max_steps:
+        if self._n_steps is not None:
+            n_done = state.global_step - self._first_step
+            is_end = state.global_step >= state.max_steps
+            if n_done % self._n_steps == 0 or is_end:
                 self._end_epoch(control)
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
         """Evaluate after the epoch."""
-        if self.n_steps is None:
+        if self._n_steps is None:
             self._end_epoch(control)
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        metrics: dict[str, float] | None = None,
+        **_: object,
     ) -> None:
         """Keep the metrics."""
         self._evaluated = dict(metrics or {})
-        if self._is_last and self.saved is None:
+        if self._is_last and not self._is_paused:
             self._stop(control)
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Stop, and note whether another has stopped before."""
-        if self._is_last and self.saved is not None:
-            self._stop(control)
-            self.saved()
-            raise _Paused
+    def on_save(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Save the run, and leave."""
+        if not (self._is_last and self._is_paused):
+            return
+        self._stop(control)
+        self._run.attributes = self._attributes.changes()
+        name = f"checkpoint-{state.global_step}"
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            archive.add(Path(args.output_dir, name), name)
+        self._run.checkpoint = file.getvalue()
+        raise _Paused
 
-    def _end_epoch(self, control: Any) -> None:
+    def _end_epoch(self, control: TrainerControl) -> None:
         control.should_evaluate = True
-        control.should_save = self.saved is not None
+        control.should_save = self._is_paused
         self._is_last = True
 
-    def _stop(self, control: Any) -> None:
+    def _stop(self, control: TrainerControl) -> None:
         self._is_last = False
         self.metrics.append(self._evaluated)
         self.is_over = control.should_training_stop
@@ -99,14 +175,7 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
             control.should_training_stop = True
 
 
-@dataclass
-class HuggingFaceRun(PausedRun):
-    """A run between two epochs of the search."""
-
-    attributes: list[Change] = field(default_factory=list, repr=False)
-
-
-class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
+class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
     """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
@@ -137,11 +206,11 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
         On import, if transformers is not installed.
     """
 
-    run_type = HuggingFaceRun
+    run_type = TorchPausedRun
 
     def __init__(
         self,
-        build: Callable[[dict[str, Any], int, str], Trainer],
+        build: Callable[[Params, int, str], Trainer],
         *,
         monitor: str,
         n_steps: int | None = None,
@@ -152,66 +221,33 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
         self.monitor = monitor
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
 
-    def train(self, run: HuggingFaceRun) -> dict[str, float]:
+    def train_epoch(self, run: TorchPausedRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
-        if run.is_over:
-            raise StopIteration
-        callback = RisingTrainerCallback(self.n_steps)
-        with self._trainer(run, callback) as (trainer, attributes, fit):
-
-            def save() -> None:
-                run.attributes = attributes().changes()
-                last = f"checkpoint-{trainer.state.global_step}"
-                file = io.BytesIO()
-                with tarfile.open(fileobj=file, mode="w") as archive:
-                    archive.add(Path(trainer.args.output_dir, last), last)
-                run.checkpoint = file.getvalue()
-
-            callback.saved = save
-            with suppress(_Paused):
-                fit()
-        if not callback.metrics:
+        trained = self._trained(run, 1, is_paused=True)
+        if not trained.metrics:
             raise StopIteration  # the Trainer had no step left
-        run.is_over = callback.is_over
-        return self._score(callback.metrics[-1])
+        run.is_over = trained.is_over
+        return self._score(trained.metrics[-1])
 
     def uninterrupted(
         self, params: Configuration, seed: int, n_epochs: int
     ) -> list[dict[str, float]]:
         """Return the results of some epochs of one ``train``, which nothing pauses."""
-        callback = RisingTrainerCallback(self.n_steps, n_epochs)
-        with self._trainer(self.start(params, seed), callback) as (_, _, fit):
-            fit()
-        return [self._score(metrics) for metrics in callback.metrics]
+        trained = self._trained(self.start(params, seed), n_epochs)
+        return [self._score(metrics) for metrics in trained.metrics]
 
-    def best_model(self, run: HuggingFaceRun) -> Any:
+    def best_model(self, run: TorchPausedRun) -> PreTrainedModel:
         """Return the model of a run, from ``result.best_state()``.
 
         The hooks for the end of training have run, as of averaged weights.
         """
-        if run.checkpoint is None:
-            raise NotTrainableError("this run has no checkpoint yet: train it first")
-        callback = RisingTrainerCallback(None)
-        with self._trainer(run, callback) as (trainer, _, fit):
-            restore = callback.begin
+        checkpoint_of(run)
+        return self._trained(run, 0).trainer.model
 
-            def end() -> None:
-                if restore is not None:
-                    restore()
-                handler = trainer.callback_handler
-                handler.on_train_end(trainer.args, trainer.state, trainer.control)
-                raise _Paused
-
-            callback.begin = end
-            with suppress(_Paused):
-                fit()
-            return trainer.model
-
-    @contextmanager
-    def _trainer(
-        self, run: HuggingFaceRun, callback: RisingTrainerCallback
-    ) -> Iterator[Any]:
-        """Yield a run's Trainer, its attributes, and a function that resumes it."""
+    def _trained(
+        self, run: TorchPausedRun, n_epochs: int, *, is_paused: bool = False
+    ) -> RisingTrainerCallback:
+        """Train a run from its checkpoint; return the callback that has seen it."""
         with alone(), kept_random_states(), temporary_folder() as folder:
             trainer = self.build(dict(run.params), run.seed, str(folder))
             if not isinstance(trainer, Trainer):
@@ -220,51 +256,33 @@ class HuggingFaceTrainable(FrameworkTrainable[HuggingFaceRun]):
                 msg = "save_only_model=True leaves out the optimizer: build without it"
                 raise SetupError(msg)
             for progress in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
-                trainer.pop_callback(progress)  # the search has its own
-            users = list(trainer.callback_handler.callbacks)
+                trainer.pop_callback(progress)  # the search has another
+            callback = RisingTrainerCallback(
+                trainer, run, self.n_steps, n_epochs, is_paused
+            )
             trainer.add_callback(callback)
             trainer.args.output_dir = str(folder)
             trainer.args.restore_callback_states_from_checkpoint = True
             trainer.args.save_total_limit = None  # the folder is a temporary one
             trainer.args.load_best_model_at_end = False
             trainer.args.save_strategy = type(trainer.args.save_strategy)("no")
-            built: list[Attributes] = []
-
-            def begin() -> None:
-                optimizer = trainer.optimizer
-                objects = {
-                    "model": trainer.model,
-                    "callbacks": users,
-                    "optimizer": getattr(optimizer, "optimizer", optimizer),
-                    "lr_scheduler": trainer.lr_scheduler,
-                    "data_collator": trainer.data_collator,
-                    "trainer": trainer,
-                }
-                built.append(Attributes(objects, (Trainer, TrainerCallback)))
-                changes = copy.deepcopy(run.attributes)
-                built[0].restore(changes, trainer.args.device)
-
-            callback.begin = begin
             before = None if run.checkpoint is None else unpacked(run, folder)
-
-            def fit() -> None:
-                # A resumed run would be warned of folders that are no more.
-                level = logging.ERROR if before else logging.NOTSET
-                with quiet_log("transformers", level), _no_bars():
-                    trainer.train(resume_from_checkpoint=before)
-
-            yield trainer, lambda: built[0], fit
+            # A resumed run would be warned of folders that are no more.
+            level = logging.ERROR if before else logging.NOTSET
+            with quiet_log("transformers", level), _no_bars(), suppress(_Paused):
+                trainer.train(resume_from_checkpoint=before)
+            return callback
 
     def _score(self, metrics: dict[str, float]) -> dict[str, float]:
         """Return the metrics of an evaluation with the monitored one as the score."""
         advice = "let compute_metrics return it"
-        self._check_monitored(metrics, "the evaluation has returned", advice)
+        score = self.monitored(metrics, "the evaluation has returned", advice)
         others = {
             name: float(value)
             for name, value in metrics.items()
             if name not in (self.monitor, "epoch")
         }
-        return {"score": float(metrics[self.monitor]), **others}
+        return {"score": float(score)} | others
 
 
 @contextmanager
@@ -281,9 +299,7 @@ def _no_bars() -> Iterator[None]:
 
 def unpacked(run: PausedRun, folder: Path) -> str:
     """Write a run's checkpoint into a folder; return its path, for Hugging Face."""
-    if run.checkpoint is None:
-        raise NotTrainableError("this run has no checkpoint yet: train it first")
-    with tarfile.open(fileobj=io.BytesIO(run.checkpoint)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(checkpoint_of(run))) as archive:
         archive.extractall(folder, filter="data")
         [name] = {Path(member).parts[0] for member in archive.getnames()}
     return str(Path(folder, name))

@@ -3,13 +3,13 @@
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import (
     InvalidParameterError,
@@ -18,16 +18,21 @@ from risingsearch.errors import (
     SetupError,
     unknown_name,
 )
-from risingsearch.integrations.torch import paused_runs
-from risingsearch.integrations.torch.attributes import Attributes, Change
+from risingsearch.integrations.torch.attributes import Attributes
 from risingsearch.integrations.torch.batches import Batches
+from risingsearch.integrations.torch.paused_runs import (
+    TorchFrameworkTrainable,
+    TorchPausedRun,
+)
 from risingsearch.integrations.torch.random_states import (
+    States,
     alone,
     kept_random_states,
     random_states,
     seed_all,
     set_random_states,
 )
+from risingsearch.search.frameworks import checkpoint_of, quiet_log
 from risingsearch.search.trainable import temporary_folder
 
 try:
@@ -75,7 +80,7 @@ class FirstCallback(Callback):  # type: ignore[misc]
         self.run = run
         self.attributes: Attributes | None = None  # as a fit begins with them
 
-    def on_train_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_train_epoch_start(self, trainer: Trainer, _: LightningModule) -> None:
         """Restore, once; from here on all is as within one ``fit``."""
         if self.attributes is None:
             self.restore(trainer)
@@ -85,29 +90,64 @@ class FirstCallback(Callback):  # type: ignore[misc]
     def restore(self, trainer: Trainer) -> None:
         """Restore the attributes, random states, and the position in the batches."""
         run = self.run
-        loops = trainer.fit_loop
-        schedules = [config.scheduler for config in trainer.lr_scheduler_configs]
         objects = {
             "model": trainer.lightning_module,
-            "callbacks": [one for one in trainer.callbacks if not _is_own(one)],
+            "callbacks": [
+                callback
+                for callback in trainer.callbacks
+                if not isinstance(callback, FirstCallback | LastCallback)
+            ],
             "datamodule": trainer.datamodule,
             "optimizers": trainer.optimizers,
-            "lr_schedulers": schedules,
+            "lr_schedulers": [each.scheduler for each in trainer.lr_scheduler_configs],
             "precision": trainer.precision_plugin,
         }
-        if not loops._should_reload_train_dl:
+        if not trainer.fit_loop._should_reload_train_dl:
             objects["train_dataloaders"] = trainer.train_dataloader
             objects["val_dataloaders"] = trainer.val_dataloaders
         bases = (Callback, LightningModule, LightningDataModule)
         self.attributes = Attributes(objects, bases)
-        self.attributes.restore(
-            copy.deepcopy(run.attributes), trainer.strategy.root_device
-        )
-        loader = trainer.train_dataloader
-        if run.batches is not None and isinstance(loader, Batches):
-            loader.load_state_dict(run.batches)
+        self.attributes.restore(run.attributes, trainer.strategy.root_device)
+        if run.batches is not None:
+            trainer.train_dataloader.load_state_dict(run.batches)
         if run.states is not None:
             set_random_states(run.states)
+
+    def save_at_end(self, trainer: Trainer) -> None:
+        """Have the fit save the run where it stops, without the hooks of its end."""
+
+        def save() -> NoReturn:
+            run = self.run
+            run.attributes = self.attributes.changes() if self.attributes else []
+            run.states = random_states()
+            loader = trainer.train_dataloader
+            run.batches = loader.state_dict() if isinstance(loader, Batches) else None
+            path = Path(trainer.default_root_dir, "run.ckpt")
+            trainer.save_checkpoint(path)
+            run.checkpoint = path.read_bytes()
+            raise _TunerExitException
+
+        trainer.fit_loop.on_run_end = save
+
+    def end_at_once(self, trainer: Trainer) -> None:
+        """Have the fit train no more, but call the hooks of its end."""
+        loop = trainer.fit_loop
+        max_epochs = loop.max_epochs  # which callbacks change
+
+        def end() -> None:
+            loop.setup_data()
+            loop.reset()
+            loop.on_run_start()
+            if loop.epoch_progress.current.processed >= max_epochs:
+                while not loop.done:  # a callback has added an epoch for its end
+                    loop.on_advance_start()
+                    loop.advance()
+                    loop.on_advance_end()
+            if self.attributes is None:
+                self.restore(trainer)
+            loop.on_run_end()
+
+        loop.run = end
 
 
 class LastCallback(Checkpoint):  # type: ignore[misc]
@@ -120,12 +160,12 @@ class LastCallback(Checkpoint):  # type: ignore[misc]
         self.is_over = False  # whether the Trainer would end here by itself
         self._n_epochs = n_epochs  # to train
 
-    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+    def on_train_batch_end(self, trainer: Trainer, *_: object) -> None:
         """Let the last of ``max_steps`` have its validation."""
         if 0 <= trainer.max_steps <= trainer.global_step:
             self._stop(trainer)
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_train_epoch_end(self, trainer: Trainer, _: LightningModule) -> None:
         """Note the metrics, and stop."""
         self.metrics.append(
             {name: float(value) for name, value in trainer.callback_metrics.items()}
@@ -140,20 +180,15 @@ class LastCallback(Checkpoint):  # type: ignore[misc]
         loop.min_epochs = loop.epoch_loop.min_steps = None  # they would train on
 
 
-def _is_own(callback: Any) -> bool:
-    return isinstance(callback, FirstCallback | LastCallback)
-
-
 @dataclass
-class LightningRun(paused_runs.PausedRun):
+class LightningRun(TorchPausedRun):
     """A run between two epochs."""
 
-    states: dict[str, Any] | None = field(default=None, repr=False)
-    batches: dict[str, Any] | None = field(default=None, repr=False)
-    attributes: list[Change] = field(default_factory=list, repr=False)
+    states: States | None = field(default=None, repr=False)
+    batches: States | None = field(default=None, repr=False)
 
 
-class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
+class LightningTrainable(TorchFrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, and
@@ -197,18 +232,15 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
 
     def __init__(
         self,
-        build: Callable[[dict[str, Any]], Mapping[str, Any]],
+        build: Callable[[Params], Mapping[str, Any]],
         *,
         monitor: str,
         max_epochs: int,
-        **trainer_options: Any,
+        **trainer_options: object,
     ) -> None:
         if why := call_problem(build, "params"):
             raise NotTrainableError(f"build must take (params): {why}")
-        known = inspect.signature(Trainer.__init__).parameters.keys() - {"self"}
-        for name in trainer_options:
-            if name not in known:
-                raise unknown_name("argument of Trainer", name, known)
+        _check_names("argument of Trainer", trainer_options, Trainer.__init__)
         self.build = build
         self.monitor = monitor
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
@@ -222,106 +254,70 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
                 "risingsearch.integrations.trackers as a callback"
             )
 
-    def train(self, run: LightningRun) -> dict[str, float]:
+    def train_epoch(self, run: LightningRun) -> dict[str, float]:
         """Train one more epoch; return the monitored metric and all others."""
-        if run.is_over:
-            raise StopIteration
-        last = LastCallback(n_epochs=1)
-        with self._fit(run, last) as (trainer, first, fit):
-
-            def save_and_leave() -> NoReturn:
-                run.attributes = first.attributes.changes()
-                run.states = random_states()
-                loader = trainer.train_dataloader
-                is_batches = isinstance(loader, Batches)
-                run.batches = loader.state_dict() if is_batches else None
-                path = Path(trainer.default_root_dir, "run.ckpt")
-                trainer.save_checkpoint(path)
-                run.checkpoint = path.read_bytes()
-                # The hooks of the end of training are for the end alone.
-                raise _TunerExitException
-
-            trainer.fit_loop.on_run_end = save_and_leave
-            fit()
-            if not last.metrics:
-                raise StopIteration  # the Trainer had no epoch left
-            score = self._score(trainer, last.metrics[-1])
+        trainer, last = self._fit(run, 1, FirstCallback.save_at_end)
+        if not last.metrics:
+            raise StopIteration  # the Trainer had no epoch left
         run.is_over = last.is_over
-        return score
+        return self._score(trainer, last.metrics[-1])
 
     def uninterrupted(
         self, params: Configuration, seed: int, n_epochs: int
     ) -> list[dict[str, float]]:
         """Return the results of some epochs of one ``fit``, which nothing pauses."""
-        last = LastCallback(n_epochs)
-        with self._fit(self.start(params, seed), last) as (trainer, _, fit):
-            fit()
-            return [self._score(trainer, metrics) for metrics in last.metrics]
+        trainer, last = self._fit(self.start(params, seed), n_epochs)
+        return [self._score(trainer, metrics) for metrics in last.metrics]
 
-    def best_model(self, run: LightningRun) -> Any:
+    def best_model(self, run: LightningRun) -> LightningModule:
         """Return the module of a run, from ``result.best_state()``.
 
         The hooks for the end of training have run: averaged weights are in place.
         """
-        if run.checkpoint is None:
-            raise NotTrainableError("this run has no checkpoint yet: train it first")
-        with self._fit(run, LastCallback(0)) as (trainer, first, fit):
-            loop = trainer.fit_loop
+        checkpoint_of(run)
+        trainer, _ = self._fit(run, 0, FirstCallback.end_at_once)
+        return trainer.lightning_module
 
-            def end() -> None:
-                loop.setup_data()
-                loop.reset()
-                loop.on_run_start()
-                if loop.epoch_progress.current.processed >= self.max_epochs:
-                    while not loop.done:  # a callback has added an epoch for its end
-                        loop.on_advance_start()
-                        loop.advance()
-                        loop.on_advance_end()
-                if first.attributes is None:
-                    first.restore(trainer)
-                loop.on_run_end()
-
-            loop.run = end
-            fit()
-            return trainer.lightning_module
-
-    @contextmanager
-    def _fit(self, run: LightningRun, last: LastCallback) -> Iterator[Any]:
-        """Yield a Trainer, its first callback, and a function that resumes the run."""
+    def _fit(
+        self,
+        run: LightningRun,
+        n_epochs: int,
+        change_end: Callable[[FirstCallback, Trainer], None] | None = None,
+    ) -> tuple[Trainer, LastCallback]:
+        """Resume a run in a Trainer; return that, and the callback with the metrics."""
         with (
             alone(),
             kept_random_states(),
-            paused_runs.quiet_log("lightning.pytorch", logging.WARNING),
+            quiet_log("lightning.pytorch", logging.WARNING),
             temporary_folder() as folder,
         ):
-            resume_from: dict[str, Any] = {}
-            if run.checkpoint is not None:
-                path = Path(folder, "resumed.ckpt")
-                path.write_bytes(run.checkpoint)
-                resume_from = {"ckpt_path": path, "weights_only": True}
             seed_all(run.seed)
             arguments = self._arguments(run)
-            has_bar = any(isinstance(one, ProgressBar) for one in self._callbacks)
+            if run.checkpoint is not None:
+                path = folder / "resumed.ckpt"
+                path.write_bytes(run.checkpoint)
+                arguments |= {"ckpt_path": path, "weights_only": True}
+            has_bar = any(isinstance(each, ProgressBar) for each in self._callbacks)
             options = QUIET | {"enable_progress_bar": has_bar} | self.trainer_options
             options.setdefault("default_root_dir", folder)
             options["callbacks"] = copy.deepcopy(self._callbacks)
             with _misconfigured(MisconfigurationException, TypeError, ValueError):
                 trainer = Trainer(max_epochs=self.max_epochs, **options)
             first = FirstCallback(run)
+            last = LastCallback(n_epochs)
             trainer.callbacks.insert(0, first)
             trainer.callbacks.append(last)
             # With max_steps Lightning would take a resumed epoch for one that is over.
             trainer.fit_loop._iteration_based_training = lambda: False
+            if change_end is not None:
+                change_end(first, trainer)
+            with _misconfigured(MisconfigurationException):
+                trainer.fit(**arguments)
+            if trainer.interrupted:
+                raise KeyboardInterrupt
+            return trainer, last
 
-            def fit() -> None:
-                with _misconfigured(MisconfigurationException):
-                    trainer.fit(**arguments, **resume_from)
-                if trainer.interrupted:
-                    raise KeyboardInterrupt
-
-            yield trainer, first, fit
-
-    def _arguments(self, run: LightningRun) -> dict[str, Any]:
+    def _arguments(self, run: LightningRun) -> dict[str, object]:
         """Return the arguments of ``Trainer.fit`` that ``build`` makes."""
         arguments = self.build(dict(run.params))
         if not isinstance(arguments, Mapping) or "model" not in arguments:
@@ -329,13 +325,13 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
                 "build must return a dict of the arguments of Trainer.fit, with a "
                 f"'model' among them; got {arguments!r:.200}"
             )
-        known = inspect.signature(Trainer.fit).parameters
-        for name in arguments:
-            if name not in known or name in ("self", "ckpt_path", "weights_only"):
-                allowed = known.keys() - {"self", "ckpt_path", "weights_only"}
-                raise SetupError(f"build: {unknown_name('argument', name, allowed)}")
-        module = arguments["model"]
-        check_resumable(as_list(module.configure_callbacks()))
+        try:
+            _check_names(
+                "argument", arguments, Trainer.fit, "ckpt_path", "weights_only"
+            )
+        except InvalidParameterError as error:
+            raise SetupError(f"build: {error}") from error
+        check_resumable(as_list(arguments["model"].configure_callbacks()))
         return dict(arguments)
 
     def _score(self, trainer: Trainer, metrics: dict[str, float]) -> dict[str, float]:
@@ -347,9 +343,9 @@ class LightningTrainable(paused_runs.FrameworkTrainable[LightningRun]):
                 f"with check_val_every_n_epoch={n} not every epoch has a score: "
                 "leave it out, and let an epoch be longer with Batches"
             )
-        self._check_monitored(metrics, "the module has logged", advice)
+        score = self.monitored(metrics, "the module has logged", advice)
         others = {f"logged_{name}": value for name, value in metrics.items()}
-        return {"score": metrics[self.monitor], **others}
+        return {"score": score} | others
 
 
 @contextmanager
@@ -361,29 +357,42 @@ def _misconfigured(*errors: type[Exception]) -> Iterator[None]:
         raise SetupError(f"Lightning refuses to train: {error}") from error
 
 
-def as_list(callbacks: Any) -> list[Any]:
+def _check_names(
+    kind: str,
+    names: Iterable[str],
+    function: Callable[..., object],
+    *others: str,
+) -> None:
+    """Refuse names that a function does not take, or that are for others to give."""
+    known = inspect.signature(function).parameters.keys() - {"self", *others}
+    for name in names:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+
+
+def as_list(callbacks: object) -> list[Callback]:
     """Return callbacks as a list, one alone too."""
     if isinstance(callbacks, list | tuple):
         return list(callbacks)
     return [callbacks] if callbacks else []
 
 
-def check_resumable(callbacks: list[Any]) -> None:
+def check_resumable(callbacks: list[Callback]) -> None:
     """Refuse callbacks that mix the files of arms, or that Lightning cannot resume."""
-    for one in callbacks:
-        name = type(one).__name__
-        if isinstance(one, ModelCheckpoint):
+    for callback in callbacks:
+        name = type(callback).__name__
+        if isinstance(callback, ModelCheckpoint):
             raise InvalidParameterError(
                 f"{name} would mix the files of all arms: leave it out; the "
                 "search keeps every arm; the best by monitor is "
                 "best_model(result.best_state())"
             )
-        if isinstance(one, NEEDS_A_LOGGER):
+        if isinstance(callback, NEEDS_A_LOGGER):
             raise InvalidParameterError(
                 f"{name} needs a logger, which would mix the curves of all arms: leave "
                 "it out, log such values in the module, and give the search a tracker"
             )
-        if isinstance(one, CANNOT_RESUME):
+        if isinstance(callback, CANNOT_RESUME):
             raise InvalidParameterError(
                 f"Lightning does not resume {name} in the middle of a training, as a "
                 "paused run has to be: leave it out, and let the module do it itself "

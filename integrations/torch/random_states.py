@@ -16,6 +16,11 @@ from torch.utils.data import DataLoader, Sampler
 from risingsearch.errors import SetupError
 
 GENERATORS = torch.Generator, np.random.Generator, np.random.RandomState, random.Random
+Generator = Any
+"""A generator of random numbers, of one of these types."""
+States = dict[str, Any]
+"""States of random generators, by name."""
+
 _TRAINING = threading.Lock()
 
 
@@ -26,12 +31,11 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def random_states() -> dict[str, Any]:
+def random_states() -> States:
     """Return all global random states as plain values and tensors."""
-    kind, keys, *rest = np.random.get_state()
-    states: dict[str, Any] = {
+    states: States = {
         "python": random.getstate(),
-        "numpy": (kind, np.asarray(keys).tolist(), *rest),
+        "numpy": _without_arrays(np.random.get_state(legacy=False)),
         "torch": torch.get_rng_state(),
     }
     if torch.cuda.is_available():
@@ -41,11 +45,10 @@ def random_states() -> dict[str, Any]:
     return states
 
 
-def set_random_states(states: dict[str, Any]) -> None:
+def set_random_states(states: States) -> None:
     """Restore the result of ``random_states``, on the devices that are here."""
     random.setstate(states["python"])
-    kind, keys, *rest = states["numpy"]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+    np.random.set_state(states["numpy"])
     torch.set_rng_state(states["torch"])
     for device, state in enumerate(states.get("cuda", ())):
         if device < torch.cuda.device_count():
@@ -76,7 +79,7 @@ def alone() -> Iterator[None]:
         _TRAINING.release()
 
 
-def generator_state(generator: Any) -> Any:
+def generator_state(generator: Generator) -> object:
     """Return the state of a generator of torch, NumPy or Python, without arrays."""
     if isinstance(generator, np.random.Generator):
         return _without_arrays(generator.bit_generator.state)
@@ -87,7 +90,7 @@ def generator_state(generator: Any) -> Any:
     return generator.getstate()
 
 
-def set_generator_state(generator: Any, state: Any) -> None:
+def set_generator_state(generator: Generator, state: Any) -> None:
     """Restore the result of ``generator_state``."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = state
@@ -97,25 +100,37 @@ def set_generator_state(generator: Any, state: Any) -> None:
         generator.set_state(state)
 
 
-def generators_of(loader: DataLoader[Any]) -> list[Any]:
+def _generators_of(loader: DataLoader) -> list[Generator]:
     """Return the generators of a loader and its samplers; refuse persistent workers."""
     if loader.persistent_workers:
         msg = "a loader's workers have states: build it without persistent_workers"
         raise SetupError(msg)
-    found = [loader.generator, *_drawn_from(loader.sampler)]
-    found += _drawn_from(loader.batch_sampler)
-    return list({id(one): one for one in found if one is not None}.values())
+    generators = [loader.generator, *_drawn_from(loader.sampler)]
+    generators += _drawn_from(loader.batch_sampler)
+    by_identity = {id(each): each for each in generators if each is not None}
+    return list(by_identity.values())
 
 
-def _without_arrays(state: Any) -> Any:
+def loader_state(loader: DataLoader) -> list[object]:
+    """Return the states of the generators of a loader and its samplers."""
+    return [generator_state(generator) for generator in _generators_of(loader)]
+
+
+def set_loader_state(loader: DataLoader, states: list[object]) -> None:
+    """Restore the result of ``loader_state``."""
+    for generator, state in zip(_generators_of(loader), states, strict=True):
+        set_generator_state(generator, state)
+
+
+def _without_arrays(state: object) -> object:
     if isinstance(state, dict):
         return {key: _without_arrays(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 
-def _drawn_from(sampler: Any) -> Iterator[Any]:
-    for held in getattr(sampler, "__dict__", {}).values():
-        if isinstance(held, GENERATORS):
-            yield held
-        elif isinstance(held, Sampler):
-            yield from _drawn_from(held)
+def _drawn_from(sampler: object) -> Iterator[Generator]:
+    for value in getattr(sampler, "__dict__", {}).values():
+        if isinstance(value, GENERATORS):
+            yield value
+        elif isinstance(value, Sampler):
+            yield from _drawn_from(value)

@@ -1,6 +1,5 @@
 """Runs of a PyTorch training loop, which wait on the device or in memory."""
 
-import copy
 import gc
 import re
 import weakref
@@ -12,15 +11,20 @@ from torch import nn
 from risingsearch.arms import Params
 from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.attributes import Attributes
-from risingsearch.integrations.torch.paused_runs import params_as_text
 from risingsearch.integrations.torch.random_states import (
+    States,
     kept_random_states,
     random_states,
     seed_all,
     set_random_states,
 )
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
+from risingsearch.search.frameworks import params_as_text
 
+Objects = dict[str, Any]
+"""The objects that ``build`` has returned, by name."""
+Checkpoint = dict[str, Any]
+"""All that a run resumes from."""
 OWN = ("params", "device", "epoch")
 
 
@@ -64,14 +68,15 @@ class TorchRun:
     """
 
     def __init__(self, owner: Any, params: Params, seed: int):
-        self._objects: dict[str, Any] | None = None
-        self.params, self.device = params, owner.torch_device
+        self._objects: Objects | None = None
+        self.params = params
+        self.device = owner.torch_device
         self.epoch = 0
         self._owner = owner  # a TorchTrainable, whose module imports this one
         self._seed = seed
         self._replaced: set[str] = set()
-        self._random: dict[str, Any] = {}
-        self._parked: dict[str, Any] | None = None
+        self._random: States = {}
+        self._parked: Checkpoint | None = None
         self._attributes: Attributes | None = None  # as they were built
 
     def __del__(self) -> None:
@@ -82,7 +87,7 @@ class TorchRun:
             raise AttributeError(name)
         return self._objects_with(name)[name]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in OWN or name.startswith("_"):
             super().__setattr__(name, value)
             return
@@ -103,16 +108,7 @@ class TorchRun:
         """Whether its objects are on the device."""
         return self._objects is not None
 
-    def begin(self) -> None:
-        """Build the objects for the first time."""
-        self._owner.residents.make_room(self)
-        with kept_random_states():
-            seed_all(self._seed)
-            self._objects = self._built()
-            self._attributes = Attributes(self._objects)
-            self._random = random_states()
-
-    def train(self) -> Any:
+    def train(self) -> object:
         """Train one epoch and return the result of ``validate``."""
         self.revive()
         with kept_random_states():
@@ -123,7 +119,7 @@ class TorchRun:
             self._random = random_states()
         return score
 
-    def checkpoint(self) -> dict[str, Any]:
+    def checkpoint(self) -> Checkpoint:
         """Return all that the run resumes from: numbers, texts and CPU tensors."""
         if self._parked is not None:
             return self._parked
@@ -137,7 +133,7 @@ class TorchRun:
             "random": self._random,
         }
 
-    def resume_from(self, checkpoint: dict[str, Any]) -> None:
+    def resume_from(self, checkpoint: Checkpoint) -> None:
         """Wait in memory at a checkpoint; the objects are built when needed."""
         self.epoch = checkpoint["epoch"]
         self._replaced = set(checkpoint["replaced"])
@@ -145,19 +141,20 @@ class TorchRun:
         self._parked = checkpoint
         self._leave_device()
 
-    def revive(self) -> dict[str, Any]:
-        """Return the objects, rebuilt and restored if they have left the device."""
+    def revive(self) -> Objects:
+        """Return the objects, built and restored if they are not on the device."""
         self._owner.residents.make_room(self)
         if self._objects is not None:
             return self._objects
-        checkpoint = self.checkpoint()
         with kept_random_states():
             seed_all(self._seed)
             objects = self._built()
             attributes = Attributes(objects)
-            restore(objects, checkpoint["objects"], self.device, self._replaced)
-            changes = copy.deepcopy(checkpoint.get("attributes", []))
-            attributes.restore(changes, self.device)
+            if self._parked is None:
+                self._random = random_states()
+            else:
+                restore(objects, self._parked["objects"], self.device, self._replaced)
+                attributes.restore(self._parked.get("attributes", []), self.device)
         self._objects = objects
         self._attributes = attributes
         self._parked = None
@@ -172,15 +169,15 @@ class TorchRun:
             return
         weights = [
             weakref.ref(weight)
-            for held in objects.values()
-            if isinstance(held, nn.Module)
-            for weight in held.parameters()
+            for module in objects.values()
+            if isinstance(module, nn.Module)
+            for weight in module.parameters()
         ]
         del objects
         if any(weight() is not None for weight in weights):
             gc.collect()
 
-    def _objects_with(self, name: str) -> dict[str, Any]:
+    def _objects_with(self, name: str) -> Objects:
         objects = self.revive()
         if name not in objects:
             msg = (
@@ -190,7 +187,7 @@ class TorchRun:
             raise AttributeError(msg, name=name)
         return objects
 
-    def _built(self) -> dict[str, Any]:
+    def _built(self) -> Objects:
         objects = self._owner.build(dict(self.params), self.device)
         if not isinstance(objects, Mapping) or not all(
             isinstance(name, str) and re.fullmatch(r"[^\W\d_]\w*", name)

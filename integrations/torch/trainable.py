@@ -9,16 +9,17 @@ from typing import Any
 
 import torch
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import call_problem, checked_int
 from risingsearch.errors import NotTrainableError, SetupError
-from risingsearch.integrations.torch.paused_runs import params_from_text, read
+from risingsearch.integrations.torch.paused_runs import read
 from risingsearch.integrations.torch.random_states import alone
 from risingsearch.integrations.torch.run import Residents, TorchRun
+from risingsearch.search.frameworks import params_from_text
 
-Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
+Build = Callable[[Params, torch.device], Mapping[str, Any]]
 TrainEpoch = Callable[[TorchRun], object]
-Validate = Callable[[TorchRun], Any]
+Validate = Callable[[TorchRun], object]
 
 TAKES = {"build": "params, device", "train_epoch": "run", "validate": "run"}
 RESIDENT = 2  # default number of runs on an accelerator at the same time
@@ -124,8 +125,7 @@ class TorchTrainable:
                 )
         for name, takes in TAKES.items():
             if why := call_problem(getattr(self, name), takes):
-                msg = f"{name} must take ({takes}): {why}"
-                raise NotTrainableError(msg)
+                raise NotTrainableError(f"{name} must take ({takes}): {why}")
         self.device = device
         if max_resident is not None:
             max_resident = checked_int("max_resident", max_resident, 0)
@@ -149,17 +149,17 @@ class TorchTrainable:
     def residents(self) -> Residents:
         """The runs of this process by where they are."""
         if self._residents is None:
-            most = self.max_resident
-            if most is None and self.torch_device.type != "cpu":
-                most = RESIDENT
-            self._residents = Residents(most)
+            max_resident = self.max_resident
+            if max_resident is None and self.torch_device.type != "cpu":
+                max_resident = RESIDENT
+            self._residents = Residents(max_resident)
         return self._residents
 
     def start(self, params: Configuration, seed: int) -> TorchRun:
         """Return a run that has not trained yet."""
         with alone():
             run = TorchRun(self, dict(params), seed)
-            run.begin()
+            run.revive()
             return run
 
     def train(self, run: TorchRun) -> Any:
@@ -175,13 +175,13 @@ class TorchTrainable:
         """Write a checkpoint."""
         checkpoint = run.checkpoint()
         torch.save(checkpoint, path)
-        if self._is_checked:
-            return
-        for name, state in checkpoint["objects"].items():
-            _check_readable(name, state)
-        for path, name, node in checkpoint["attributes"]:
-            _check_readable(f"{path}.{name}", node)
-        self._is_checked = True
+        if not self._is_checked:
+            nodes = dict(checkpoint["objects"])
+            for owner, name, node in checkpoint["attributes"]:
+                nodes[f"{owner}.{name}"] = node
+            for name, node in nodes.items():
+                _check_readable(name, node)
+            self._is_checked = True
 
     def load(self, path: str) -> TorchRun:
         """Return the run of a checkpoint; it is built when it is needed."""
@@ -190,7 +190,7 @@ class TorchTrainable:
         run.resume_from(checkpoint)
         return run
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_residents": None}
 
 
@@ -214,7 +214,7 @@ def _checked_device(name: str | torch.device) -> torch.device:
     )
 
 
-def _check_readable(name: str, state: Any) -> None:
+def _check_readable(name: str, state: object) -> None:
     """Raise a SetupError if the saved state of an object cannot be read again."""
     file = io.BytesIO()
     torch.save(state, file)

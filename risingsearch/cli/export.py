@@ -4,14 +4,17 @@ import argparse
 import csv
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from risingsearch.cli.options import add_run_command, writing
+from risingsearch.cli.options import add_run_command, whole, writing
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.status import RunView, named
 from risingsearch.errors import InvalidParameterError, needed
 
+LAST_PORT = 65_535
 FORMATS = ("csv", "json", "parquet")
 
 
@@ -25,11 +28,27 @@ def add_report_and_export(commands: object) -> None:
         does,
         nargs="+",
     )
+    report.description += (
+        " With --watch it prints a URL of the pages instead, which follow the runs. "
+        "This machine alone can open it, and only with the secret in it. Ctrl-C ends "
+        "it, not the searches."
+    )
     report.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
         help="(default: report.html in RUN; of several, comparison.html here)",
+    )
+    report.add_argument(
+        "--watch",
+        action="store_true",
+        help="show the runs in a browser, also while they run",
+    )
+    report.add_argument(
+        "--port",
+        type=partial(whole, low=0, high=LAST_PORT),
+        metavar="N",
+        help="of the URL (default: any that is free)",
     )
     export = add_run_command(
         commands,
@@ -51,6 +70,13 @@ def add_report_and_export(commands: object) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
+    if arguments.watch and arguments.out is not None:
+        raise InvalidParameterError("--out is for a file: leave it out with --watch")
+    if arguments.watch:
+        _serve(arguments.run_dir, arguments.port or 0)
+        return
+    if arguments.port is not None:
+        raise InvalidParameterError("--port is for --watch: give both, or neither")
     if len(arguments.run_dir) > 1:
         _compare(arguments.run_dir, arguments.out or Path("comparison.html"))
         return
@@ -58,15 +84,22 @@ def _report(arguments: argparse.Namespace) -> None:
 
     (run_dir,) = arguments.run_dir
     run = RunView(run_dir)
+    result = run.result
     settings, space = run.settings_and_space()
     out = arguments.out or run_dir / "report.html"
-    about = {
-        "title": run_dir.resolve().name,
-        "settings": settings,
-        "space": space,
-    }
+    title = run_dir.resolve().name
     with writing(out):
-        print(write_report(run.result, out, **about))
+        print(write_report(result, out, title=title, settings=settings, space=space))
+
+
+def _serve(run_dirs: Sequence[Path], port: int) -> None:
+    from risingsearch.cli.live import live_pages
+    from risingsearch.cli.server import PageServer
+
+    with PageServer(port, live_pages(run_dirs)) as server:
+        print(server.url, flush=True)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def _compare(run_dirs: Sequence[Path], out: Path) -> None:

@@ -12,7 +12,6 @@ import risingsearch
 from risingsearch.cli import options
 from risingsearch.cli.export import add_report_and_export
 from risingsearch.cli.printing import print_json
-from risingsearch.cli.serve import add_serve
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.status import add_status
 from risingsearch.cli.sweeps import add_sweeps
@@ -24,8 +23,12 @@ BAD_INPUT = 2
 SEARCH_FAILED = 3
 INTERRUPTED = 130
 
-WIDTH = 79
-HARD_SPACE = "\N{NO-BREAK SPACE}"
+COLUMN: dict[str, Any] = {
+    "width": 79,
+    "initial_indent": "    ",
+    "subsequent_indent": "    ",
+    "break_on_hyphens": False,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,7 +93,6 @@ def _parser() -> argparse.ArgumentParser:
     add_status(commands)
     add_report_and_export(commands)
     add_watch(commands)
-    add_serve(commands)
     return parser
 
 
@@ -104,21 +106,20 @@ def _list(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([info._asdict() for info in infos])
         return
-    indent = max(len(info.name) for info in infos) + 2
     for info in infos:
         parameters = [
-            name if value is ... else f"{name}={value}".replace(" ", HARD_SPACE)
+            name if value is ... else f"{name}={value}"
             for name, value in info.parameters.items()
         ]
         kind = info.provenance if is_policies else info.setting
-        lines = [
+        print(info.name)
+        for line in (
             info.summary.replace("``", ""),
             f"{info.paper} ({kind})",
             f"parameters: {', '.join(parameters) or 'none'}",
-        ]
-        column = "\n".join(textwrap.fill(line, WIDTH - indent) for line in lines)
-        entry = info.name + textwrap.indent(column, " " * indent)[len(info.name) :]
-        print(entry.replace(HARD_SPACE, " "), end="\n\n")
+        ):
+            print(*textwrap.wrap(line, **COLUMN), sep="\n")
+        print()
     if is_policies:
         auto = resolve_policy("auto")
         print(f"auto is {auto}; for the largest sum of scores, name cure-ucb.")

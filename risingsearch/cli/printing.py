@@ -23,8 +23,6 @@ IN_JSON = (
     "opened_by_prior",
 )
 """Facts that are not among the lines, or not as they are."""
-OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
-"""Facts that are left out of the lines while there is no score."""
 
 
 def print_json(value: object, file: TextIO | None = None) -> None:
@@ -72,31 +70,32 @@ def print_facts(
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    has_none = facts.get("best_arm", 0) is None
+    """Yield the facts that have a value, as text."""
     for name, value in facts.items():
-        if name in IN_JSON or (has_none and name in OF_THE_BEST):
+        if name in IN_JSON or value is None or value == {}:
             continue
-        if value is None and name in ("left_out", "first_failure", "checkpoint"):
-            continue
-        if has_none and name == "best_score":
-            value = "none"
-        if name in ("metric", "first_failure"):
-            value = one_line(value)
-        if name == "budget":
-            from risingsearch.budget import in_words
+        match name:
+            case "best_score" if facts["best_arm"] is None:
+                value = "none"
+            case "best_epoch" if facts["best_arm"] is None:
+                continue
+            case "metric" | "first_failure":
+                value = one_line(value)
+            case "budget":
+                from risingsearch.budget import in_words
 
-            [(unit, total)] = value.items()
-            value = f"{facts['spent']:.6g} of {total:.6g} {in_words(unit)}"
-        if name == "failures" and facts["failures_tried_again"]:
-            value = f"{value} ({facts['failures_tried_again']} of them tried again)"
-        if name == "gpus":
-            from risingsearch.search.gpus import gpus_text
+                [(unit, total)] = value.items()
+                value = f"{facts['spent']:.6g} of {total:.6g} {in_words(unit)}"
+            case "failures" if facts["failures_tried_again"]:
+                value = f"{value} ({facts['failures_tried_again']} of them tried again)"
+            case "gpus":
+                from risingsearch.search.gpus import gpus_text
 
-            value = gpus_text(value)
-        if name == "arms":
-            value = ", ".join(f"{n} {status}" for status, n in value.items())
-        if name == "earlier_searches":
-            from risingsearch.checks import on_one_line
+                value = gpus_text(value)
+            case "arms":
+                value = ", ".join(f"{n} {status}" for status, n in value.items())
+            case "earlier_searches":
+                from risingsearch.checks import on_one_line
 
-            value = ", ".join(map(on_one_line, value))
+                value = ", ".join(map(on_one_line, value))
         yield name.replace("_", " "), value

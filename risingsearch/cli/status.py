@@ -54,39 +54,48 @@ class RunView:
         self.reader = RunReader(run_dir, may_come=may_come)
         self.look()
 
+    def refresh(self) -> None:
+        """Read the new lines, if there are any."""
+        if self.reader.version() != self.version:
+            self.look()
+
     def look(self) -> None:
         """Read the new lines."""
-        from risingsearch.storage.run_directory import damage_as_error
+        from risingsearch.storage.run_directory import damage_as_error, saved_header
 
+        self.version = self.reader.version()
         self.status: RunStatus | None = self.reader.read()
-        self.last: Mapping[str, Any] = {}  # what a sweep was last run with
         self.looked = time.monotonic()
+        self.settings: Json = {}
+        self.last: Json = {}  # what a sweep was last run with
         if self.status is None:
             return
         with damage_as_error(self.path):
-            if self.is_of_sweep():
+            self.settings = saved_header(self.path)["settings"]
+            if self.is_of_sweep:
                 from risingsearch.scripts.identity import last_identity
 
-                self.last = last_identity(self.path)
+                self.last = dict(last_identity(self.path))
             if "sweep" in self.last:
-                metric = self.last["sweep"].get("metric", "score")
-                if isinstance(metric, Mapping):
-                    metric = metric.get("name") or metric["regex"]
-                result = replace(self.status.result, metric=str(metric))
-                if not (
-                    self.last["sweep"].get("resume", True) or self.status.is_running
-                ):
-                    from risingsearch.scripts.ended import with_ended_arms
-
-                    result = with_ended_arms(result)
+                result = self._as_the_sweep_says(self.status, self.last["sweep"])
                 self.status = self.status._replace(result=result)
 
+    def _as_the_sweep_says(self, status: RunStatus, sweep: Json) -> SearchResult:
+        """Return the result with the name of its metric, and the ends of processes."""
+        metric = sweep.get("metric", "score")
+        if isinstance(metric, Mapping):
+            metric = metric.get("name") or metric["regex"]
+        result = replace(status.result, metric=str(metric))
+        if sweep.get("resume", True) or status.is_running:
+            return result
+        from risingsearch.scripts.ended import with_ended_arms
+
+        return with_ended_arms(result)
+
+    @property
     def is_of_sweep(self) -> bool:
         """Whether the run is of a sweep; others were begun in Python."""
-        from risingsearch.storage.run_directory import saved_header
-
-        settings = saved_header(self.path)["settings"]
-        return {"sweep", "cwd"} <= (settings.get("fingerprint") or {}).keys()
+        return {"sweep", "cwd"} <= (self.settings.get("fingerprint") or {}).keys()
 
     @property
     def is_over(self) -> bool:
@@ -121,7 +130,7 @@ class RunView:
         return self._how_to_continue() if self.state == STOPPED else None
 
     def _how_to_continue(self) -> str:
-        if self.is_of_sweep():
+        if self.is_of_sweep:
             return f"continue with: risingsearch resume {self.path}"
         return (
             "continue in Python: run the program that began it again, with the same "
@@ -150,13 +159,17 @@ class RunView:
 
     def settings_and_space(self) -> tuple[Json, dict[str, str] | None]:
         """Return the settings of the run, and its space as text if that is known."""
-        from risingsearch.storage.run_directory import damage_as_error, saved_header
+        from risingsearch.storage.run_directory import damage_as_error
 
-        settings = saved_header(self.path)["settings"]
         with damage_as_error(self.path):
-            shown = {k: settings[k] for k in SHOWN if settings[k] is not None}
-            if (sweep := self.last.get("sweep")) is None:
+            shown = {
+                name: self.settings[name]
+                for name in SHOWN
+                if self.settings[name] is not None
+            }
+            if "sweep" not in self.last:
                 return shown, None
+            sweep = self.last["sweep"]
             space = {name: _searched(p) for name, p in sweep["parameters"].items()}
             return {"command": shlex.join(sweep["command"]), **shown}, space
 
@@ -203,18 +216,18 @@ def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
     names = [run_dir.resolve().name for run_dir in run_dirs]
     if len(set(names)) < len(names):
         names = [str(run_dir) for run_dir in run_dirs]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    runs = dict(zip(names, run_dirs, strict=True))
+    if len(runs) < len(names):
+        twice = max(names, key=names.count)
         raise InvalidParameterError(f"{twice} is named twice: compare different runs")
-    return dict(zip(names, run_dirs, strict=True))
+    return runs
 
 
 def facts_of(result: SearchResult, run_dir: Path) -> Json:
     """Return how far a run has come."""
     last_jobs = {row["arm"]: row["job"] for row in result.history}
-    tried = [
-        last_jobs.get(report.job.arm, 0) > report.job.id for report in result.failures
-    ]
+    failed_jobs = [report.job for report in result.failures]
+    tried_again = sum(last_jobs.get(job.arm, 0) > job.id for job in failed_jobs)
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
@@ -226,8 +239,8 @@ def facts_of(result: SearchResult, run_dir: Path) -> Json:
         "best_epoch": result.best_epoch,
         "best_params": result.best_params,
         "arms": dict(Counter(arm.status for arm in result.arms)),
-        "failures": len(result.failures),
-        "failures_tried_again": sum(tried),
+        "failures": len(failed_jobs),
+        "failures_tried_again": tried_again,
         "first_failure": first_failure(result),
         "stop_reason": result.stop_reason,
         "left_out": result.left_out,
@@ -238,9 +251,8 @@ def facts_of(result: SearchResult, run_dir: Path) -> Json:
 
 def first_failure(result: SearchResult) -> str | None:
     """Return the first failure among the arms that are still failed."""
-    failed = {arm.arm for arm in result.arms if arm.status == "failed"}
-    failures = [report for report in result.failures if report.job.arm in failed]
-    if not failures:
-        return None
-    first = min(failures, key=lambda report: report.job.id)
-    return f"arm {first.job.arm}, after epoch {first.job.from_epoch}: {first.failure}"
+    for report in sorted(result.failures, key=lambda report: report.job.id):
+        job = report.job
+        if result.arms[job.arm].status == "failed":
+            return f"arm {job.arm}, after epoch {job.from_epoch}: {report.failure}"
+    return None

@@ -57,16 +57,13 @@ def _follow(run: RunView, console: Console) -> None:
 
     from risingsearch.cli.screen import Screen
 
-    mark = None
     due = 0.0
     n_stopped = 0
     with Live(console=console, auto_refresh=False) as live:
         while True:
             now = time.monotonic()
-            version = run.reader.version()
-            if mark != version and now >= due:
-                mark = version
-                run.look()
+            if now >= due:
+                run.refresh()
                 due = time.monotonic() + REST * (time.monotonic() - now)
             live.update(Screen(run), refresh=True)
             # Between two calls of run, a search in Python looks stopped.

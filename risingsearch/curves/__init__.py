@@ -6,8 +6,9 @@ environment also computes the reward of the best policy.
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from risingsearch.arms import Params
 from risingsearch.checks import checked_generator, checked_int, keyword_defaults
 from risingsearch.curves import (
     raven,
@@ -68,7 +69,7 @@ class EnvironmentInfo(NamedTuple):
     """
 
     name: str
-    parameters: dict[str, Any]
+    parameters: Params
     paper: str
     summary: str
     setting: str
@@ -110,7 +111,7 @@ def make_environment(
     name: str,
     horizon: int,
     seed: int | Rng | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Environment:
     """Build an environment by its registered name.
 

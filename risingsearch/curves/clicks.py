@@ -183,11 +183,20 @@ def click_rates(
     last = np.searchsorted(when, times + after, side="right")
     shown = last - first
     rates = np.full(len(times), np.nan)
-    np.divide(clicked[last] - clicked[first], shown, out=rates, where=shown > 0)
+    np.divide(
+        clicked[last] - clicked[first],
+        shown,
+        out=rates,
+        where=shown > 0,
+    )
     return rates, shown
 
 
-def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> ClickLog:
+def _sorted_log(
+    timestamps: ArrayLike,
+    items: ArrayLike,
+    clicks: ArrayLike,
+) -> ClickLog:
     times = checked_array("timestamps", timestamps)
     labels = checked_array("items", items, dtype=None)
     bits = checked_array("clicks", clicks, dtype=None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import warnings
 import zipfile
 from collections.abc import Sequence
+from itertools import compress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -189,10 +191,11 @@ def _table(path: Path) -> LoadedCurves:
             arm = columns[0]
         else:
             epoch = columns[0]
-    if arm or (not epoch and _epochs(columns)):
+    has_rows_of_arms = arm or (not epoch and _epochs(columns))
+    if arm or epoch:
+        frame = frame.set_index(arm or epoch)
+    if has_rows_of_arms:
         form = BY_ARM
-        if arm:
-            frame = frame.set_index(arm)
         numbers = _epochs(list(frame.columns))
         if not numbers:
             raise InvalidParameterError(
@@ -202,8 +205,6 @@ def _table(path: Path) -> LoadedCurves:
         frame = frame.set_axis(numbers, axis=1)
     else:
         form = BY_EPOCH
-        if epoch:
-            frame = frame.set_index(epoch)
         frame = frame.T
     if frame.columns.hasnans or frame.columns.has_duplicates:
         raise InvalidParameterError("every epoch needs its own number")
@@ -232,17 +233,8 @@ def _frame(path: Path) -> pd.DataFrame:
     """Return a table with text as the names of its columns."""
     pd = pandas()
     if path.suffix.lower() == ".csv":
-        first = (
-            pd.read_csv(
-                path,
-                header=None,
-                nrows=1,
-                dtype=str,
-            )
-            .iloc[0]
-            .fillna("")
-        )
-        bare = _is_bare(first.tolist())
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            bare = _is_bare(next(filter(None, csv.reader(file)), []))
         frame = pd.read_csv(path, header=None if bare else 0, index_col=False)
         if bare:
             frame.columns = frame.columns + 1
@@ -263,7 +255,11 @@ def _is_bare(row: list[str]) -> bool:
     return not _epochs(row) or bool(np.any(np.diff(numbers) <= 0.0))
 
 
-def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
+def _long(
+    frame: pd.DataFrame,
+    arm: str,
+    epoch: str,
+) -> LoadedCurves:
     score = _find(list(frame.columns), SCORE_COLUMNS)
     others = [name for name in frame.columns if name not in (arm, epoch)]
     if score is None:
@@ -286,9 +282,9 @@ def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
         values=score,
     )
     loaded = _loaded(wide.reindex(arms), LONG)
-    for direction in ("maximize", "minimize"):
-        if {*frame.get("direction", ())} == {direction}:
-            return loaded._replace(direction=direction)
+    directions = set(frame.get("direction", ()))
+    if directions in ({"maximize"}, {"minimize"}):
+        return loaded._replace(direction=directions.pop())
     return loaded
 
 
@@ -315,7 +311,7 @@ def _epochs(names: Sequence[str]) -> list[int]:
 def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
     """Return the curves of arms that have a score; warn of the others."""
     is_scored: Bools = ~np.all(np.isnan(curves.means), axis=1)
-    left_out = np.array(curves.names)[~is_scored].tolist()
+    left_out = [*compress(curves.names, ~is_scored)]
     if not left_out or not is_scored.any():
         return curves
     listed = ", ".join(left_out[:5])
@@ -323,7 +319,7 @@ def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
         listed += f", and {len(left_out) - 5} more"
     msg = f"{path}: arms without a score are left out: {listed}"
     warnings.warn(msg, RuntimeWarning, stacklevel=3)
-    names = tuple(np.array(curves.names)[is_scored].tolist())
+    names = tuple(compress(curves.names, is_scored))
     return curves._replace(means=curves.means[is_scored], names=names)
 
 

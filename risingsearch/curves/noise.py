@@ -40,7 +40,12 @@ NoiseLike = Noise | str | float
 """A noise model, its kind, or the standard deviation of Gaussian noise."""
 
 
-def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) -> Noise:
+def make_noise(
+    kind: str = "gaussian",
+    sigma: float = 1.0,
+    *,
+    batch: int = 1,
+) -> Noise:
     """Return a noise model.
 
     Parameters
@@ -80,7 +85,11 @@ def make_noise(kind: str = "gaussian", sigma: float = 1.0, *, batch: int = 1) ->
     return Noise(code, sigma, checked_int("batch", batch, 1))
 
 
-def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
+def checked_noise(
+    noise: object,
+    lowest: float,
+    highest: float,
+) -> Noise:
     """Return ``noise`` for means in a range, or raise an error.
 
     Examples

@@ -51,13 +51,13 @@ def allocation(means: Floats, rounds: Ints) -> Floats:
     >>> allocation(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([1, 2, 3, 4]))
     array([0.5, 1. , 1.5, 1.6])
     """
-    most = int(rounds.max())
-    best = np.full(most + 1, -np.inf)
+    last = int(rounds.max())
+    best = np.full(last + 1, -np.inf)
     best[0] = 0.0
     for curve in means:
         sums = np.cumsum(curve[np.isfinite(curve)])
         with_arm = best.copy()
-        for n, gained in enumerate(sums[:most], start=1):
+        for n, gained in enumerate(sums[:last], start=1):
             np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
         best = with_arm
     return np.asarray(best[np.minimum(rounds, np.isfinite(means).sum())])

@@ -146,11 +146,19 @@ class DriftingMeans(NamedTuple):
         """Return the environment at the start of the same tables."""
         return self._replace(knot=np.zeros_like(self.knot))
 
-    def mean(self, arm: int, n: int, t: int) -> float:
+    def mean(
+        self,
+        arm: int,
+        n: int,
+        t: int,
+    ) -> float:
         """Return the mean of the arm at round ``t``."""
-        k = last_knot(self.rounds, self.knot, t)
-        part = (t - self.rounds[k]) * self.rates[k]
-        after = following(self.rounds, k)
+        k, after, part = position(
+            self.rounds,
+            self.rates,
+            self.knot,
+            t,
+        )
         return between(self.means[k, arm], self.means[after, arm], part)
 
     def draw(
@@ -162,16 +170,24 @@ class DriftingMeans(NamedTuple):
         rng: Rng,
     ) -> float:
         """Return the mean with noise, or a reward from one of the two knots."""
-        k = last_knot(self.rounds, self.knot, t)
-        part = (t - self.rounds[k]) * self.rates[k]
-        after = following(self.rounds, k)
+        k, after, part = position(
+            self.rounds,
+            self.rates,
+            self.knot,
+            t,
+        )
         if self.mixing:
             if part > 0.0 and rng.random() < part:
                 k = after
             part = 0.0
             mean = self.means[k, arm]
         variance = between(self.variances[k, arm], self.variances[after, arm], part)
-        return noisy(self.noise, mean, math.sqrt(variance), rng)
+        return noisy(
+            self.noise,
+            mean,
+            math.sqrt(variance),
+            rng,
+        )
 
     def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of the best means or of the constant, in closed form."""
@@ -267,7 +283,13 @@ class Sinusoid(NamedTuple):
         [0.0, 0.5, 1.0]
         """
         amplitude = checked_float("amplitude", amplitude, -math.inf)
-        frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)
+        frequency = checked_float(
+            "frequency",
+            frequency,
+            0.0,
+            math.pi,
+            open_low=True,
+        )
         angles = frequency * np.arange(BLOCK)
         return cls(
             amplitude,
@@ -293,7 +315,12 @@ class Sinusoid(NamedTuple):
         """Return the environment with a new anchor."""
         return self._replace(block=np.full(1, -1, dtype=np.int64), anchor=np.zeros(2))
 
-    def mean(self, arm: int, n: int, t: int) -> float:
+    def mean(
+        self,
+        arm: int,
+        n: int,
+        t: int,
+    ) -> float:
         """Return the mean of the arm at round ``t``."""
         if arm == 0:
             return self.amplitude
@@ -311,7 +338,12 @@ class Sinusoid(NamedTuple):
         rng: Rng,
     ) -> float:
         """Return the mean with noise."""
-        return noisy(self.noise, mean, 1.0, rng)
+        return noisy(
+            self.noise,
+            mean,
+            1.0,
+            rng,
+        )
 
     def optimal(self, rounds: Ints) -> Floats:
         """Return the sum of the best means, one term per half of a swing."""
@@ -359,23 +391,27 @@ def sine_at(
     return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
 
 
-def last_knot(rounds: Ints, knot: Ints, t: int) -> int:
-    """Return the last knot up to round ``t``, searching from the one used last."""
-    k = knot[0]
+def position(
+    rounds: Ints,
+    rates: Floats,
+    knot: Ints,
+    t: int,
+) -> tuple[int, int, float]:
+    """Return the knots before and after round ``t``, and the part of the way there."""
+    k = knot[0]  # The one used last.
     if t < rounds[k]:
         k = 0
     while k + 1 < len(rounds) and t >= rounds[k + 1]:
         k += 1
     knot[0] = k
-    return int(k)
+    return k, min(k + 1, len(rounds) - 1), (t - rounds[k]) * rates[k]
 
 
-def following(rounds: Ints, k: int) -> int:
-    """Return the knot after the ``k``-th, or the last one itself."""
-    return min(k + 1, len(rounds) - 1)
-
-
-def between(left: float, right: float, part: float) -> float:
+def between(
+    left: float,
+    right: float,
+    part: float,
+) -> float:
     """Return the point that lies this part of the way from left to right."""
     return float(left + part * (right - left))
 
@@ -390,7 +426,11 @@ def _checked_means(means: ArrayLike) -> Floats:
     return table
 
 
-def _checked_variances(deviations: ArrayLike, n_arms: int, n_knots: int) -> Floats:
+def _checked_variances(
+    deviations: ArrayLike,
+    n_arms: int,
+    n_knots: int,
+) -> Floats:
     wide = checked_array("deviations", deviations)
     fits = wide.shape in [(), (n_arms,), (n_arms, n_knots)]
     if not fits or not np.all((wide >= 0.0) & (wide < np.inf)):

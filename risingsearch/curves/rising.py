@@ -31,7 +31,12 @@ IMDB_FILE = Path("imdb_curves", "imdb_online_curves.npz")
 IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 
-def two_arm(rng: Rng, horizon: int, *, noise: NoiseLike = 0.01) -> CurveTable:
+def two_arm(
+    rng: Rng,
+    horizon: int,
+    *,
+    noise: NoiseLike = 0.01,
+) -> CurveTable:
     r"""Two arms whose order depends on the horizon: 0.4, or slowly up to 1.
 
     Good for seeing at a glance whether a policy knows when time is short:
@@ -50,7 +55,12 @@ def two_arm(rng: Rng, horizon: int, *, noise: NoiseLike = 0.01) -> CurveTable:
     array([[4.e-01, 4.e-01, 4.e-01],
            [5.e-05, 4.e-01, 1.e+00]])
     """
-    return _linear_then_flat([0.4, 1 / 20_000], [0.4, 1.0], horizon, noise)
+    return _linear_then_flat(
+        [0.4, 1 / 20_000],
+        [0.4, 1.0],
+        horizon,
+        noise,
+    )
 
 
 def ltf(
@@ -84,7 +94,12 @@ def ltf(
     n = _arms(rng, n_arms)
     plateaus = rng.uniform(0.1, 1.0, n)
     saturation = rng.uniform(0.05, 1.0, n) * REFERENCE_HORIZON
-    return _linear_then_flat(plateaus / saturation, plateaus, horizon, noise)
+    return _linear_then_flat(
+        plateaus / saturation,
+        plateaus,
+        horizon,
+        noise,
+    )
 
 
 def concave(
@@ -198,7 +213,11 @@ def imdb_replay(
     return CurveTable.create(means, noise, "best-arm")
 
 
-def _arms(rng: Rng, n_arms: int | None, at_least: int = 1) -> int:
+def _arms(
+    rng: Rng,
+    n_arms: int | None,
+    at_least: int = 1,
+) -> int:
     if n_arms is None:
         return int(rng.choice(N_ARMS))
     return checked_int("n_arms", n_arms, at_least)
@@ -215,7 +234,11 @@ def _linear_then_flat(
     return CurveTable.create(means, noise, "best-arm")
 
 
-def _growth(kind: int, decade: float, pulls: Floats) -> Floats:
+def _growth(
+    kind: int,
+    decade: float,
+    pulls: Floats,
+) -> Floats:
     """Return a growth function at pulls counted in reference horizons, 1 at 1."""
     further = 10.0**decade
     if kind == 0:

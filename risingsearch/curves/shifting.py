@@ -53,10 +53,9 @@ def incremental(
     """
     means, deviations = normal_arms(rng, n_arms)
     step = rng.uniform(-STEP, STEP, n_arms)
-    end = max(2, horizon)
-    first = (means + step, deviations)
-    last = (means + step * end, deviations)
-    return timeline([(1, first), (end, last)], "linear", noise)
+    ends = (1, max(2, horizon))
+    changes = [(t, (means + step * t, deviations)) for t in ends]
+    return timeline(changes, "linear", noise)
 
 
 def variance_drift(
@@ -87,10 +86,9 @@ def variance_drift(
     """
     means, deviations = normal_arms(rng, n_arms)
     step = rng.uniform(0.0, GROWTH, n_arms)
-    end = max(2, horizon)
-    first = means, np.sqrt(deviations**2 + step)
-    last = means, np.sqrt(deviations**2 + step * end)
-    return timeline([(1, first), (end, last)], "linear", noise)
+    ends = (1, max(2, horizon))
+    changes = [(t, (means, np.sqrt(deviations**2 + step * t))) for t in ends]
+    return timeline(changes, "linear", noise)
 
 
 def gradual(

@@ -22,7 +22,12 @@ CYCLES = (2.5, 5.0)
 DEVIATION = 0.001
 
 
-def sinusoid(rng: Rng, horizon: int, *, noise: NoiseLike = 1.0) -> Sinusoid:
+def sinusoid(
+    rng: Rng,
+    horizon: int,
+    *,
+    noise: NoiseLike = 1.0,
+) -> Sinusoid:
     r"""One-armed sinusoid: a constant arm, and one that swings around it a few times.
 
     Good for policies that exploit smooth drift, up to 1e8 rounds without any table:
@@ -49,7 +54,12 @@ def sinusoid(rng: Rng, horizon: int, *, noise: NoiseLike = 1.0) -> Sinusoid:
     nu = rng.uniform(*CYCLES)
     amplitude = 0.25 / (nu * nu) + DEVIATION * rng.standard_normal()
     phase = rng.uniform(0.0, 2.0 * math.pi)
-    return Sinusoid.create(amplitude, 2.0 * math.pi * nu / horizon, phase, noise)
+    return Sinusoid.create(
+        amplitude,
+        2.0 * math.pi * nu / horizon,
+        phase,
+        noise,
+    )
 
 
 def click_counterfactual(
@@ -105,7 +115,13 @@ def click_counterfactual(
             f"{math.ceil(end - start) + 1}; got {horizon}"
         )
     seconds = start + np.arange(1.0, horizon + 1.0)
-    rates = _rates_over_time(log, n_items, seconds, 0.5 * WINDOW, 0.5 * WINDOW)
+    rates = _rates_over_time(
+        log,
+        n_items,
+        seconds,
+        0.5 * WINDOW,
+        0.5 * WINDOW,
+    )
     has_changed = np.diff(rates, axis=1) != 0.0
     changed = np.flatnonzero(has_changed.any(axis=0))
     knots = np.concatenate([[0], changed + 1])
@@ -155,7 +171,13 @@ def click_fitted(
             f"{end - start:g} seconds long"
         )
     minutes = np.arange(start + WINDOW, end + MINUTE, MINUTE)
-    rates = _rates_over_time(log, n_items, minutes, WINDOW, 0.0)
+    rates = _rates_over_time(
+        log,
+        n_items,
+        minutes,
+        WINDOW,
+        0.0,
+    )
     with needed("statsmodels", "bench"):
         lowess = import_module("statsmodels.nonparametric.smoothers_lowess").lowess
     near = 0.01 * (minutes[-1] - minutes[0])  # lines are fitted that far apart
@@ -169,7 +191,12 @@ def click_fitted(
     numbers = np.arange(len(minutes))
     stretched = 1 + numbers * (horizon - 1) // (len(minutes) - 1)
     knots, minute = np.unique(stretched, return_index=True)
-    return DriftingMeans.create(smooth[:, minute], knots, between="linear", noise=noise)
+    return DriftingMeans.create(
+        smooth[:, minute],
+        knots,
+        between="linear",
+        noise=noise,
+    )
 
 
 def _rates_over_time(
@@ -183,7 +210,13 @@ def _rates_over_time(
     n = min(checked_int("n_items", n_items, 1), len(log.names))
     rates = []
     for item in range(n):
-        rate, shown = click_rates(log, item, times, before, after)
+        rate, shown = click_rates(
+            log,
+            item,
+            times,
+            before,
+            after,
+        )
         observed = np.flatnonzero(shown)
         if len(observed) == 0:
             continue

@@ -85,6 +85,7 @@ def comparison_page(
     title: str,
     settings: Mapping[str, Mapping[str, object]] | None,
     version: str | None = None,
+    links: str = "",
 ) -> str:
     """Return the page that ``write_comparison`` writes.
 
@@ -94,6 +95,8 @@ def comparison_page(
         As in ``write_comparison``.
     version : str, optional
         As in ``own_page``, of a page that follows searches.
+    links : str, default ""
+        What leads to the pages of the searches, as HTML.
 
     Returns
     -------
@@ -105,6 +108,7 @@ def comparison_page(
         as_text(title),
         "\n".join([part("dom.js"), part("progress.js")]),
         version=version,
+        links=links,
         facts=_side_by_side(results, _facts(results, settings or {})),
         winners=_winners(results),
         data=embedded({"progress": _progress(results)}),
@@ -135,11 +139,12 @@ def _facts(
 
 
 def _best(result: ShownResult) -> dict[str, object]:
-    has_best = result.best_arm is not None
+    if result.best_arm is None:
+        return dict.fromkeys(("best", "of arm", "at epoch"), "")
     return {
-        "best": f"{result.best_score:.6g}" if has_best else "",
-        "of arm": result.best_arm if has_best else "",
-        "at epoch": result.best_epoch if has_best else "",
+        "best": f"{result.best_score:.6g}",
+        "of arm": result.best_arm,
+        "at epoch": result.best_epoch,
     }
 
 

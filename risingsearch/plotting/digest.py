@@ -7,7 +7,7 @@ from numbers import Real
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from risingsearch.arms import ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, sign_of
 from risingsearch.plotting.result import Row, ShownResult
@@ -101,25 +101,34 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
     budget = result.n_epochs
     if result.budget is not None and result.budget.epochs is not None:
         budget = max(budget, result.budget.epochs)
-    by_arm: dict[int, list[float]] = {}
-    for row, is_first in _with_first(result.history):
-        level = row.get("recent_average")
-        gain = row.get("expected_gain")
-        if not (is_first and _is_finite(level) and _is_finite(gain)):
-            continue
-        epoch = row["epoch"] - 1
-        unspent = budget - row["round"] + 1
-        left = max(0, min(most_epochs - epoch, unspent))
-        level = float(level)
-        end = level + float(gain)
-        by_arm[row["arm"]] = [
-            row["arm"],
-            epoch,
-            sign * level,
-            epoch + left,
-            sign * end,
+    decided = {
+        row["arm"]: row
+        for row, is_first in _with_first(result.history)
+        if is_first
+        and _is_finite(row.get("recent_average"))
+        and _is_finite(row.get("expected_gain"))
+    }
+    return [
+        [
+            arm,
+            row["epoch"] - 1,
+            sign * row["recent_average"],
+            row["epoch"] - 1 + _epochs_left(row, budget, most_epochs),
+            sign * (row["recent_average"] + row["expected_gain"]),
         ]
-    return list(by_arm.values())
+        for arm, row in decided.items()
+    ]
+
+
+def _epochs_left(
+    row: Row,
+    budget: int,
+    most_epochs: int,
+) -> int:
+    """Return how many epochs an arm can get at most from a row on."""
+    epoch: int = row["epoch"] - 1
+    unspent: int = budget - row["round"] + 1
+    return max(0, min(most_epochs - epoch, unspent))
 
 
 def _is_finite(value: object) -> TypeGuard[float]:
@@ -142,27 +151,25 @@ def lost_jobs(result: ShownResult) -> list[Lost]:
         bad = [row for row in rows if _is_lost(row)]
         if not bad:
             continue
-        first = bad[0]
         last = bad[-1]
+        text = last.get("failure")
         if job in failures:
             text = _raised(failures.pop(job).failure)
-        else:
-            no_score = f"the {shown_metric(result.metric)} is {last['score']}"
-            text = short(last.get("failure") or no_score, LONGEST_FAILURE)
-        epochs = str(first["epoch"])
-        if last is not first:
-            epochs += f" to {last['epoch']}"
-        lost.append(Lost(last["arm"], epochs, text))
+        elif not text:
+            text = f"the {shown_metric(result.metric)} is {last['score']}"
+        epochs = dict.fromkeys(str(row["epoch"]) for row in (bad[0], last))
+        lost.append(
+            Lost(last["arm"], " to ".join(epochs), short(text, LONGEST_FAILURE))
+        )
     for report in failures.values():
-        job = report.job
-        epoch = job.from_epoch + len(report.scores) + 1
-        lost.append(Lost(job.arm, str(epoch), _raised(report.failure)))
+        epoch = str(report.job.from_epoch + len(report.scores) + 1)
+        text = short(_raised(report.failure), LONGEST_FAILURE)
+        lost.append(Lost(report.job.arm, epoch, text))
     return lost
 
 
 def _raised(failure: BaseException | None) -> str:
-    text = f"{type(failure).__name__}: {failure}".removesuffix(": ")
-    return short(text, LONGEST_FAILURE)
+    return f"{type(failure).__name__}: {failure}".removesuffix(": ")
 
 
 def _is_lost(row: Row) -> bool:
@@ -217,21 +224,13 @@ def scale_of(values: Sequence[Value]) -> str:
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) < len(values):
         return "categories"
-    if not numbers:
+    if not numbers or min(numbers) <= 0 or max(numbers) < 10 * min(numbers):
         return "linear"
-    low = min(numbers)
-    high = max(numbers)
-    if low <= 0 or high < 10 * low:
-        return "linear"
-    logs = np.log(numbers)
-    return "log" if _unevenness(logs) < _unevenness(numbers) else "linear"
+    off_centre = _off_centre(np.asarray(numbers))
+    return "log" if _off_centre(np.log(numbers)) < off_centre else "linear"
 
 
-def _unevenness(numbers: ArrayLike) -> float:
-    """Return how far numbers are from being evenly spread between their ends."""
-    values = np.sort(np.asarray(numbers, dtype=float))
-    low = values[0]
-    high = values[-1]
-    places = (values - low) / (high - low)
-    even = np.linspace(0.0, 1.0, len(places))
-    return float(np.abs(places - even).max())
+def _off_centre(numbers: NDArray[np.float64]) -> float:
+    """Return how far the mean is from the middle, as a share of the range."""
+    low = numbers.min()
+    return float(abs((numbers.mean() - low) / (numbers.max() - low) - 0.5))

@@ -7,6 +7,7 @@ told apart with any colour vision.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,43 +80,37 @@ def plot_allocation(
     Where 3 epochs went, over 2 arms
     best score (star) is of arm 1: 0.7 at epoch 2
     """
-    epochs = Epochs(
-        history,
-        direction,
-        labels,
-        metric,
-    )
-    arms, row = _rows(epochs)
+    epochs = Epochs(history, direction, labels, metric)
+    arms = epochs.arms_by_training()
+    places = {arm: place for place, arm in enumerate(arms)}
+    row = np.array([places[arm] for arm in epochs.arm.tolist()])
     if ax is None:
         ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
     title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
-    failed = np.flatnonzero(np.isnan(epochs.score))
+    failed = np.flatnonzero(~epochs.is_scored)
     if len(failed):
         ax.plot(
             failed + 0.5,
             row[failed],
             "x",
-            color=Ink.on(ax).failed,
+            color=ink_on(ax).failed,
             markersize=4,
         )
         title += f", {len(failed):,} failed (cross)"
+    winner = None
     if epochs.leaders:
         best = epochs.leaders[0]
+        winner = int(row[best])
         ax.plot(
-            best + 0.5, row[best], "*", color=WINNER, markersize=14,
+            best + 0.5, winner, "*", color=WINNER, markersize=14,
             markeredgecolor="white", clip_on=False, zorder=5,
         )  # fmt: skip
         title += f"\nbest {epochs.metric} (star) is of {epochs.describe(best)}"
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
-    frame(
-        ax,
-        title,
-        "epochs spent",
-        "arms, the most trained on top",
-    )
-    _name_rows(ax, epochs, arms)
+    _frame(ax, title, "epochs spent", "arms, the most trained on top")
+    _name_rows(ax, [epochs.name(arm) for arm in arms], winner)
     return ax
 
 
@@ -156,12 +151,7 @@ def plot_curves(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
-    epochs = Epochs(
-        history,
-        direction,
-        labels,
-        metric,
-    )
+    epochs = Epochs(history, direction, labels, metric)
     ax = ax or new_axes(8.0, 4.8)
     for place, best in enumerate(epochs.leaders):
         _draw_curve(ax, epochs, best, place)
@@ -176,12 +166,7 @@ def plot_curves(
     outside = int(((epochs.score < low) | (epochs.score > high)).sum())
     if outside:
         title += f", {outside:,} outside the axes"
-    frame(
-        ax,
-        title,
-        "epochs of the arm",
-        epochs.metric,
-    )
+    _frame(ax, title, "epochs of the arm", epochs.metric)
     # In the corner that good curves leave free, clear of the marks of failures.
     ax.legend(
         loc="lower right" if epochs.maximize else "upper right",
@@ -206,12 +191,11 @@ def score_limits(values: ArrayLike, *, maximize: bool) -> tuple[float, float]:
     scores = scores[np.isfinite(scores)]
     if len(scores) == 0:
         return 0.0, 1.0
-    quarter, three_quarters = np.quantile(scores, (0.25, 0.75))
+    good = scores if maximize else -scores
+    quarter, three_quarters = np.quantile(good, (0.25, 0.75))
     reach = 3.0 * (three_quarters - quarter)
-    if reach > 0 and maximize:
-        scores = scores[scores >= quarter - reach]
-    elif reach > 0:
-        scores = scores[scores <= three_quarters + reach]
+    if reach > 0:
+        scores = scores[good >= quarter - reach]
     return float(scores.min()), float(scores.max())
 
 
@@ -221,27 +205,18 @@ class Ink(NamedTuple):
     failed: str
     guide: str
     also_ran: str
-    dark: bool  # the ground
 
-    @classmethod
-    def on(cls, ax: Axes) -> Ink:
-        """Return the colours that can be seen on the ground of these axes."""
-        from matplotlib.colors import to_rgb
 
-        red, green, blue = to_rgb(ax.get_facecolor())
-        if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5:
-            return cls(
-                "#FFFFFF",
-                "#3D444D",
-                "#6E7681",
-                dark=True,
-            )
-        return cls(
-            "#000000",
-            "#E4E4E4",
-            "#BDBDBD",
-            dark=False,
-        )
+ON_LIGHT = Ink("#000000", "#E4E4E4", "#BDBDBD")
+ON_DARK = Ink("#FFFFFF", "#3D444D", "#6E7681")
+
+
+def ink_on(ax: Axes) -> Ink:
+    """Return the colours that can be seen on the ground of these axes."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(ax.get_facecolor())
+    return ON_DARK if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else ON_LIGHT
 
 
 class Epochs:
@@ -261,17 +236,22 @@ class Epochs:
         self.arm = np.array([row["arm"] for row in history], dtype=int)
         self.epoch = np.array([row["epoch"] for row in history], dtype=int)
         self.score = np.array([row["score"] for row in history], dtype=float)
-        self.score[~np.isfinite(self.score)] = np.nan  # failed
+        self.is_scored = np.isfinite(self.score)
+        self.score[~self.is_scored] = np.nan  # failed
         self.maximize = sign_of(direction) > 0.0
         self.metric = _as_text(metric)
         self._labels = labels or {}
-        good = sign_of(direction) * self.score
-        n_scored = np.isfinite(good).sum()
-        order = np.argsort(-good, kind="stable")[:n_scored]  # NaN is last
-        best: dict[int, int] = {}  # row of each arm, the best arm first
-        for row in order.tolist():
-            best.setdefault(int(self.arm[row]), row)
-        self.leaders = list(best.values())[: len(LEADERS)]
+        worst_last = np.argsort(-sign_of(direction) * self.score, kind="stable")
+        scored = worst_last[: self.is_scored.sum()]  # NaN is last
+        _, bests = np.unique(self.arm[scored], return_index=True)
+        self.leaders: list[int] = scored[np.sort(bests)][: len(LEADERS)].tolist()
+
+    def arms_by_training(self) -> list[int]:
+        """Return the arms, the most trained first; of equals the winner, the oldest."""
+        winner = dict.fromkeys(self.arm[self.leaders[:1]].tolist(), 0)
+        counts = Counter(winner)
+        counts.update(self.arm.tolist())
+        return [arm for arm, _ in counts.most_common()]
 
     def name(self, arm: int) -> str:
         """Return the label of an arm, shortened to fit a figure."""
@@ -300,7 +280,7 @@ def new_axes(width: float, height: float) -> Axes:
     return ax
 
 
-def frame(
+def _frame(
     ax: Axes,
     title: str,
     x: str,
@@ -319,22 +299,6 @@ def frame(
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the arms, the most trained on top, and the row of every epoch."""
-    arms, first, index, count = np.unique(
-        epochs.arm,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-    )
-    if epochs.leaders:
-        first[index[epochs.leaders[0]]] = -1
-    order = np.lexsort((first, -count))
-    row = np.empty(len(arms), dtype=np.int64)
-    row[order] = np.arange(len(arms))
-    return arms[order], row[index]
-
-
 def _draw_blocks(
     ax: Axes,
     epochs: Epochs,
@@ -346,12 +310,12 @@ def _draw_blocks(
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
     corners: Any = np.stack([x, y], axis=2)
     low, high = score_limits(epochs.score, maximize=epochs.maximize)
-    ink = Ink.on(ax)
+    ink = ink_on(ax)
     blocks = PolyCollection(
         corners,
         array=np.ma.masked_invalid(epochs.score),
         # The better, the further from the ground: the eye goes to what stands out.
-        cmap="cividis" if epochs.maximize == ink.dark else "cividis_r",
+        cmap="cividis" if epochs.maximize == (ink is ON_DARK) else "cividis_r",
         clim=(low, high),
         # Its own edge keeps a block visible that is narrower than a pixel.
         edgecolors="face",
@@ -374,52 +338,39 @@ def _draw_blocks(
         above = (epochs.score > high).any()
         extend = "min" if below else "max" if above else "neither"
         ax.figure.colorbar(
-            blocks,
-            ax=ax,
-            label=epochs.metric,
-            extend=extend,
-            pad=0.02,
-            aspect=30,
+            blocks, ax=ax, label=epochs.metric, extend=extend, pad=0.02, aspect=30
         )
 
 
 def _name_rows(
     ax: Axes,
-    epochs: Epochs,
-    arms: NDArray[np.int64],
+    names: Sequence[str],
+    winner: int | None,
 ) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
-    step = int(np.ceil(1.15 * LABEL_SIZE * len(arms) / points))
-    named = list(range(0, len(arms), step))
-    winner = None
-    if epochs.leaders:
-        winner = int(np.flatnonzero(arms == epochs.arm[epochs.leaders[0]])[0])
-        named = [row for row in named if abs(row - winner) >= step]
-        named = sorted([*named, winner])
-    texts = [epochs.name(int(arms[row])) for row in named]
-    ax.set_yticks(named, texts, fontsize=LABEL_SIZE)
+    step = int(np.ceil(1.15 * LABEL_SIZE * len(names) / points))
+    named = range((winner or 0) % step, len(names), step)
+    ax.set_yticks(named, [names[row] for row in named], fontsize=LABEL_SIZE)
     ax.tick_params(axis="y", length=0)
     if winner is not None:
-        ax.get_yticklabels()[named.index(winner)].set(
-            color=WINNER,
-            fontweight="bold",
-        )
+        label = ax.get_yticklabels()[winner // step]
+        label.set(color=WINNER, fontweight="bold")
 
 
 def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     # One line for all of them: a NaN between two arms lifts the pen.
-    leaders = epochs.arm[epochs.leaders]
-    rows = np.flatnonzero(np.isfinite(epochs.score) & ~np.isin(epochs.arm, leaders))
-    rows = rows[np.argsort(epochs.arm[rows], kind="stable")]
-    starts = np.flatnonzero(np.diff(epochs.arm[rows])) + 1
+    is_leader = np.isin(epochs.arm, epochs.arm[epochs.leaders])
+    rows = np.flatnonzero(epochs.is_scored & ~is_leader)
     if len(rows) == 0:
         return
+    rows = rows[np.argsort(epochs.arm[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(epochs.arm[rows])) + 1
     ax.plot(
         np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
         np.insert(epochs.score[rows], starts, np.nan),
         ".-",
-        color=Ink.on(ax).also_ran,
+        color=ink_on(ax).also_ran,
         linewidth=0.7,
         markersize=2,
         label=plural(len(starts) + 1, "other"),
@@ -433,33 +384,39 @@ def _draw_curve(
     best: int,
     place: int,
 ) -> None:
-    winner = place == 0
-    rows = np.flatnonzero(np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best]))
-    ax.plot(
+    rows = np.flatnonzero(epochs.is_scored & (epochs.arm == epochs.arm[best]))
+    (curve,) = ax.plot(
         epochs.epoch[rows],
         epochs.score[rows],
+        ".-",
         color=LEADERS[place],
-        linewidth=2.6 if winner else 1.4,
-        marker="*" if winner else ".",
-        markersize=15 if winner else 4,
-        markeredgecolor="white" if winner else None,
-        markevery=[rows.tolist().index(best)] if winner else None,
-        label=("best is " if winner else "") + epochs.describe(best),
-        zorder=4 if winner else 3,
+        linewidth=1.4,
+        markersize=4,
+        label=epochs.describe(best),
+        zorder=3,
     )
+    if place == 0:
+        curve.set(
+            linewidth=2.6,
+            marker="*",
+            markersize=15,
+            markeredgecolor="white",
+            markevery=[rows.tolist().index(best)],
+            label=f"best is {epochs.describe(best)}",
+            zorder=4,
+        )
 
 
 def _mark_failures(ax: Axes, epochs: Epochs) -> None:
-    failed = np.isnan(epochs.score)
-    if failed.any():
+    failed = epochs.epoch[~epochs.is_scored]
+    if len(failed):
         # Without a score there is no height: the marks stand along the bad end.
-        height = 0.02 if epochs.maximize else 0.98
         ax.plot(
-            epochs.epoch[failed],
-            np.full(failed.sum(), height),
+            failed,
+            np.full(len(failed), 0.02 if epochs.maximize else 0.98),
             "x",
-            color=Ink.on(ax).failed,
+            color=ink_on(ax).failed,
             markersize=4,
-            label=f"{failed.sum():,} failed",
+            label=f"{len(failed):,} failed",
             transform=ax.get_xaxis_transform(),
         )

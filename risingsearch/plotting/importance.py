@@ -125,17 +125,15 @@ def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
     Two arms are compared after the epochs that both of them have had.
     """
     sign = sign_of(result.direction)
-    curves = [result.curves[arm] for arm in arms]
+    curves = [np.asarray(result.curves[arm], dtype=float) for arm in arms]
     lengths = np.array([len(curve) for curve in curves])
     best = np.full((len(arms), lengths.max()), -np.inf)
     for row, arm, curve in zip(best, arms, curves, strict=True):
         if result.arms[arm].status != "failed":
-            scores = sign * np.asarray(curve, dtype=float)
-            scores[~np.isfinite(scores)] = -np.inf
+            scores = np.where(np.isfinite(curve), sign * curve, -np.inf)
             row[: len(curve)] = np.maximum.accumulate(scores)
     common = np.minimum.outer(lengths, lengths) - 1
-    rows = np.arange(len(arms))[:, None]
-    then = best[rows, common]
+    then = np.take_along_axis(best, common, axis=1)
     beats = (then > then.T) + 0.5 * (then == then.T)
     n_beaten = beats.sum(axis=1) - 0.5  # every arm equals itself
     return np.asarray(n_beaten / (len(arms) - 1))

@@ -172,25 +172,20 @@ def progress_of(result: ShownResult) -> Progress:
     """Return how the best score has risen."""
     sign = sign_of(result.direction)
     best = -math.inf
-    progress = Progress([], [], [])
-    is_clocked = True
     clock = 0.0
     training = 0.0
-    n_epochs = len(result.history)
-    for n_told, row in enumerate(result.history, 1):
-        returned = result.returned_at.get(row["job"])
-        is_clocked = is_clocked and returned is not None
-        clock = max(clock, returned or 0.0)
+    progress = Progress([], [], [])
+    for told, row in enumerate(result.history, 1):
+        clock = max(clock, result.returned_at.get(row["job"], math.inf))
         training += row["seconds"] if math.isfinite(row["seconds"]) else 0.0
         score = sign * row["score"]
         rises = math.isfinite(score) and score > best
-        if rises:
-            best = score
-        if rises or (n_told == n_epochs and best > -math.inf):
-            progress.by_epochs.append((n_told, sign * best))
-            progress.by_clock.append((clock, sign * best))
-            progress.by_training.append((training, sign * best))
-    return progress if is_clocked else progress._replace(by_clock=[])
+        best = score if rises else best
+        is_end = told == len(result.history) and math.isfinite(best)
+        if rises or is_end:
+            for points, spent in zip(progress, (told, clock, training), strict=True):
+                points.append((spent, sign * best))
+    return progress if math.isfinite(clock) else progress._replace(by_clock=[])
 
 
 def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:

@@ -7,8 +7,8 @@
 """
 
 import inspect
-import math
 from collections.abc import Callable
+from math import ceil
 from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_int, keyword_defaults
@@ -438,7 +438,6 @@ def recommended_arms(
     elif rule is None:
         n_arms = int(0.25 * horizon / max(1, max_pulls // 50))
     else:
-        used = inspect.signature(rule).parameters
-        taken = {key: value for key, value in parameters.items() if key in used}
-        n_arms = rule(horizon, max_pulls, **taken)
-    return min(horizon, max(n_arms, math.ceil(horizon / max_pulls)))
+        taken = parameters.keys() & keyword_defaults(rule)
+        n_arms = rule(horizon, max_pulls, **{name: parameters[name] for name in taken})
+    return min(horizon, max(n_arms, ceil(horizon / max_pulls)))

@@ -1,4 +1,4 @@
-"""Short names for the arrays that policies are made of, and for their generator."""
+"""Short names for what policies are made of and given: arrays, generator, range."""
 
 from typing import TypeAlias
 
@@ -10,6 +10,13 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Array: TypeAlias = Bools | Ints | Floats
 Rng: TypeAlias = np.random.Generator
+RewardRange: TypeAlias = tuple[float, float]
+"""Lowest and highest reward."""
+
+
+def zeros(shape: int | tuple[int, ...]) -> Floats:
+    """Return an array of floats, all 0."""
+    return np.zeros(shape)
 
 
 def int_zeros(shape: int | tuple[int, ...]) -> Ints:

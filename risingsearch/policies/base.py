@@ -92,8 +92,8 @@ distributions that ``numpy.random.Generator`` shares with numba.
 
 from __future__ import annotations
 
-import math
 from enum import Enum
+from math import inf, isfinite, nan
 from types import FunctionType
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
@@ -208,15 +208,14 @@ def check_contract(policy: object, n_arms: int, *methods: str) -> None:
         if array is None and name == "horizon":
             continue
         given = "none"
-        fits = False
         if isinstance(array, np.ndarray):
             given = f"{array.dtype} of shape {array.shape}"
-            fits = np.issubdtype(array.dtype, entry) and array.shape == (n_arms,)
-        if not fits:
-            raise PolicyError(
-                f"{kind} needs an array {name} of type {entry.__name__} and length "
-                f"n_arms={n_arms}, which its caller keeps up to date; it has {given}"
-            )
+            if np.issubdtype(array.dtype, entry) and array.shape == (n_arms,):
+                continue
+        raise PolicyError(
+            f"{kind} needs an array {name} of type {entry.__name__} and length "
+            f"n_arms={n_arms}, which its caller keeps up to date; it has {given}"
+        )
 
 
 def better(
@@ -300,7 +299,7 @@ def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
     1
     """
     arm = WAIT
-    best = -math.inf
+    best = -inf
     for i in range(len(pulls)):
         if available[i]:
             arm, best = leader(arm, best, i, float(values[i]), pulls)
@@ -322,6 +321,11 @@ def uniform_arm(available: Bools, rng: Rng) -> int:
                 return i
             skip -= 1
     return WAIT
+
+
+def coming_round(pulls: Ints) -> int:
+    """Return the number of the next round; those in flight are not counted."""
+    return int(pulls.sum()) + 1
 
 
 def pull_limit(horizon: int, max_pulls: int | None) -> int:
@@ -405,16 +409,16 @@ def play_alone(
     rng = np.random.default_rng(seed)
     arms: list[int] = []
     while len(arms) < rounds and policy.available.any():
-        arm = int(policy.select(len(arms) + 1, rng))
+        first = len(arms) + 1
+        arm = int(policy.select(first, rng))
         if arm == WAIT:
             break
         left = min(int(policy.pulls_left[arm]), rounds - len(arms))
         n_pulls = min(slice_length(policy, arm), left)
-        started(policy, len(arms) + 1, arm)
-        for _ in range(n_pulls):
+        started(policy, first, arm)
+        for t in range(first, first + n_pulls):
             policy.pulls_left[arm] -= 1
             policy.available[arm] = policy.pulls_left[arm] > 0
-            t = len(arms) + 1
             n = int(policy.pulls[arm]) + 1
             policy.update(t, arm, reward(arm, n, t), rng)
             arms.append(arm)
@@ -450,7 +454,7 @@ def slice_length(policy: Policy, arm: int) -> int:
 def projection(policy: Policy, arm: int) -> float:
     """Return where the arm is expected to end; NaN when the policy does not say."""
     method = getattr(policy, "projection", None)
-    return math.nan if method is None else float(method(arm))
+    return nan if method is None else float(method(arm))
 
 
 def proposing(policy: Policy) -> bool:
@@ -579,14 +583,11 @@ def _encoded(array: Array) -> SavedArray:
     # Sparse: the history arrays of a young search are nearly all zero; an array without
     # zeros has no indices. Infinities are written as words, because JSON has none.
     flat = array.reshape(-1)
-    is_set = flat != 0
-    if array.dtype.kind == "f":
-        is_set |= np.signbit(flat)  # -0.0 too
-    indices = np.flatnonzero(is_set)
+    indices = np.flatnonzero(flat.view(f"u{array.itemsize}"))  # -0.0 has a bit, too
     is_sparse = 2 * len(indices) <= array.size
     values = flat[indices] if is_sparse else flat
     return {
         "shape": list(array.shape),
         "indices": indices.tolist() if is_sparse else None,
-        "values": [x if math.isfinite(x) else repr(x) for x in values.tolist()],
+        "values": [x if isfinite(x) else repr(x) for x in values.tolist()],
     }

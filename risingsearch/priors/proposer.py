@@ -13,7 +13,7 @@ from risingsearch.priors.matching import Configurations
 from risingsearch.priors.models import Learnt, Predictions, correlation
 from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
 from risingsearch.proposers.gaussian_process import normal_scores
-from risingsearch.proposers.open_space import MOST_ALIKE, ArmPoints
+from risingsearch.proposers.open_space import ArmPoints, nearest
 from risingsearch.space import Space
 
 EXPECTED = 2.0
@@ -202,8 +202,7 @@ class PriorProposer(Proposer):
         order = best_first(self.learnt.predictions(space.from_units(points)))
         for _, proposal in self._points.untried(points[order], opened, unopened):
             alike = self.learnt.predictions([proposal.params]).alike(seen)[0]
-            nearest = begun[np.argsort(-alike, kind="stable")[:MOST_ALIKE]]
-            return proposal._replace(like=tuple(nearest.tolist()), by_prior=True)
+            return proposal._replace(like=nearest(begun, alike), by_prior=True)
         return None
 
     def trusted(self, opened: Opened) -> dict[str, float]:

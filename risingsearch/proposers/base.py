@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,11 @@ from risingsearch.errors import InvalidParameterError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rng = np.random.Generator
+
+
+def best_first(values: Floats) -> NDArray[np.intp]:
+    """Return the positions of values, from the highest on; of equal ones, in order."""
+    return np.argsort(-values, kind="stable")
 
 
 class Opened(NamedTuple):
@@ -120,7 +125,7 @@ class Proposer:
     n_arms: int | None = None
 
     @property
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """JSON that stays the same, and tells it from others when a state is loaded."""
         return named(self)
 

@@ -8,7 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.arms import Configuration
-from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
+from risingsearch.proposers.base import (
+    Floats,
+    Ints,
+    Opened,
+    Proposal,
+    Proposer,
+    Rng,
+    best_first,
+)
 from risingsearch.proposers.gaussian_process import (
     EXPLORATION,
     LEAST_VARIANCE,
@@ -16,11 +24,10 @@ from risingsearch.proposers.gaussian_process import (
     squared_distances,
 )
 from risingsearch.proposers.learning_rate import LearningRate
-from risingsearch.proposers.open_space import ArmPoints
+from risingsearch.proposers.open_space import ArmPoints, nearest
 from risingsearch.space import Space
 
 MOST_OBSERVATIONS = 150
-MOST_ALIKE = 3  # arms that a proposal resembles
 DRAWN = 80  # configurations to choose a proposal from: of more, they are too alike
 AT_FIRST = 30  # arms of which two in three are proposed; of later ones, one in three
 
@@ -71,6 +78,11 @@ class Inputs(NamedTuple):
         near = np.exp(-0.5 * squares / LENGTH**2)
         return np.asarray(AMPLITUDE * near * (1.0 + alike))
 
+    def covariance(self, other: Inputs) -> Floats:
+        """Return the covariances with others, with those of the mean."""
+        of_mean = COEFFICIENT_VARIANCE * self.basis @ other.basis.T
+        return self.kernel(other) + of_mean
+
 
 class EarlyModel(NamedTuple):
     """The model of the opened arms: a Gaussian process whose constants are fixed."""
@@ -97,9 +109,7 @@ class EarlyModel(NamedTuple):
         """
         n_arms = len(seen.others)
         n_known = len(ends)
-        covariance = seen.kernel(seen)
-        covariance = covariance + COEFFICIENT_VARIANCE * seen.basis @ seen.basis.T
-        lower = np.linalg.cholesky(covariance + NOISE * np.eye(n_arms))
+        lower = np.linalg.cholesky(seen.covariance(seen) + NOISE * np.eye(n_arms))
         residuals = np.zeros(n_arms)
         if n_known:
             mean = seen.basis[:n_known] @ COEFFICIENTS
@@ -109,8 +119,7 @@ class EarlyModel(NamedTuple):
 
     def upper_confidence_bound(self, rows: Inputs) -> Floats:
         """Return how high configurations may end: the mean and half a deviation."""
-        shared = COEFFICIENT_VARIANCE * self.seen.basis @ rows.basis.T
-        white = np.linalg.solve(self.lower, self.seen.kernel(rows) + shared)
+        white = np.linalg.solve(self.lower, self.seen.covariance(rows))
         variance = COEFFICIENT_VARIANCE * (rows.basis * rows.basis).sum(axis=1)
         variance = 2.0 * AMPLITUDE + variance - (white * white).sum(axis=0)
         deviation = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
@@ -193,11 +202,10 @@ class EarlyProposer(Proposer):
         model = EarlyModel.condition(seen, opened.ends[rows])
         points = rng.random((DRAWN, len(self._space.names)))
         bound = model.upper_confidence_bound(self._inputs(self._space.features(points)))
-        best_first = points[np.argsort(-bound, kind="stable")]
-        for features, proposal in self._points.untried(best_first, opened, unopened):
-            near = seen.kernel(self._inputs(features))[:, 0]
-            nearest = arms[np.argsort(-near, kind="stable")[:MOST_ALIKE]]
-            return proposal._replace(like=tuple(nearest.tolist()))
+        points = points[best_first(bound)]
+        for features, proposal in self._points.untried(points, opened, unopened):
+            alike = seen.kernel(self._inputs(features))[:, 0]
+            return proposal._replace(like=nearest(arms, alike))
         return None
 
     def _inputs(self, features: Floats) -> Inputs:

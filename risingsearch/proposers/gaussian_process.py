@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.proposers.base import Floats, Rng
+from risingsearch.proposers.base import Floats, Rng, best_first
 
 FITTED_ON = 100
 """Observations that the hyperparameters are fitted to, at most."""
@@ -189,12 +189,12 @@ class Observations(NamedTuple):
     at: Floats  # (n, n_features + 1), the last of them the epoch
     scores: Floats  # (n,)
 
-    def sample(self, most: int, rng: Rng) -> Observations:
+    def sample(self, limit: int, rng: Rng) -> Observations:
         """Return so many at most: the best half of them, and others.
 
         Parameters
         ----------
-        most : int
+        limit : int
             How many to keep.
         rng : numpy.random.Generator
             Draws the others.
@@ -204,18 +204,17 @@ class Observations(NamedTuple):
         Observations
             All of them, where there are no more.
         """
-        if len(self.scores) <= most:
+        if len(self.scores) <= limit:
             return self
-        n_best = most // 2
-        n_others = most - n_best
-        order = np.argsort(-self.scores, kind="stable")
-        best = order[:n_best]
+        n_best = limit // 2
+        n_others = limit - n_best
+        order = best_first(self.scores)
         others = rng.choice(
             order[n_best:],
             n_others,
             replace=False,
         )
-        rows = np.concatenate([best, others])
+        rows = np.concatenate([order[:n_best], others])
         return Observations(self.at[rows], self.scores[rows])
 
 
@@ -266,7 +265,7 @@ class GaussianProcess(NamedTuple):
         GaussianProcess
             That of the most likely step, with a prior on its hyperparameters.
         """
-        objective = _Likelihood(observations, n_parameters)
+        objective = LogLikelihood(observations, n_parameters)
         logs = objective.typical
         best = logs
         highest = -math.inf
@@ -277,16 +276,18 @@ class GaussianProcess(NamedTuple):
             if likelihood > highest:
                 best = logs
                 highest = likelihood
-            sign_kept = gradient * slope
-            has_turned = sign_kept < 0
-            factor = np.where(has_turned, SHRINKAGE, 1.0)
-            factor = np.where(
-                sign_kept > 0,
-                GROWTH,
-                factor,
+            agreement = np.sign(gradient * slope)
+            step *= np.select(
+                [agreement > 0, agreement < 0],
+                [GROWTH, SHRINKAGE],
+                1.0,
             )
-            step = np.clip(step * factor, *STEP_RANGE)
-            slope = np.where(has_turned, 0.0, gradient)
+            step = np.clip(step, *STEP_RANGE)
+            slope = np.where(
+                agreement < 0,
+                0.0,
+                gradient,
+            )
             logs = logs + np.sign(slope) * step
             logs = np.clip(
                 logs,
@@ -312,10 +313,9 @@ class GaussianProcess(NamedTuple):
         epochs_b = b[:, -1]
         scaled_a = a[:, :-1] * self.inverse_lengths
         scaled_b = b[:, :-1] * self.inverse_lengths
-        epochs_apart = np.abs(epochs_a[:, None] - epochs_b)
-        own = matern(scaled_a, scaled_b) * np.exp(-self.decay * epochs_apart)
-        shared = _trend(epochs_a, epochs_b)
-        return np.asarray(self.amplitude * own + shared)
+        decay = self.decay * np.abs(epochs_a[:, None] - epochs_b)
+        alike = matern(scaled_a, scaled_b) * np.exp(-decay)
+        return np.asarray(self.amplitude * alike + _trend(epochs_a, epochs_b))
 
     def condition(self, observations: Observations) -> Posterior:
         """Return the posterior, given the scores so far."""
@@ -397,33 +397,25 @@ def fitted_posterior(
     return process.condition(observations)
 
 
-class _Likelihood:
+class LogLikelihood:
     """Logarithm of the likelihood of log-hyperparameters, with their prior."""
 
-    def __init__(
-        self,
-        observations: Observations,
-        n_parameters: int,
-    ) -> None:
+    def __init__(self, observations: Observations, n_parameters: int) -> None:
         self.scores = observations.scores
         epochs = observations.at[:, -1]
         columns = observations.at[:, :-1].T
         n_features, n = columns.shape
         differences = columns[:, :, None] - columns[:, None, :]
-        squared = differences * differences
-        self.squared = squared.reshape(n_features, n**2)
-        epochs_apart = epochs[:, None] - epochs
-        self.epochs_apart = np.abs(epochs_apart).ravel()
-        self.shared = _trend(epochs, epochs)
-        length = typical_inverse_length(n_parameters)
-        n_logs = n_features + N_SCALARS
-        self.typical = np.full(n_logs, math.log(length))
-        self.typical[-N_SCALARS:] = np.log([0.5, 0.1, 1.0])
-        self.spread = np.ones(n_logs)
-        self.spread[-N_SCALARS:-1] = 1.5
-        ranges = np.tile(LOG_LENGTH_RANGE, (n_logs, 1))  # the decay's is the same
-        ranges[-2] = np.log(NOISE_RANGE)
-        ranges[-1] = LOG_AMPLITUDE_RANGE
+        self.squared = (differences * differences).reshape(n_features, n**2)
+        self.epochs_apart = np.abs(epochs[:, None] - epochs).ravel()
+        self.trend = _trend(epochs, epochs)
+        length = math.log(typical_inverse_length(n_parameters))
+        lengths = np.ones(n_features)
+        # The hyperparameters after the length scales: decay, noise, amplitude.
+        self.typical = np.append(length * lengths, np.log([0.5, 0.1, 1.0]))
+        self.spread = np.append(lengths, [1.5, 1.5, 1.0])
+        ranges = np.tile(LOG_LENGTH_RANGE, (n_features + N_SCALARS, 1))
+        ranges[-2:] = np.log(NOISE_RANGE), LOG_AMPLITUDE_RANGE
         self.low, self.high = ranges.T
 
     def evaluate(self, logs: Floats) -> tuple[float, Floats]:
@@ -435,8 +427,8 @@ class _Likelihood:
         r = np.sqrt(5.0 * distances)
         decay = process.decay * self.epochs_apart
         decayed = process.amplitude * np.exp(-r - decay)
-        own = _matern_factor(r) * decayed
-        covariance = own.reshape(n, n) + self.shared
+        alike = _matern_factor(r) * decayed
+        covariance = alike.reshape(n, n) + self.trend
         covariance.flat[:: n + 1] += process.noise
         lower = np.linalg.cholesky(covariance)
         inverse = np.linalg.inv(covariance)
@@ -445,15 +437,14 @@ class _Likelihood:
         fit = -0.5 * (self.scores @ weights)
         complexity = np.log(np.diag(lower)).sum()
         prior = 0.5 * (deviations @ deviations)
-        # Slopes along the covariances, then along what the covariances depend on.
+        # Slopes along the covariances, then along the hyperparameters that make them.
         by_covariance = 0.5 * (np.outer(weights, weights) - inverse)
         by_pair = by_covariance.ravel()
         by_square = by_pair * (-5.0 / 6.0) * (1.0 + r) * decayed
-        by_decay = (by_pair * own) @ self.epochs_apart
-        by_noise = np.trace(by_covariance)
-        gradient = -deviations / self.spread
-        gradient[:-N_SCALARS] += 2.0 * squares * (self.squared @ by_square)
-        gradient[-3] -= process.decay * by_decay
-        gradient[-2] += process.noise * by_noise
-        gradient[-1] += by_pair @ own
+        by_lengths = 2.0 * squares * (self.squared @ by_square)
+        by_decay = -process.decay * ((by_pair * alike) @ self.epochs_apart)
+        by_noise = process.noise * np.trace(by_covariance)
+        by_amplitude = by_pair @ alike
+        gradient = np.append(by_lengths, [by_decay, by_noise, by_amplitude])
+        gradient -= deviations / self.spread
         return float(fit - complexity - prior), gradient

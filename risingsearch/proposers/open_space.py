@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from risingsearch.arms import Configuration, Params
-from risingsearch.proposers.base import Floats, Ints, Opened, Proposal, Proposer, Rng
+from risingsearch.json_values import Json
+from risingsearch.proposers.base import (
+    Floats,
+    Ints,
+    Opened,
+    Proposal,
+    Proposer,
+    Rng,
+    best_first,
+)
 from risingsearch.proposers.gaussian_process import (
     Observations,
     Posterior,
@@ -32,6 +40,15 @@ MOST_ALIKE = 3  # arms that a proposal resembles
 LARGE = 5  # full trainings; the learning rate proposes in no larger budget
 SHARES = {"opening_share": 0.1, "later_share": 0.4}  # of a larger one, for the policy
 SAME = 1e-9  # difference of features within which configurations are the same
+
+
+def nearest(arms: Ints, alike: Floats) -> tuple[int, ...]:
+    """Return the arms that a proposal resembles, by how much each is alike."""
+    return tuple(arms[best_first(alike)[:MOST_ALIKE]].tolist())
+
+
+Draw = Callable[[Space, Sequence[Configuration]], Sequence[Params]]
+"""Draws configurations of a space that are not among the known ones."""
 
 
 class ArmPoints:
@@ -66,12 +83,13 @@ class ArmPoints:
         """
         begun = self.features(np.concatenate([opened.arms, opened.without_score]))
         arms = {key_of_all(self.candidates[k]): k for k in reversed(unopened.tolist())}
-        for point, found in zip(points, self.space.features(points), strict=True):
-            if (np.abs(begun - found) < SAME).all(axis=1).any():
+        for point, features in zip(points, self.space.features(points), strict=True):
+            if (np.abs(begun - features) < SAME).all(axis=1).any():
                 continue
             params = self.space.from_unit(point)
             if self.space.permits(params):
-                yield found[None], Proposal(params, arm=arms.get(key_of_all(params)))
+                proposal = Proposal(params, arm=arms.get(key_of_all(params)))
+                yield features[None], proposal
 
 
 class OpenSpaceProposer(Proposer):
@@ -86,7 +104,7 @@ class OpenSpaceProposer(Proposer):
         space: Space,
         candidates: list[Params],
         n_trainings: float = math.inf,
-        draw: Callable[[Space, Sequence[Any]], Sequence[Any]] | None = None,
+        draw: Draw | None = None,
     ) -> None:
         self.space = space
         self.candidates: list[Params] = candidates
@@ -102,8 +120,10 @@ class OpenSpaceProposer(Proposer):
         """Return how many there are after the first ``n``, drawn if need be."""
         if self._draw is not None and len(self.candidates) <= n:
             known = [
-                self.space.restored(proposals[arm].params) if arm in proposals else one
-                for arm, one in enumerate(self.candidates)
+                self.space.restored(proposals[arm].params)
+                if arm in proposals
+                else drawn
+                for arm, drawn in enumerate(self.candidates)
             ]
             more = self._draw(self.space, known)
             self.candidates.extend(more)
@@ -111,7 +131,7 @@ class OpenSpaceProposer(Proposer):
         return max(n, min(2 * n, len(self.candidates)))
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """Identity among proposers, as JSON."""
         return {
             "proposer": "open-space",
@@ -129,14 +149,18 @@ class OpenSpaceProposer(Proposer):
             return None
         features = self._points.features(opened.arms)
         waiting = self._points.features(opened.without_score)
-        known = modelled(opened, features, waiting, len(self.space.coordinates), rng)
-        points = self._promising(known, opened, rng)
-        for found, proposal in self._points.untried(points, opened, unopened):
-            alike = known.process.kernel(at_last_epoch(features), at_last_epoch(found))[
-                :, 0
-            ]
-            nearest = np.argsort(-alike, kind="stable")[:MOST_ALIKE]
-            return proposal._replace(like=tuple(opened.arms[nearest].tolist()))
+        model = modelled(
+            opened,
+            features,
+            waiting,
+            len(self.space.coordinates),
+            rng,
+        )
+        arms = at_last_epoch(features)
+        points = self._promising(model, opened, rng)
+        for untried, proposal in self._points.untried(points, opened, unopened):
+            alike = model.process.kernel(arms, at_last_epoch(untried))[:, 0]
+            return proposal._replace(like=nearest(opened.arms, alike))
         return None
 
     def _promising(
@@ -146,21 +170,21 @@ class OpenSpaceProposer(Proposer):
         rng: Rng,
     ) -> Floats:
         """Return points, from the most promising on."""
-        known = self._points.points(opened.arms)
-        expected = model.predict(at_last_epoch(self.space.features(known)))[0]
-        best = known[np.argsort(-expected, kind="stable")[:CLIMBERS]]
+        space = self.space
+        points = self._points.points(opened.arms)
+        expected, _ = model.predict(at_last_epoch(space.features(points)))
+        best = points[best_first(expected)[:CLIMBERS]]
         near = best[rng.integers(0, len(best), NEAR)]
-        fresh = rng.random((FRESH, len(self.space.coordinates)))
-        points = np.concatenate([fresh, self.space.perturbed(near, rng)])
-        promise = model.upper_confidence_bound(self.space.features(points))
+        fresh = rng.random((FRESH, len(space.coordinates)))
+        points = np.concatenate([fresh, space.perturbed(near, rng)])
+        promise = model.upper_confidence_bound(space.features(points))
         for _ in range(ROUNDS):
-            top = np.argsort(-promise, kind="stable")[:CLIMBERS]
-            around = np.repeat(points[top], CLIMBERS, axis=0)
-            around = self.space.perturbed(around, rng)
+            top = points[best_first(promise)[:CLIMBERS]]
+            around = space.perturbed(np.repeat(top, CLIMBERS, axis=0), rng)
             points = np.concatenate([points, around])
-            found = model.upper_confidence_bound(self.space.features(around))
-            promise = np.concatenate([promise, found])
-        return points[np.argsort(-promise, kind="stable")]
+            bound = model.upper_confidence_bound(space.features(around))
+            promise = np.concatenate([promise, bound])
+        return points[best_first(promise)]
 
 
 class ListProposer(Proposer):
@@ -183,7 +207,13 @@ class ListProposer(Proposer):
             return None
         features = self.features[opened.arms]
         waiting = self.features[opened.without_score]
-        model = modelled(opened, features, waiting, features.shape[1], rng)
+        model = modelled(
+            opened,
+            features,
+            waiting,
+            features.shape[1],
+            rng,
+        )
         drawn = rng.choice(unopened, min(DRAWN, len(unopened)), replace=False)
         return int(drawn[np.argmax(model.upper_confidence_bound(self.features[drawn]))])
 
@@ -217,22 +247,20 @@ def rows_of(opened: Opened, rng: Rng) -> tuple[Ints, Floats, Floats]:
     They are of the arms with the highest ends, and of others: after 1, 2, 4, 8, ...
     epochs and the last.
     """
-    order = np.argsort(-opened.ends, kind="stable")
+    order = best_first(opened.ends)
     order = order[~np.isin(order, opened.failed)]
     half = MOST // 4
     if len(order) > 2 * half:
         others = rng.choice(order[half:], half, replace=False)
         order = np.concatenate([order[:half], others])
     limit = max(2, opened.max_epochs)
-    found: list[tuple[int, float, float]] = []
+    rows = []
     for k in order.tolist():
         curve = opened.curves[k]
         last = len(curve)
         for epoch in sorted({last, *(1 << i for i in range(last.bit_length()))}):
             recent = curve[epoch - max(1, epoch // 4) : epoch]
-            found.append(
-                (k, float(places_of_epochs(epoch, limit)), float(recent.mean()))
-            )
-    numbers, places, scores = (np.array(column) for column in zip(*found, strict=True))
-    last_first = np.argsort(-places, kind="stable")[:MOST]
+            rows.append((k, float(places_of_epochs(epoch, limit)), recent.mean()))
+    numbers, places, scores = (np.array(column) for column in zip(*rows, strict=True))
+    last_first = best_first(places)[:MOST]
     return numbers[last_first], places[last_first], scores[last_first]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.arms import (
     CONTINUED,
@@ -18,6 +15,7 @@ from risingsearch.arms import (
     PRIOR,
     PROPOSED,
     REVIVED,
+    Configuration,
     Job,
     Params,
 )
@@ -27,15 +25,21 @@ from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.events import Started
 from risingsearch.json_values import Json
-from risingsearch.policies import WAIT, policy_info
+from risingsearch.policies import WAIT, Policy, policy_info
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
-from risingsearch.scheduling.arm_table import ArmTable, Result
+from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
+from risingsearch.scheduling.results import Result
 
 STATE_VERSION = 4
+SELECT, PROPOSE, UPDATE = range(3)
+NO_PROPOSAL = Proposal()
+_JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
+"""As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
 class Draws:
@@ -46,24 +50,19 @@ class Draws:
 
     def __init__(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
-        self.start: Any = self._rng.bit_generator.state
+        self.start = self._rng.bit_generator.state
 
-    def load(self, start: Any) -> None:
+    def load(self, start: Mapping[str, Any]) -> None:
         """Restore ``start`` from a saved state."""
         self._rng.bit_generator.state = start
         self.start = start
 
-    def of(self, kind: int, number: int) -> np.random.Generator:
+    def stream(self, kind: int, number: int) -> Rng:
         """Return the generator of the event of a kind, by its number from 0."""
         bits: Any = self._rng.bit_generator
         bits.state = self.start
         bits.advance((3 * number + kind) * _JUMP % 2**128)
         return self._rng
-
-
-SELECT, PROPOSE, UPDATE = range(3)
-_JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
-"""As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
 def no_problem(params: object) -> str | None:
@@ -80,18 +79,18 @@ class Decider:
     def __init__(
         self,
         options: SchedulerOptions,
-        policy: Any,
+        policy: str | Callable[..., Policy],
         proposer: Proposer | None,
     ) -> None:
         self.proposer = checked_proposer(proposer)
-        params: Params = dict(options.policy_params or {})
-        if isinstance(policy, str):
-            policy, params = _chosen(policy, options, self.proposer)
         if (n_candidates := self.proposer.n_arms) not in (None, options.n_arms):
             raise InvalidParameterError(
                 f"the proposer was made for {n_candidates} candidates, and there are "
                 f"{options.n_arms} arms: make it for the candidates of this search"
             )
+        params = dict(options.policy_params or {})
+        if isinstance(policy, str):
+            policy, params = _chosen(policy, options, self.proposer)
         _, limit = horizon_and_limit(options.budget, options.max_epochs, options.n_arms)
         self.arms = ArmTable(options, limit)
         self.ledger = Ledger(
@@ -110,16 +109,20 @@ class Decider:
         self._draws = Draws(options.seed)
         self._options = options
         self.rules = SearchOptions()  # patience and target_score
-        self.waits_for_starts = False  # while recorded events are applied
-        self.problem_of: Callable[[Any], str | None] = no_problem
-        self._forget()
+        self.problem_of: Callable[[Configuration], str | None] = no_problem
+        self.follow_up()
 
-    def _forget(self) -> None:
-        """Forget the next decision, since something has changed."""
+    def follow_up(self) -> None:
+        """Decide anew, since something has changed."""
         self._is_selected = False
         self.waits = False  # the policy wants another result first
         self._selected: int | None = None  # by the policy
         self._decision: Started | None = None  # another arm may have been proposed
+
+    @property
+    def in_flight(self) -> dict[int, Started]:
+        """The decisions to start the jobs in flight, by the ids of the jobs."""
+        return self.arms.in_flight
 
     # --------------------------------------------------------------------- decisions
 
@@ -129,51 +132,51 @@ class Decider:
             return None
         selected = self.select()
         if self._decision is None and selected is not None:
-            params, like, proposed, by_prior = self._proposed(selected)
-            arm = selected if proposed is None else int(proposed)
-            decision = self._decided(arm, max(1, self._wanted(arm, selected)))
-            if by_prior or params or proposed is not None:
-                decision = replace(decision, reason=PRIOR if by_prior else PROPOSED)
-            if arm != selected:
-                decision = replace(decision, instead_of=selected)
-            if params:
-                decision = replace(
-                    decision,
-                    params=dict(params),
-                    like=like,
-                )
-            self._decision = decision
+            self._decision = self._decided_for(selected)
         return self._decision
 
     def select(self) -> int | None:
         """Return the arm that the policy selects; None if nothing can start now."""
-        self.apply_due()
-        return None if self.arms.is_full or self.arms.must_see_next else self._select()
-
-    def _select(self) -> int | None:
+        if self.arms.is_full:
+            return None
         if not self._is_selected:
             self.policy.refresh()
             if self.policy.policy.available.any():
-                selected = self.arms.promised(self.ledger)
+                selected = self._promised()
                 if selected is None:
-                    rng = self._draws.of(SELECT, self.arms.n_asked)
+                    rng = self._draws.stream(SELECT, self.arms.n_asked)
                     selected = self.policy.select(self.arms.rounds + 1, rng)
                 self.waits = selected == WAIT
                 self._selected = None if self.waits else selected
             self._is_selected = True
         return self._selected
 
+    def _promised(self) -> int | None:
+        """Return the arm that trains before the policy is asked; None for no such."""
+        least = self._options.min_epochs
+        enqueued = self._options.enqueue
+        if least == 1 and not enqueued:
+            return None
+        arms = self.arms
+        affordable = self.ledger.affordable()
+        due = arms.can_train() & ~arms.busy & (affordable > 0) & (arms.epochs < least)
+        opened = due & (arms.charged > 0)
+        if least > 1 and opened.any():
+            return int(opened.argmax())
+        due &= ~self.arms.too_late(affordable)
+        return next((arm for arm in enqueued if due[arm]), None)
+
     @property
     def stop_rule(self) -> str | None:
         """Which rule of ``stop_when`` ends the search, as a clause; None if none."""
         target = self.rules.target_score
         patience = self.rules.patience
-        if target is not None and self.arms.best_reward >= self.arms.sign * target:
+        scores = self.arms.scores
+        if target is not None and scores.best_reward >= scores.sign * target:
             return f"the target_score of {target:g} is reached"
         if patience is None or self.arms.epochs_since_improvement < patience:
             return None
-        promised = self.arms.promised(self.ledger)
-        if self.ledger.spent >= self.ledger.total or promised is not None:
+        if self.ledger.spent >= self.ledger.total or self._promised() is not None:
             return None
         return f"the patience of {patience} epochs without a new best is exhausted"
 
@@ -191,7 +194,7 @@ class Decider:
         elif self.waits:
             why = f"{self.policy.name} stopped by its own rule"
         elif too_late.any():
-            least = self.arms.min_epochs
+            least = self._options.min_epochs
             why = f"what is left trains no new arm for min_epochs={least}"
         elif can_train.any() or left <= 0:
             kept = self.ledger.kept
@@ -204,45 +207,54 @@ class Decider:
     def requested(self, arm: int, n_epochs: int | None) -> Started:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
-        most = self._most(arm)
+        limit = self._limit(arm)
         n_epochs = self._wanted(arm, arm) if n_epochs is None else n_epochs
-        if not 1 <= n_epochs <= most:
-            msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
+        if not 1 <= n_epochs <= limit:
+            msg = f"arm {arm} can get {limit} epochs now at most; got {n_epochs=}"
             raise InvalidParameterError(msg)
         return self._decided(arm, n_epochs)
 
-    def _decided(self, arm: int, n_epochs: int) -> Started:
+    def _decided(
+        self, arm: int, n_epochs: int, proposal: Proposal = NO_PROPOSAL
+    ) -> Started:
+        """Return the decision to train an arm, with the reason for it."""
         arms = self.arms
-        is_opened = bool(self.arms.charged[arm])
-        job = Job(
-            arm,
-            int(arms.epochs[arm]),
-            n_epochs,
-            arms.n_asked,
-        )
-        reason = ENQUEUED if arm in arms.enqueued else OPENED
-        if is_opened:
-            reason = CONTINUED if arms.history[-1]["arm"] == arm else REVIVED
-        parts = self.policy.explain([arm])[0] if is_opened else {}
-        seen = arms.n_applied if arms.deterministic else None
-        drawn: Any = None  # what was drawn later than the header was written
-        if arm >= self._options.n_arms and not is_opened:
-            drawn = dict(self.proposer.candidates[arm])
-        return Started(
-            job=job,
-            reason=reason,
-            parts=parts,
-            seen=seen,
-            params=drawn,
-        )
+        job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
+        if arms.charged[arm]:
+            is_last = arms.history[-1]["arm"] == arm
+            reason = CONTINUED if is_last else REVIVED
+            return Started(job=job, reason=reason, parts=self.policy.explain(arm))
+        reason = ENQUEUED if arm in self._options.enqueue else OPENED
+        if proposal.by_prior:
+            reason = PRIOR
+        elif proposal.params or proposal.arm is not None:
+            reason = PROPOSED
+        if proposal.params:
+            params = dict(proposal.params)
+            return Started(
+                job=job, reason=reason, parts={}, params=params, like=proposal.like
+            )
+        is_late = arm >= self._options.n_arms  # drawn after the header was written
+        drawn = dict(self.proposer.candidates[arm]) if is_late else None
+        return Started(job=job, reason=reason, parts={}, params=drawn)
+
+    def _decided_for(self, selected: int) -> Started:
+        """Return the decision to train the selected arm, or one proposed for it."""
+        proposal = self._proposed(selected)
+        arm = selected if proposal.arm is None else int(proposal.arm)
+        n_epochs = max(1, self._wanted(arm, selected))
+        decision = self._decided(arm, n_epochs, proposal)
+        return decision if arm == selected else replace(decision, instead_of=selected)
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
-        wanted = self._options.epochs_per_job or self.policy.slice_length(selected)
-        missing = self.arms.min_epochs - int(self.arms.epochs[arm])
-        return min(max(wanted, missing), self._most(arm))
+        options = self._options
+        wanted = options.epochs_per_job or self.policy.slice_length(selected)
+        missing = options.min_epochs - int(self.arms.epochs[arm])
+        return min(max(wanted, missing), self._limit(arm))
 
-    def _most(self, arm: int) -> int:
+    def _limit(self, arm: int) -> int:
+        """Return how many epochs an arm can get now."""
         left = self.arms.max_epochs - self.arms.charged[arm]
         return int(min(self.policy.affordable[arm], left))
 
@@ -253,11 +265,11 @@ class Decider:
         arms = self.arms
         proposer = self.proposer
         n_begun = int(np.count_nonzero(arms.has_told | arms.busy))
-        is_new = not arms.charged[arm] and arm not in arms.enqueued
+        is_new = not arms.charged[arm] and arm not in self._options.enqueue
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
-            return Proposal()
+            return NO_PROPOSAL
         unopened = arms.unopened()
-        rng = self._draws.of(PROPOSE, arms.n_asked)
+        rng = self._draws.stream(PROPOSE, arms.n_asked)
         opened = self.opened()
         proposal = proposer.propose(opened, unopened, rng)
         if not isinstance(proposal, Proposal):
@@ -271,14 +283,14 @@ class Decider:
         self,
         proposal: Proposal,
         opened: Opened,
-        unopened: NDArray[np.int64],
+        unopened: Ints,
     ) -> str | None:
         """Return the fault of a proposal in words; None if there is none."""
         params = proposal.params
+        given = shown(params)
         if not isinstance(params, Mapping):
-            return f"{shown(params)}, which is no dict of parameters"
+            return f"{given}, which is no dict of parameters"
         if params and (problem := self.problem_of(params)):
-            given = shown(params)
             return f"{given}, which is no configuration of this search: {problem}"
         if proposal.arm is not None and proposal.arm not in unopened:
             return (
@@ -295,25 +307,31 @@ class Decider:
         arms = self.arms
         opened = np.flatnonzero(arms.has_told)
         failed = arms.has_failed(opened)
+        finished = ~arms.can_train()[opened]
         return Opened(
-            opened,
-            arms.charged[opened],
-            self.expected_ends(opened),
-            ~arms.can_train()[opened],
-            arms.max_epochs,
-            np.flatnonzero(arms.busy & ~arms.has_told),
-            tuple(arms.curve(arm) for arm in opened.tolist()),
-            self.policy.proposing(),
-            np.flatnonzero(failed & ~failed.all()),
+            arms=opened,
+            epochs=arms.charged[opened],
+            ends=self._expected_ends(opened, finished, failed),
+            finished=finished,
+            max_epochs=arms.max_epochs,
+            without_score=np.flatnonzero(arms.busy & ~arms.has_told),
+            curves=tuple(arms.scores.curve(arm) for arm in opened.tolist()),
+            wanted=self.policy.proposing(),
+            failed=np.flatnonzero(failed & ~failed.all()),
         )
 
-    def expected_ends(self, opened: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _expected_ends(
+        self,
+        opened: Ints,
+        finished: Bools,
+        failed: Bools,
+    ) -> Floats:
         """Return where arms are expected to end, as rewards."""
-        arms = self.arms
-        best = arms.sign * arms.best[opened]
-        best[arms.has_failed(opened)] = arms.worst_reward
-        projected = np.array([self.policy.projection(int(arm)) for arm in opened])
-        return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
+        scores = self.arms.scores
+        best = np.array([scores.best(arm).score for arm in opened.tolist()])
+        best = np.where(failed, scores.worst_reward, scores.sign * best)
+        projected = np.array([self.policy.projection(arm) for arm in opened.tolist()])
+        return np.where(finished, best, np.fmax(best, projected))
 
     # ------------------------------------------------------------- starts and results
 
@@ -321,39 +339,34 @@ class Decider:
         """Start a job: reserve its epochs."""
         job = decision.job
         arms = self.arms
-        if decision.instead_of is not None:
-            self.policy.open_instead(decision.instead_of, job.arm)
         if arms.failed[job.arm]:
             arms.forgive(job.arm)
             self.policy.refresh()
-        round_ = arms.rounds + 1
-        try:
-            self.policy.started(round_, job.arm)
-        except PolicyError:
-            if decision.instead_of is not None:
-                self.policy.open_instead(job.arm, decision.instead_of)
-            raise
-        arms.start(replace(decision, round=round_))
+        selected = job.arm if decision.instead_of is None else decision.instead_of
+        self.policy.started(arms.rounds + 1, selected)
+        if selected != job.arm:
+            self.policy.swap(selected, job.arm)
+        arms.start(decision)
         self.ledger.reserve(job)
         self._refill()
-        self._forget()
+        self.follow_up()
 
     def _refill(self) -> None:
         """Add arms if all are opened, and fewer than epochs that the budget pays."""
         if not len(self.arms.unopened()):
             payable = self.ledger.horizon(self.arms.rounds).max()
-            if len(self.arms.busy) < payable:
+            if self.arms.n_arms < payable:
                 self._has_more_slots()
 
     def _has_more_slots(self) -> bool:
         """Add the arms that the proposer of a space has more of, if it has any."""
-        n_arms = len(self.arms.busy)
+        n_arms = self.arms.n_arms
         n = self.proposer.more_slots(n_arms, self.arms.proposals)
         self._resize(n)
-        return bool(n > n_arms)
+        return n > n_arms
 
     def _resize(self, n: int) -> None:
-        if n != len(self.arms.busy):
+        if n != self.arms.n_arms:
             for part in (self.arms, self.ledger, self.policy):
                 part.resize(n)
 
@@ -361,10 +374,7 @@ class Decider:
         """Start a job that was decided before, without deciding it again."""
         job = decision.job
         arms = self.arms
-        seen = decision.seen
-        while seen is not None and arms.n_applied < seen and arms.holds_next:
-            self.apply(arms.n_applied)
-        is_next = job.id == arms.n_asked and job.arm < len(arms.busy)
+        is_next = job.id == arms.n_asked and job.arm < arms.n_arms
         if not is_next or arms.busy[job.arm]:
             msg = f"{job} cannot be the next job of this search: its journal is damaged"
             raise RunDirError(msg)
@@ -372,113 +382,53 @@ class Decider:
         self.start(decision)
 
     def tell(self, result: Result) -> None:
-        """Take the result of a job, and apply it unless it has to wait for others."""
-        self.arms.hold(result)
-        if not self.arms.deterministic:
-            self.apply(result.job.id)
-        self.follow_up()
-
-    def follow_up(self) -> None:
-        """Decide anew after an event; apply the results that are due by it."""
-        self._forget()
-        if self.waits_for_starts:
-            return
-        with suppress(PolicyError):  # the next decision raises it
-            self.apply_due()
-
-    def apply_due(self) -> None:
-        """Apply held results in the order of the decisions, as far as the next may see.
-
-        They are those that it has to see, and others if nothing can start without them.
-        """
-        arms = self.arms
-        while arms.deterministic and arms.holds_next and not arms.is_full:
-            if not arms.must_see_next and self._select() is not None:
-                break
-            self.apply(arms.n_applied)
-
-    def apply(self, job_id: int | None = None) -> None:
-        """Apply a held result: its cost, its arm, its epochs one by one.
+        """Apply a result: its cost, its arm, its epochs one by one.
 
         All of it is applied, even if the policy raises an error.
         """
         arms = self.arms
-        (result, decision) = self.arms.release(job_id)
-        job = result.job
-        scores = result.scores
-        failed = result.failure is not None
-        charged = result.charged
-        n_scores = len(scores)
-        self._forget()
-        self.ledger.charge(
-            job,
-            charged,
-            n_scores,
-            result.cost,
-            failed=failed,
-        )
-        n_lost = sum(not math.isfinite(score) for score in scores)
-        ended = result.has_ended and result.ended
-        arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
-        facts: Json = {
-            "cost": math.nan if result.cost is None else result.cost / max(1, charged),
-            "reason": decision.reason,
-            **decision.parts,
-        }
-        error: PolicyError | None = None
-        for k in range(charged):
-            if failed and k >= min(n_scores, charged - 1):
-                facts["failure"] = result.failure
-            provisional = arms.has_provisional_rewards
-            n_before = len(arms.history)
-            round_ = decision.round + k
-            score = scores[k] if k < n_scores else math.nan
-            reward = arms.add_epoch(
-                job,
-                k,
-                round_,
-                score,
-                facts,
-                trained=k < n_scores,
-            )
+        self.follow_up()
+        self.ledger.charge(result)
+        decision = arms.take_back(result)
+        errors: list[PolicyError] = []
+        for k, row in enumerate(result.rows(decision)):
+            was_provisional = arms.has_provisional_rewards
+            arms.add(row)
             try:
-                if provisional and not arms.has_provisional_rewards:
+                if was_provisional and not arms.has_provisional_rewards:
                     self._replan()
-                elif error is None:
+                elif not errors:
                     if k == 0:
                         self.policy.refresh()
                     else:
-                        self.policy.refresh_arm(job.arm)
-                    rng = self._draws.of(UPDATE, n_before)
-                    self.policy.update(
-                        round_,
-                        job.arm,
-                        reward,
-                        rng,
-                    )
-            except PolicyError as raised:
-                error = raised
-        if error is not None:
-            raise error
+                        self.policy.refresh_arm(row["arm"])
+                    self._update(len(arms.history) - 1, row)
+            except PolicyError as error:
+                errors.append(error)
+        if errors:
+            raise errors[-1]
+
+    def _update(self, number: int, row: Json) -> None:
+        """Tell the policy an epoch, by its number in the history."""
+        reward = self.arms.scores.reward(row["score"])
+        rng = self._draws.stream(UPDATE, number)
+        self.policy.update(row["round"], row["arm"], reward, rng)
 
     def _replan(self) -> None:
         """Build the policy anew and tell it all starts and rewards so far."""
         self.policy.build()
         self.policy.refresh()
         before = None
-        for n_before, (job, round_, arm, reward) in enumerate(self.arms.rewards()):
-            if job != before:
-                self.policy.started(round_, arm)
-            before = job
-            rng = self._draws.of(UPDATE, n_before)
-            self.policy.update(
-                round_,
-                arm,
-                reward,
-                rng,
-            )
-        for decision in self.arms.decisions.values():
+        for number, row in enumerate(self.arms.history):
+            if row["job"] != before:
+                self.policy.started(row["round"], row["arm"])
+            before = row["job"]
+            self._update(number, row)
+        for decision in self.in_flight.values():
             self.policy.started(decision.round, decision.job.arm)
+
+    def hand_over_all(self) -> None:
+        """Apply the results that are held back: none is."""
 
     def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget; a policy that plans the whole horizon plans anew."""
@@ -488,7 +438,6 @@ class Decider:
             self._replan()
         self.arms.counted_from = len(self.arms.history)
         self._refill()
-        self.follow_up()
 
     def _raise_limit(self) -> None:
         if self._options.max_epochs is None:  # an arm may use the whole budget
@@ -510,27 +459,11 @@ class Decider:
         }
 
     def load_state_dict(self, state: Json) -> None:
-        """Restore the values of ``state_dict``, or raise and change nothing."""
-        parts = (self.arms, self.ledger, self.policy)
-        start = self._draws.start
-        before = [dict(vars(part)) for part in parts]
-        try:
-            self._check(state)
-            self._load(state)
-        except Exception as error:
-            for part, values in zip(parts, before, strict=True):
-                vars(part).update(values)  # loading replaces arrays, and changes none
-            self._draws.load(start)
-            self._forget()
-            if isinstance(error, PolicyError | RunDirError):
-                raise
-            msg = f"the state is damaged ({error!r}): nothing was loaded"
-            raise RunDirError(msg) from error
-
-    def _load(self, state: Json) -> None:
+        """Restore the values of ``state_dict``; after an error it is of no use."""
+        self._check(state)
         n = len(state["arms"]["charged"])
         self.arms.load_proposals(state["arms"])
-        while len(self.arms.busy) < n and self._has_more_slots():
+        while self.arms.n_arms < n and self._has_more_slots():
             pass
         self._resize(n)
         self.ledger.load_state_dict(state["ledger"])
@@ -539,7 +472,7 @@ class Decider:
         self.policy.build()
         self.policy.load_state_dict(state["policy"])
         self._draws.load(state["rng"])
-        self._forget()
+        self.follow_up()
 
     def _identity(self) -> Json:
         """Return the settings that must be the same to load a saved state, as JSON."""
@@ -567,7 +500,7 @@ def _chosen(
     name: str,
     options: SchedulerOptions,
     proposer: Proposer,
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, Params]:
     """Return the policy that a name stands for, and its parameters."""
     chosen = choose_policy(
         name,
@@ -580,5 +513,5 @@ def _chosen(
     )
     allowed = policy_info(chosen.name).parameters
     learnt = proposer.policy_params()
-    taken: dict[str, Any] = {name: learnt[name] for name in learnt if name in allowed}
+    taken: Params = {name: learnt[name] for name in learnt if name in allowed}
     return chosen.name, taken | chosen.parameters

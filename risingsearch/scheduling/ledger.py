@@ -2,26 +2,23 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.arms import Job
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import Json
+from risingsearch.policies.arrays import Bools, Floats, Ints
+from risingsearch.scheduling.columns import Columns
+from risingsearch.scheduling.results import Result
 
 ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9
 """Tolerance of a sum of ``epoch_costs``, relative to the cost of a whole arm."""
 
-_ARRAYS = ("paid", "weight", "trained", "promised", "since")
-_FACTS = ("total", "lost", "now", "n_workers", "kept")
 
-
-class Ledger:
+class Ledger(Columns):
     """Account of a budget: reserves jobs when they start, charges them at their end.
 
     A budget in epochs is exact: an epoch costs one, or its share in ``epoch_costs``. In
@@ -31,6 +28,9 @@ class Ledger:
     too, do not change. Wall-clock time stands where the last job came back; nothing of
     it is reserved for jobs, and none starts that is expected to end too late.
     """
+
+    arrays = ("paid", "weight", "trained", "promised", "since")
+    numbers = ("total", "lost", "now", "n_workers", "kept")
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Ledger:
         self.total = budget.amount
         self.is_wall_clock = budget.is_wall_clock
         self.n_workers = n_jobs or 1
-        self._until: NDArray[np.float64] | None = None  # cost of the epochs before
+        self._until: Floats | None = None  # cost of the epochs before
         if epoch_costs is not None:
             self._until = np.concatenate([[0.0], np.cumsum(epoch_costs)])
         self.is_plain = self.unit == "epochs" and epoch_costs is None  # one per epoch
@@ -76,25 +76,20 @@ class Ledger:
             return int(self.promised.sum())
         return float((self._rate() * self.promised).sum())
 
-    def cost_per_epoch(self) -> NDArray[np.float64]:
+    def cost_per_epoch(self) -> Floats:
         """Return the expected cost of each arm's next epoch; 0 while none is known."""
         if self._until is None:
             return self._rate()
         last = np.minimum(self.trained, len(self._until) - 2)
         return np.asarray(self._rate() * np.diff(self._until)[last])
 
-    def _rate(self) -> NDArray[np.float64]:
+    def _rate(self) -> Floats:
         """Return the expected cost of an epoch of each arm, per unit of weight."""
         if self.unit == "epochs":
             return np.ones(self.n_arms)
         weight = self.weight.sum()
         rate = np.full(self.n_arms, self.paid.sum() / weight if weight else 0.0)
-        np.divide(
-            self.paid,
-            self.weight,
-            out=rate,
-            where=self.weight > 0.0,
-        )
+        np.divide(self.paid, self.weight, out=rate, where=self.weight > 0.0)
         return rate
 
     def _account(self, job: Job) -> int:
@@ -105,7 +100,7 @@ class Ledger:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
 
-    def affordable(self, finalist: int | None = None) -> NDArray[np.int64]:
+    def affordable(self, finalist: int | None = None) -> Ints:
         """Return how many epochs of each arm the rest of the budget pays for.
 
         What the finalist's last epochs cost is kept from the other arms, and none of
@@ -124,7 +119,7 @@ class Ledger:
                 others[finalist] = weight[finalist]
                 weight = others
         if self._until is None:
-            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
+            return np.minimum(weight, ENDLESS).astype(int)
         rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
         up_to = self._until[self.trained] + weight + rounding
         reached = np.searchsorted(self._until, up_to, side="right") - 1
@@ -132,17 +127,17 @@ class Ledger:
 
     def pulls_left(
         self,
-        left: Any,
-        busy: Any,
-        affordable: Any,
-    ) -> Any:
+        left: Ints,
+        busy: Bools,
+        affordable: Ints,
+    ) -> Ints:
         """Return how many epochs each arm can get, of those it has ``left``."""
         if self.is_plain:
             return left
-        most = np.minimum(left, affordable)
-        return most if self.is_wall_clock else np.where(busy, left, most)
+        paid = np.minimum(left, affordable)
+        return paid if self.is_wall_clock else np.where(busy, left, paid)
 
-    def horizon(self, rounds: int) -> NDArray[np.float64]:
+    def horizon(self, rounds: int) -> Floats:
         """Return the last round of each arm if it alone trained from now on."""
         # If epochs differ in cost, an arm's next one counts: so a share of the horizon
         # for first looks is that share of the budget. Under wall-clock time all workers
@@ -162,25 +157,18 @@ class Ledger:
         self.since[at] = self.now
         self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
 
-    def charge(
-        self,
-        job: Job,
-        charged: int,
-        trained: int,
-        cost: float | None,
-        *,
-        failed: bool,
-    ) -> None:
+    def charge(self, result: Result) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
+        job = result.job
         at = self._account(job)
-        weight = self._weight(job.from_epoch, charged)
-        if self.unit == "epochs":
-            cost = weight
-        elif cost is None:
+        weight = self._weight(job.from_epoch, result.charged)
+        in_epochs = self.unit == "epochs"
+        cost = weight if in_epochs else result.cost
+        if cost is None:
             cost = float(self._rate()[at] * weight)
         self.promised[at] -= self._weight(job.from_epoch, job.n_epochs)
-        self.trained[at] += trained
-        if (failed or not charged) and self.unit != "epochs":
+        self.trained[at] += len(result.scores)
+        if not in_epochs and (result.failure is not None or not result.charged):
             self.lost += cost
         else:
             self.paid[at] += cost
@@ -211,43 +199,17 @@ class Ledger:
     def resize(self, n: int) -> None:
         """Have so many arms."""
         self.n_arms = n
-        for name in () if self.is_plain else _ARRAYS:
-            setattr(self, name, resized(getattr(self, name), n))
-
-    def state_dict(self) -> Json:
-        """Return the ledger as JSON values."""
-        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        return {name: getattr(self, name) for name in _FACTS} | arrays
-
-    def load_state_dict(self, state: Json) -> None:
-        """Restore the result of ``state_dict``."""
-        for name in _FACTS:
-            setattr(self, name, state[name])
-        for name in _ARRAYS:
-            now = getattr(self, name)
-            setattr(self, name, np.array(state[name], now.dtype).reshape(now.shape))
+        if not self.is_plain:
+            super().resize(n)
 
 
-def resized(array: Any, n: int, new: float = 0) -> Any:
-    """Return the array with ``n`` elements, those that are added being ``new``."""
-    longer = np.full(n, new, dtype=array.dtype)
-    n_kept = min(n, len(array))
-    longer[:n_kept] = array[:n_kept]
-    return longer
-
-
-def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divided(left: float, cost: Floats) -> Floats:
     """Return the epochs left by each cost: endless for a cost of 0."""
     if left <= 0.0:
         return np.zeros(len(cost))
     epochs = np.full(len(cost), math.inf)
     with np.errstate(over="ignore"):
-        np.divide(
-            left,
-            cost,
-            out=epochs,
-            where=cost > 0.0,
-        )
+        np.divide(left, cost, out=epochs, where=cost > 0.0)
     return epochs
 
 

@@ -1,8 +1,11 @@
 """Options common to all interfaces of a search: one name, default and meaning."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,35 +15,85 @@ from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, checked_timeout
 from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import Json
+from risingsearch.policies import Policy
+from risingsearch.proposers.base import Proposer
 from risingsearch.proposers.learning_rate import checked_learning_rate
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
 
-COUNTS = {
-    "max_epochs": 1,
-    "min_epochs": 1,
-    "n_candidates": 1,
-    "n_jobs": 1,
-    "epochs_per_job": 1,
-    "max_failures": 0,
-    "patience": 1,
-    "max_checkpoint_bytes": 1,
-}
-"""Options that are whole numbers, or None if that is the default, with the least."""
+at_least_0 = partial(checks.checked_int, low=0)
+at_least_1 = partial(checks.checked_int, low=1)
 
-FLAGS = ("deterministic", "shuffle", "progress")
-DIRECTIONS = ("maximize", "minimize")
+
+def checked_score(name: str, value: object) -> float:
+    """Return a finite number that may be a score, or raise an error."""
+    score = checks.checked_float(name, value, -math.inf)
+    return checks.checked_magnitude(name, score)
+
+
+def checked_error_score(name: str, value: object) -> float | str:
+    """Return the score of a failed epoch, or "raise", or raise an error."""
+    if value == "raise":
+        return "raise"
+    if isinstance(value, str):
+        msg = f"{name} must be a number, None or 'raise'; got {value!r}"
+        raise InvalidParameterError(msg)
+    return checked_score(name, value)
+
+
+def checked_metric(name: str, value: object) -> str:
+    """Return the name of the score, or raise an error."""
+    if isinstance(value, str) and value:
+        return value
+    msg = f"{name} must be the name of the score, as text; got {value!r}"
+    raise InvalidParameterError(msg)
+
+
+def checked_fingerprint(name: str, value: object) -> Configuration:
+    """Return the values that tell data and code apart, or raise an error."""
+    if isinstance(value, Mapping):
+        return value
+    got = checks.shown(value)
+    raise InvalidParameterError(f"{name} must be a dict of JSON values; got {got}")
+
+
+CHECKS: dict[str, Callable[[str, object], object]] = {
+    "budget": lambda name, value: Budget.of(value),
+    "max_epochs": at_least_1,
+    "n_jobs": at_least_1,
+    "deterministic": checks.checked_flag,
+    "policy_params": lambda name, value: checked_params(value) or None,
+    "epochs_per_job": at_least_1,
+    "direction": partial(checks.checked_choice, choices=("maximize", "minimize")),
+    "error_score": checked_error_score,
+    "max_failures": at_least_0,
+    "seed": lambda name, value: checks.checked_seed(value),
+    "n_candidates": at_least_1,
+    "shuffle": checks.checked_flag,
+    "timeout": lambda name, value: checked_timeout(value, name),
+    "epoch_timeout": lambda name, value: checked_timeout(value, name),
+    "progress": checks.checked_flag,
+    "max_checkpoint_bytes": at_least_1,
+    "metric": checked_metric,
+    "fingerprint": checked_fingerprint,
+    "learning_rate": lambda name, value: checked_learning_rate(value),
+    "min_epochs": at_least_1,
+    "patience": at_least_1,
+    "target_score": checked_score,
+}
+"""By option, its check and conversion; None needs none if it is the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """All options of a search, checked; an interface documents those it takes."""
 
-    policy: Any = "auto"
-    proposer: Any = "auto"
+    policy: str | Callable[..., Policy] = "auto"
+    proposer: Proposer | str | None = "auto"
     budget: int | str | Budget | None = None
     max_epochs: int | None = None
-    executor: Any = None
+    executor: object = None  # of concurrent.futures, or workers of a search
     n_jobs: int | None = None
     deterministic: bool = False
     callbacks: Sequence[object] = ()
@@ -59,7 +112,7 @@ class SearchOptions:
     max_checkpoint_bytes: int | None = None
     checkpoints: str | None = None
     metric: str | None = None
-    fingerprint: Mapping[str, Any] | None = None
+    fingerprint: Configuration | None = None
     prior: Any = None
     learning_rate: str | Mapping[str, float] | bool | None = None
     epoch_costs: Iterable[float] | None = None
@@ -69,49 +122,11 @@ class SearchOptions:
     enqueue: Iterable[Any] = ()
 
     def __post_init__(self) -> None:
-        if self.budget is not None:
-            self._set(budget=Budget.of(self.budget))
-        for name in FLAGS:
-            self._set(**{name: checks.checked_flag(name, getattr(self, name))})
-        for name, least in COUNTS.items():
+        for name, check in CHECKS.items():
             value = getattr(self, name)
             if value is not None or DEFAULTS[name] is not None:
-                self._set(**{name: checks.checked_int(name, value, least)})
-        for name in ("timeout", "epoch_timeout"):
-            if (value := getattr(self, name)) is not None:
-                self._set(**{name: checked_timeout(value, name)})
-        self._check_scores()
-        self._check_journal()
-        self._set(
-            direction=checks.checked_choice("direction", self.direction, DIRECTIONS),
-            policy_params=checked_params(self.policy_params) or None,
-            seed=checks.checked_seed(self.seed),
-            learning_rate=checked_learning_rate(self.learning_rate),
-            epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
-        )
-
-    def _check_scores(self) -> None:
-        if self.raises_failures and self.error_score != "raise":
-            raise InvalidParameterError(
-                "error_score must be a number, None or 'raise'; "
-                f"got {self.error_score!r}"
-            )
-        scores = {"error_score": self.failure_score, "target_score": self.target_score}
-        for name, value in scores.items():
-            if value is not None:
-                score = checks.checked_float(name, value, -math.inf, open_low=False)
-                self._set(**{name: checks.checked_magnitude(name, score)})
-
-    def _check_journal(self) -> None:
-        """Check the metric, the fingerprint and the place of checkpoints."""
-        metric = self.metric
-        if metric is not None and (not isinstance(metric, str) or not metric):
-            msg = f"metric must be the name of the score, as text; got {metric!r}"
-            raise InvalidParameterError(msg)
-        if not isinstance(self.fingerprint, Mapping | None):
-            got = checks.shown(self.fingerprint)
-            msg = f"fingerprint must be a dict of JSON values; got {got}"
-            raise InvalidParameterError(msg)
+                self._set(name, check(name, value))
+        self._set("epoch_costs", checked_epoch_costs(self.epoch_costs, self.max_epochs))
         if self.run_dir is None and self.checkpoints is not None:
             raise InvalidParameterError(
                 "checkpoints need a run_dir, whose journal names them: "
@@ -128,10 +143,9 @@ class SearchOptions:
         """The score of a failed epoch; None for the worst so far."""
         return None if isinstance(self.error_score, str) else self.error_score
 
-    def _set(self, **values: Any) -> None:
-        """Replace the given values by checked and converted ones."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def _set(self, name: str, value: object) -> None:
+        """Replace the value of an option by the checked and converted one."""
+        object.__setattr__(self, name, value)
 
     def non_defaults(self) -> dict[str, Any]:
         """Return the options that are not at their defaults, to be handed on."""
@@ -155,7 +169,8 @@ class SchedulerOptions(SearchOptions):
     trains_anew: bool = False  # in every epoch, which has more of a resource
 
     def __post_init__(self) -> None:
-        n_arms, budget = self.n_arms, self.budget
+        n_arms = self.n_arms
+        budget = self.budget
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
@@ -164,16 +179,14 @@ class SchedulerOptions(SearchOptions):
         if self.raises_failures:
             checks.checked_float("error_score", self.error_score, -math.inf)
         if self.n_jobs is None and self.deterministic:
-            self._set(n_jobs=1)
+            self._set("n_jobs", 1)
         order = range(n_arms) if self.opening_order is None else self.opening_order
         order = checks.checked_order("opening_order", order, n_arms)
         first = checks.checked_arms("enqueue", self.enqueue, n_arms)
-        self._set(
-            n_arms=n_arms,
-            trains_anew=checks.checked_flag("trains_anew", self.trains_anew),
-            enqueue=first,
-            opening_order=np.array(list(dict.fromkeys([*first, *order]))),
-        )
+        self._set("n_arms", n_arms)
+        self._set("trains_anew", checks.checked_flag("trains_anew", self.trains_anew))
+        self._set("enqueue", first)
+        self._set("opening_order", np.array(list(dict.fromkeys([*first, *order]))))
         self._check_promised_epochs()
 
     def _check_promised_epochs(self) -> None:
@@ -193,7 +206,7 @@ class SchedulerOptions(SearchOptions):
                 "budget, or lower min_epochs or the number enqueued"
             )
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """Return as JSON the arguments that must be the same to load a saved state."""
         params = self.policy_params or {}
         return {name: getattr(self, name) for name in _IDENTITY} | {

@@ -4,12 +4,13 @@ Keeps a policy's arrays up to date, speaks of arms where the policy speaks of pl
 the opening order, and refuses a breach of the contract.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from risingsearch.arms import COLUMNS, Params
+from risingsearch.arms import COLUMNS, Configuration
 from risingsearch.budget import in_words
 from risingsearch.checks import call_problem, shown
 from risingsearch.errors import InvalidParameterError, PolicyError
@@ -23,11 +24,13 @@ from risingsearch.policies import (
     policy_info,
     registered_name,
 )
+from risingsearch.policies.arrays import Rng
 from risingsearch.scheduling.arm_table import EVERY_ARM, ArmTable
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions
 
 SIZES = "n_arms, horizon, max_pulls"
+Answer = TypeVar("Answer")
 
 
 class PolicyAdapter:
@@ -36,59 +39,53 @@ class PolicyAdapter:
     def __init__(
         self,
         policy: str | Callable[..., Policy],
-        params: Params,
+        params: Configuration,
         options: SchedulerOptions,
         arms: ArmTable,
         ledger: Ledger,
     ) -> None:
-        self._params = params
-        self._max_pulls = options.max_epochs
-        self._arm_at = options.opening_order.copy()  # by the policy's numbers
-        self._place_of = np.argsort(self._arm_at)
+        self._options = options
         self._arms = arms
         self._ledger = ledger
+        self._put_in_order(options.opening_order)
         if not isinstance(policy, str | type) and hasattr(policy, "select"):
             raise InvalidParameterError(
                 "policy must be a registered name or a factory, which can plan anew "
                 f"for a larger budget; got a {type(policy).__name__} made already"
             )
-        self._create: Any = getattr(policy, "create", policy)
-        self._registered = registered_name(policy)
-        if self._registered is not None:
-            self._check_named(policy_info(self._registered))
-        elif not callable(self._create):
-            msg = f"policy must be a registered name or a factory; got {shown(policy)}"
-            raise InvalidParameterError(msg)
-        elif why := call_problem(self._create, SIZES, **params):
-            name = getattr(self._create, "__qualname__", shown(policy))
-            msg = f"{name} must take ({SIZES}) and policy_params {params}: {why}"
-            raise InvalidParameterError(msg)
-        self.policy: Any = None
-        self._error: PolicyError | None = None  # after which it is asked nothing
+        self._info: PolicyInfo | None = None
+        name = registered_name(policy)
+        if name is None:
+            create = _checked_factory(policy, params)
+        else:
+            create = partial(make_policy, name)
+            self._info = policy_info(name)
+            _check_named(self._info, params, ledger)
+        self._create = partial(create, **params)
         self.build()
+
+    def _put_in_order(self, arms: Any) -> None:
+        """Set which arm is at each place, as the policy numbers them."""
+        self._arm_at = np.array(arms, int)
+        self._place_of = np.argsort(self._arm_at)
 
     def build(self) -> None:
         """Make the policy anew, before its first round."""
         ledger = self._ledger
-        arms = self._arms
         n_arms = len(self._arm_at)
-        in_epochs = ledger.unit == "epochs"
-        horizon = int(ledger.total) if in_epochs else n_arms * arms.max_epochs
-        sizes = n_arms, horizon, self._max_pulls
-        if self._registered is None:
-            policy = self._create(*sizes, **self._params)
-        else:
-            policy = make_policy(self._registered, *sizes, **self._params)
+        horizon = n_arms * self._arms.max_epochs
+        if ledger.unit == "epochs":
+            horizon = int(ledger.total)
+        policy = self._create(n_arms, horizon, self._options.max_epochs)
         base.check_contract(policy, n_arms, "_asdict")
-        self.policy = policy
-        self._error = None
+        self.policy: Any = policy
+        self._error: PolicyError | None = None  # after which it is asked nothing
 
     def resize(self, n: int) -> None:
         """Have so many arms, those that are added last in the opening order."""
         before = base.arrays(self.policy)
         n_before = len(self._arm_at)
-        self._arm_at = np.append(self._arm_at[:n], np.arange(n_before, n))
-        self._place_of = np.argsort(self._arm_at)
+        self._put_in_order([*self._arm_at[:n], *range(n_before, n)])
         self.build()
         for name, array in base.arrays(self.policy).items():
             both = tuple(map(slice, np.minimum(array.shape, before[name].shape)))
@@ -97,44 +94,39 @@ class PolicyAdapter:
     @property
     def name(self) -> str:
         """Registered name of the policy, or the name of its class."""
-        return self._registered or type(self.policy).__name__
+        return self._info.name if self._info else type(self.policy).__name__
 
     @property
     def plans_rounds(self) -> bool:
         """Whether the policy plans the whole horizon ahead."""
-        return self._registered is None or policy_info(self._registered).plans_rounds
+        return self._info is None or self._info.plans_rounds
 
     def refresh(self) -> None:
         """Bring the scheduler's arrays up to date."""
-        policy = self.policy
         self.affordable = self._ledger.affordable(self._arms.finalist)
-        if hasattr(policy, "horizon"):
+        if hasattr(self.policy, "horizon"):
             horizon = self._ledger.horizon(self._arms.rounds)
-            policy.horizon[:] = horizon[self._arm_at]
-        available, pulls_left = self._open_to(EVERY_ARM)
-        policy.available[:] = available[self._arm_at]
-        policy.pulls_left[:] = pulls_left[self._arm_at]
+            self.policy.horizon[self._place_of] = horizon
+        self._refresh_arms(EVERY_ARM)
 
     def refresh_arm(self, arm: int) -> None:
         """Bring the values of an arm up to date, after an epoch of it."""
-        place = self._place_of[arm]
-        available, pulls_left = self._open_to(arm)
-        self.policy.available[place] = available
-        self.policy.pulls_left[place] = pulls_left
+        self._refresh_arms(slice(arm, arm + 1))
 
-    def _open_to(self, at: Any) -> tuple[Any, Any]:
-        """Return which arms are available, and how many pulls each has left."""
+    def _refresh_arms(self, at: slice) -> None:
+        """Say which arms are available, and how many pulls each has left."""
         arms = self._arms
         can_train = arms.can_train(at)
         busy = arms.busy[at]
-        if arms.min_epochs > 1:
-            can_train &= busy | ~arms.too_late(self.affordable)[at]
         affordable = self.affordable[at]
+        if self._options.min_epochs > 1:
+            can_train &= busy | ~arms.too_late(affordable, at)
         left = (arms.max_epochs - arms.charged[at]) * can_train
-        available = can_train & ~busy & (affordable > 0)
-        return available, self._ledger.pulls_left(left, busy, affordable)
+        places = self._place_of[at]
+        self.policy.available[places] = can_train & ~busy & (affordable > 0)
+        self.policy.pulls_left[places] = self._ledger.pulls_left(left, busy, affordable)
 
-    def select(self, t: int, rng: np.random.Generator) -> int:
+    def select(self, t: int, rng: Rng) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
         if self._error is not None:
             raise self._error
@@ -152,65 +144,61 @@ class PolicyAdapter:
 
     def started(self, t: int, arm: int) -> None:
         """Tell that an arm is pulled next, as was decided at round ``t``."""
-        place = int(self._place_of[arm])
+        place = self._place(arm)
         available = self.policy.available
         is_available = available[place]
         available[place] = True
         try:
-            self._record(
-                base.started,
-                self.policy,
-                t,
-                place,
-            )
+            self._record(base.started, self.policy, t, place)
         finally:
             available[place] = is_available
-
-    def open_instead(self, arm: int, proposed: int) -> None:
-        """Let an unopened arm change places with the one that was to be opened."""
-        first, second = self._place_of[[arm, proposed]]
-        self._arm_at[[first, second]] = proposed, arm
-        self._place_of[[proposed, arm]] = first, second
-
-    def proposing(self) -> bool:
-        """Return whether an arm that is opened now may be proposed."""
-        return bool(self._call(base.proposing, self.policy))
-
-    def slice_length(self, arm: int) -> int:
-        """Return the epochs the policy wants for an arm before it decides again."""
-        return int(self._call(base.slice_length, self.policy, int(self._place_of[arm])))
-
-    def projection(self, arm: int) -> float:
-        """Return where the policy expects an arm to end; NaN if it does not say."""
-        return float(self._call(base.projection, self.policy, int(self._place_of[arm])))
 
     def update(
         self,
         t: int,
         arm: int,
         reward: float,
-        rng: np.random.Generator,
+        rng: Rng,
     ) -> None:
         """Tell the reward of a pull decided at round ``t``."""
         self._record(
             self.policy.update,
             t,
-            int(self._place_of[arm]),
+            self._place(arm),
             reward,
             rng,
         )
 
-    def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
-        """Return the named parts of the index of each of these arms."""
-        places = self._place_of[list(arms)].tolist()
-        indices = [self._call(base.explain, self.policy, place) for place in places]
-        for parts in indices:
-            for name in parts.keys() & COLUMNS:
-                raise PolicyError(
-                    f"{self.name} explains a part of its index called {name!r}, "
-                    "which is a column of the history: give it another name"
-                )
-        return indices
+    def swap(self, arm: int, other: int) -> None:
+        """Let two arms change places, neither of which is opened."""
+        order = self._arm_at.copy()
+        order[[self._place(arm), self._place(other)]] = other, arm
+        self._put_in_order(order)
+
+    def _place(self, arm: int) -> int:
+        return int(self._place_of[arm])
+
+    def proposing(self) -> bool:
+        """Return whether an arm that is opened now may be proposed."""
+        return self._call(base.proposing, self.policy)
+
+    def slice_length(self, arm: int) -> int:
+        """Return the epochs the policy wants for an arm before it decides again."""
+        return self._call(base.slice_length, self.policy, self._place(arm))
+
+    def projection(self, arm: int) -> float:
+        """Return where the policy expects an arm to end; NaN if it does not say."""
+        return self._call(base.projection, self.policy, self._place(arm))
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the named parts of the index of an arm."""
+        parts = self._call(base.explain, self.policy, self._place(arm))
+        for name in parts.keys() & COLUMNS:
+            raise PolicyError(
+                f"{self.name} explains a part of its index called {name!r}, "
+                "which is a column of the history: give it another name"
+            )
+        return parts
 
     def state_dict(self) -> Json:
         """Return the policy's arrays and the order of its arms as JSON values."""
@@ -222,10 +210,9 @@ class PolicyAdapter:
     def load_state_dict(self, state: Json) -> None:
         """Put saved arrays and the order of the arms back in place."""
         base.load_state_dict(self.policy, state["arrays"])
-        self._arm_at = np.array(state["arm_at"], int).reshape(self._arm_at.shape)
-        self._place_of = np.argsort(self._arm_at)
+        self._put_in_order(np.reshape(state["arm_at"], self._arm_at.shape))
 
-    def _record(self, method: Callable[..., object], *arguments: object) -> None:
+    def _record(self, method: Callable[..., None], *arguments: object) -> None:
         """Call a method that changes the policy; after an error, ask it nothing."""
         try:
             self._call(method, *arguments)
@@ -233,7 +220,7 @@ class PolicyAdapter:
             self._error = error
             raise
 
-    def _call(self, method: Callable[..., object], *arguments: object) -> Any:
+    def _call(self, method: Callable[..., Answer], *arguments: object) -> Answer:
         """Call a method of the policy; raise its exceptions as ``PolicyError``."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -244,26 +231,41 @@ class PolicyAdapter:
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def _check_named(self, info: PolicyInfo) -> None:
-        """Raise if a registered policy needs another budget, or a parameter more."""
-        ledger = self._ledger
-        if info.plans_rounds and not ledger.is_plain:
-            got = f"a budget in {in_words(ledger.unit)}"
-            if ledger.unit == "epochs":
-                got = "epochs that do not all cost the same"
-            raise InvalidParameterError(
-                f"{info.name} plans all its rounds ahead, so its budget must "
-                f"be in epochs; got {got}"
+
+def _checked_factory(policy: object, params: Configuration) -> Callable[..., Policy]:
+    """Return the factory of a policy that is not registered, or raise an error."""
+    create = getattr(policy, "create", policy)
+    if not callable(create):
+        msg = f"policy must be a registered name or a factory; got {shown(policy)}"
+        raise InvalidParameterError(msg)
+    if why := call_problem(create, SIZES, **params):
+        name = getattr(create, "__qualname__", shown(policy))
+        msg = f"{name} must take ({SIZES}) and policy_params {params}: {why}"
+        raise InvalidParameterError(msg)
+    factory: Callable[..., Policy] = create
+    return factory
+
+
+def _check_named(info: PolicyInfo, params: Configuration, ledger: Ledger) -> None:
+    """Raise if a registered policy needs another budget, or a parameter more."""
+    if info.plans_rounds and not ledger.is_plain:
+        got = f"a budget in {in_words(ledger.unit)}"
+        if ledger.unit == "epochs":
+            got = "epochs that do not all cost the same"
+        raise InvalidParameterError(
+            f"{info.name} plans all its rounds ahead, so its budget must "
+            f"be in epochs; got {got}"
+        )
+    for name in info.needs:
+        if name in params:
+            continue
+        msg = (
+            f"the default {name} of {info.name} fits simulated rewards only: "
+            f"give policy_params={{{name!r}: ...}}"
+        )
+        if name == "reward_range":
+            msg += (
+                ", the lowest and the highest score (both negated under "
+                "direction='minimize')"
             )
-        for name in info.needs:
-            if name not in self._params:
-                msg = (
-                    f"the default {name} of {info.name} fits simulated rewards only: "
-                    f"give policy_params={{{name!r}: ...}}"
-                )
-                if name == "reward_range":
-                    msg += (
-                        ", the lowest and the highest score (both negated under "
-                        "direction='minimize')"
-                    )
-                raise InvalidParameterError(msg)
+        raise InvalidParameterError(msg)

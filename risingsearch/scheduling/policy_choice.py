@@ -1,9 +1,9 @@
 """Which policy a search runs, with which parameters, over how many arms."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
@@ -20,7 +20,7 @@ class PolicyChoice(NamedTuple):
     """The policy of a search, and the number of arms that suits it."""
 
     name: str
-    parameters: dict[str, Any]
+    parameters: Params
     n_opened: int  # arms that the budget is best spread over
     n_candidates: int  # arms to choose these from: more where some are proposed
 
@@ -75,7 +75,7 @@ def horizon_and_limit(
     return epochs or n_arms * limit, limit
 
 
-def checked_params(params: object) -> dict[str, Any]:
+def checked_params(params: object) -> Params:
     """Return a copy of a policy's parameters; raise an error if they are invalid."""
     if not isinstance(params, Mapping | None):
         msg = f"policy_params must be a dict of parameters; got {shown(params)}"
@@ -90,7 +90,7 @@ def recommended_candidates(
     policy_params: Configuration | None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
-    **_: Any,
+    **_: object,
 ) -> int:
     """Return how many configurations the policy's own rule asks for, if it is known."""
     epochs = Budget.of(budget).epochs

@@ -77,4 +77,10 @@ def _apply_result(scheduler: Scheduler, event: Returned) -> None:
             charged=event.charged,
         )
     else:
-        scheduler.tell(job, scores, cost, ended=event.ended, now=now)
+        scheduler.tell(
+            job,
+            scores,
+            cost,
+            ended=event.ended,
+            now=now,
+        )

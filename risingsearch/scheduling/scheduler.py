@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any
 
 from risingsearch.arms import ArmList, Configuration, Job, Status
 from risingsearch.budget import Budget, in_words
-from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
-from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int, shown
+from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.events import Started
+from risingsearch.json_values import Json
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Opened, Proposal, Proposer
-from risingsearch.scheduling import explanations
-from risingsearch.scheduling.arm_table import Result, checked_scores
 from risingsearch.scheduling.decisions import Decider
+from risingsearch.scheduling.explanations import Explanations
+from risingsearch.scheduling.in_order import InOrder
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
+from risingsearch.scheduling.results import Result, checked_scores
 
 
 class Scheduler:
@@ -150,7 +150,17 @@ class Scheduler:
         self.epoch_costs = options.epoch_costs
         self.epochs_per_job = options.epochs_per_job
         self._decider = Decider(options, policy, proposer)
-        self._arms, self._ledger = self._decider.arms, self._decider.ledger
+        self._arms = self._decider.arms
+        self._ledger = self._decider.ledger
+        self._results: Decider | InOrder = self._decider
+        if options.deterministic:
+            self._results = InOrder(self._decider)
+        self._waits_for_starts = False
+
+    def _follow_up(self) -> None:
+        """Decide anew after an event, unless recorded decisions follow."""
+        if not self._waits_for_starts:
+            self._results.follow_up()
 
     def ask(self) -> Job | None:
         """Return the next job and reserve its epochs.
@@ -169,8 +179,8 @@ class Scheduler:
         decision = self._decider.next()
         if decision is None:
             return None
-        self._decider.start(decision)
-        self._decider.follow_up()
+        self._results.start(decision)
+        self._follow_up()
         return decision.job
 
     def peek(self) -> Job | None:
@@ -180,22 +190,28 @@ class Scheduler:
 
     def why(self, job: Job) -> Started:
         """Return the decision to start a job in flight, with its reason and index."""
-        return self._arms.decisions[self._arms.checked(job).id]
+        msg = f"tell and fail take a Job from ask; {shown(job)} was never asked for"
+        if isinstance(job, Job):
+            decision = self._results.in_flight.get(job.id)
+            if decision is not None and decision.job == job:
+                return decision
+            if decision is None and 0 <= job.id < self.n_asked:
+                msg = f"{shown(job)} was told before; a job is told once"
+        raise InvalidParameterError(msg)
 
     def repeat(self, decision: Started) -> None:
         """Start the next job by a recorded decision; one in flight is tried again."""
         if decision.job not in self.in_flight:
-            self._decider.repeat(decision)
-            self._decider.follow_up()
+            self._results.repeat(decision)
+            self._follow_up()
 
     def wait_for_starts(self, waits: bool) -> None:
         """Keep results until a repeated start has seen them, or until False is given.
 
         Only where results are applied in the order of the decisions.
         """
-        self._decider.waits_for_starts = waits
-        if not waits:
-            self._decider.follow_up()
+        self._waits_for_starts = waits
+        self._follow_up()
 
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Reserve epochs for an arm as another scheduler of the same search decided.
@@ -213,8 +229,8 @@ class Scheduler:
                 "is neither in training nor finished"
             )
         decision = self._decider.requested(arm, n_epochs)
-        self._decider.start(decision)
-        self._decider.follow_up()
+        self._results.start(decision)
+        self._follow_up()
         return decision.job
 
     def tell(
@@ -265,8 +281,19 @@ class Scheduler:
         if missing:
             msg = f"the budget is in {in_words(self.unit)}: tell needs {missing}"
             raise InvalidParameterError(msg)
-        told = checked_scores(self._arms.checked(job), scores)
-        self._tell(job, told, cost, now, ended=ended, charged=len(told))
+        told = checked_scores(self.why(job).job, scores)
+        self._tell(
+            Result(
+                job,
+                told,
+                cost,
+                None,
+                ended,
+                1,
+                len(told),
+            ),
+            now,
+        )
 
     def fail(
         self,
@@ -305,18 +332,23 @@ class Scheduler:
         InvalidParameterError, PolicyError
             As ``tell``.
         """
-        told = checked_scores(self._arms.checked(job), scores)
+        told = checked_scores(self.why(job).job, scores)
         if charged is None:
             charged = min(len(told) + 1, job.n_epochs)
         charged = checked_int("charged", charged, max(1, len(told)), job.n_epochs)
+        attempts = checked_int("attempts", attempts, 1)
+        failure = str(reason) or type(reason).__name__
         self._tell(
-            job,
-            told,
-            cost,
+            Result(
+                job,
+                told,
+                cost,
+                failure,
+                False,
+                attempts,
+                charged,
+            ),
             now,
-            failure=str(reason) or type(reason).__name__,
-            attempts=checked_int("attempts", attempts, 1),
-            charged=charged,
         )
 
     def end(self, arm: int) -> None:
@@ -326,35 +358,41 @@ class Scheduler:
             msg = f"end takes an arm below {self.n_arms} that does not train; got {arm}"
             raise InvalidParameterError(msg)
         self._arms.ended[arm] = True
-        self._decider.follow_up()
+        self._follow_up()
 
-    def _tell(
-        self,
-        job: Job,
-        scores: tuple[float, ...],
-        cost: float | None,
-        now: float | None,
-        *,
-        charged: int,
-        failure: str | None = None,
-        ended: bool | str = False,
-        attempts: int = 1,
-    ) -> None:
+    def _tell(self, result: Result, now: float | None) -> None:
+        """Record a result, and that so much wall-clock time has passed, if it is told.
+
+        Under such a budget, this time since the start is the cost by default.
+        """
+        cost = result.cost
         at = None if now is None else self._checked_now(now)
         if cost is not None:
-            cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
+            cost = checked_float(
+                "cost",
+                cost,
+                0.0,
+                LARGEST_SCORE,
+                open_low=False,
+            )
         if at is not None:
             self._ledger.pass_until(at)
-            cost = self._ledger.away(job, at) if cost is None else cost
-        result = Result(job, scores, cost, failure, ended, attempts, charged)
-        self._decider.tell(result)
+            cost = self._ledger.away(result.job, at) if cost is None else cost
+        self._results.tell(result._replace(cost=cost))
+        self._follow_up()
 
     def _checked_now(self, now: float) -> float:
         if not self._ledger.is_wall_clock:
             unit = in_words(self.unit)
             msg = f"now is for a budget of wall-clock time; this is in {unit}"
             raise InvalidParameterError(msg)
-        return checked_float("now", now, 0.0, LARGEST_SCORE, open_low=False)
+        return checked_float(
+            "now",
+            now,
+            0.0,
+            LARGEST_SCORE,
+            open_low=False,
+        )
 
     @property
     def done(self) -> bool:
@@ -376,7 +414,9 @@ class Scheduler:
             patience=patience, target_score=target_score
         )
 
-    def check_proposals(self, problem_of: Callable[[Any], str | None]) -> None:
+    def check_proposals(
+        self, problem_of: Callable[[Configuration], str | None]
+    ) -> None:
         """Refuse proposed parameters of which this says why they are invalid."""
         self._decider.problem_of = problem_of
 
@@ -399,11 +439,10 @@ class Scheduler:
 
     def with_all_results(self) -> Scheduler:
         """Return a copy to which all results are applied; itself if they are."""
-        if not self._arms.holds_results:
+        if len(self._results.in_flight) == len(self._arms.in_flight):
             return self
         copy = self.copy()
-        while copy._arms.holds_results:
-            copy._decider.apply()
+        copy._results.hand_over_all()
         return copy
 
     def extend(self, budget: int | str | Budget) -> None:
@@ -423,36 +462,45 @@ class Scheduler:
             If it is of another kind than the budget.
         """
         self._decider.extend(budget)
+        self._follow_up()
 
     def resize(self, n_jobs: int) -> None:
         """Have at most so many jobs in flight, from the next decision on."""
         n_jobs = checked_int("n_jobs", n_jobs, 1)
         self._arms.n_jobs = self._ledger.n_workers = n_jobs
-        self._decider.follow_up()
+        self._follow_up()
 
     def advance(self, now: float, *, keeps_rest: bool = False) -> None:
         """Put the wall clock forward; the rest may be kept, then the search is done."""
         self._ledger.pass_until(self._checked_now(now), keeps_rest=keeps_rest)
-        self._decider.follow_up()
+        self._follow_up()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Return everything as JSON values, to resume later as if never interrupted.
 
         A policy that holds more than numbers and arrays of them is a ``PolicyError``.
         """
-        return self._decider.state_dict()
+        return self._results.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Restore the result of ``state_dict`` of a scheduler with the same arguments.
 
         Its budget may have been extended since. An error changes nothing.
         """
-        self._decider.load_state_dict(state)
+        loaded = self.copy()
+        try:
+            loaded._results.load_state_dict(state)
+        except (PolicyError, RunDirError):
+            raise
+        except Exception as error:
+            msg = f"the state is damaged ({error!r}): nothing was loaded"
+            raise RunDirError(msg) from error
+        vars(self).update(vars(loaded))
 
     @property
     def n_arms(self) -> int:
         """Arms that may be opened; those of a space become more as they are used."""
-        return len(self._arms.busy)
+        return self._arms.n_arms
 
     @property
     def policy_name(self) -> str:
@@ -492,7 +540,7 @@ class Scheduler:
     @property
     def in_flight(self) -> tuple[Job, ...]:
         """Jobs asked for and not yet told."""
-        return tuple(self._arms.in_flight.values())
+        return tuple(decision.job for decision in self._results.in_flight.values())
 
     def status(self, arm: int) -> Status:
         """Return where one arm stands."""
@@ -503,7 +551,7 @@ class Scheduler:
         return [self.status(arm) for arm in range(self.n_arms)]
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Json]:
         """One row per charged epoch, in the order in which the policy was told.
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
@@ -518,24 +566,22 @@ class Scheduler:
     @property
     def best_arm(self) -> int | None:
         """The arm with the best score so far; None before the first finite one."""
-        return self._arms.best_arm
+        return self._arms.scores.best_arm
 
     @property
     def best_score(self) -> float:
         """The best score so far; NaN before the first finite one."""
-        arm = self.best_arm
-        return math.nan if arm is None else float(self._arms.best[arm])
+        return self._arms.scores.best(self.best_arm).score
 
     @property
     def best_epoch(self) -> int:
         """The best arm's epoch with the best score; 0 before the first finite one."""
-        arm = self.best_arm
-        return 0 if arm is None else int(self._arms.best_epoch[arm])
+        return self._arms.scores.best(self.best_arm).epoch
 
     @property
     def sign(self) -> float:
         """Factor for scores that makes higher better: 1.0 or -1.0."""
-        return self._arms.sign
+        return self._arms.scores.sign
 
     @property
     def proposals(self) -> Mapping[int, Proposal]:
@@ -561,14 +607,13 @@ class Scheduler:
         It is a list by the number of the arm; printed, it is a table of the opened
         arms, the best first; ``explain().to_frame()`` is a pandas DataFrame.
         """
-        policy, over = self._decider.policy, self.stop_reason
+        decider = self._decider
+        policy = decider.policy
+        over = self.stop_reason
         why = over and f"{policy.name} preferred others, and {over}"
         with suppress(PolicyError):  # ``ask`` raises it
-            if (
-                self.in_flight
-                and self._decider.select() is None
-                and self._decider.waits
-            ):
+            if self.in_flight and decider.select() is None and decider.waits:
                 why = f"{policy.name} waits for the arms in training"
-        trust = self.trust_in_prior()
-        return explanations.explain(self._arms, policy, trust, why, over)
+        return Explanations(self._arms, policy, why, over).all_arms(
+            self.trust_in_prior()
+        )

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import shown
 from risingsearch.comparison import PARTS, TEXT, described, named
 from risingsearch.errors import InvalidParameterError
 from risingsearch.fingerprint import without_addresses
-from risingsearch.json_values import SHOWN, as_json
+from risingsearch.json_values import SHOWN, Json, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.proposers.base import Proposer, checked_proposer
 from risingsearch.proposers.early import EarlyProposer
@@ -28,7 +28,7 @@ from risingsearch.scheduling.policy_choice import (
     horizon_and_limit,
     recommended_candidates,
 )
-from risingsearch.search.trainable import Seeds
+from risingsearch.search.trainable import Seeds, Trainable, trains_anew
 from risingsearch.source_code import code_of
 from risingsearch.space import PART, Configurations, Space, key_of_all
 
@@ -55,12 +55,13 @@ def proposer_of(
 ) -> Proposer:
     """Return the proposer of a search, informed by its earlier searches."""
     is_auto = options.proposer == "auto"
-    own = _auto_proposer(options, candidates, seeds) if is_auto else options.proposer
-    own = checked_proposer(own)
+    proposer = checked_proposer(
+        _auto_proposer(options, candidates, seeds) if is_auto else options.proposer
+    )
     if options.prior:
         space = candidates.space if is_auto else None
-        return PriorProposer.between(candidates, options.prior, own, space)
-    return own
+        return PriorProposer.between(candidates, options.prior, proposer, space)
+    return proposer
 
 
 def _auto_proposer(
@@ -70,30 +71,29 @@ def _auto_proposer(
     if options.policy != "auto" or not options.shuffle:
         return None
     budget = budget_within(options.budget)
+    n_arms = len(candidates)
     space = candidates.space
-    if space is not None:
-        horizon, limit = horizon_and_limit(budget, options.max_epochs, len(candidates))
-        more = seeds.more_configurations if options.n_candidates is None else None
-        own = OpenSpaceProposer(space, candidates, horizon / limit, more)
-        if isinstance(space, ShownSpace):
-            return own
-        enqueued = (candidates[arm] for arm in options.enqueue)
-        rate = LearningRate.of(space, options.learning_rate, enqueued)
-        is_long = budget.epochs and horizon > LARGE * limit
-        if rate is None or is_long:
-            return own
-        return EarlyProposer(candidates, space, rate, own)
-    choice = choose_policy(
-        "auto",
-        budget,
-        options.max_epochs,
-        len(candidates),
-        parameters=options.policy_params,
-        min_epochs=options.min_epochs,
-        epochs_per_job=options.epochs_per_job,
-    )
-    features = encode(candidates) if choice.proposes else None
-    return None if features is None else ListProposer(features)
+    if space is None:
+        choice = choose_policy(
+            "auto",
+            budget,
+            options.max_epochs,
+            n_arms,
+            parameters=options.policy_params,
+            min_epochs=options.min_epochs,
+            epochs_per_job=options.epochs_per_job,
+        )
+        features = encode(candidates) if choice.proposes else None
+        return None if features is None else ListProposer(features)
+    horizon, limit = horizon_and_limit(budget, options.max_epochs, n_arms)
+    more = seeds.more_configurations if options.n_candidates is None else None
+    proposer = OpenSpaceProposer(space, candidates, horizon / limit, more)
+    enqueued = (candidates[arm] for arm in options.enqueue)
+    rate = LearningRate.of(space, options.learning_rate, enqueued)
+    is_long = budget.epochs and horizon > LARGE * limit
+    if rate is None or is_long:
+        return proposer
+    return EarlyProposer(candidates, space, rate, proposer)
 
 
 def check_learning_rate(
@@ -114,47 +114,48 @@ def check_learning_rate(
             )
 
 
-def configurations_of(
-    candidates: Sequence[Configuration], space: Space | None, *, enqueued: bool
-) -> Callable[[Mapping[str, Any]], str | None]:
-    """Return a function that says why a configuration is invalid, or None.
-
-    Enqueued ones may have any values, and lack some.
-    """
-    if space is not None and not enqueued:
-        return lambda params: space.problem_of(params)
-    known = set().union(*candidates, space.names if space else ()) - {PART}
-    needed = set() if enqueued else set(candidates[0]).intersection(*candidates)
+def problem_of_proposals(
+    candidates: Sequence[Configuration], space: Space | None
+) -> Callable[[Configuration], str | None]:
+    """Return a function that says why a configuration is none of a search, or None."""
+    if space is not None:
+        return space.problem_of
+    known = set().union(*candidates)
+    needed = set(candidates[0]).intersection(*candidates)
 
     def problem_of(params: Configuration) -> str | None:
         if missing := needed - params.keys():
             return f"{min(missing)!r} is missing"
-        if unknown := params.keys() - known:
-            return f"{min(unknown)!r} is not one of {', '.join(sorted(known))}"
-        return None
+        return _problem_of_names(params, known)
 
     return problem_of
+
+
+def _problem_of_names(params: Configuration, known: set[str]) -> str | None:
+    if unknown := params.keys() - known:
+        return f"{min(unknown)!r} is not one of {', '.join(sorted(known))}"
+    return None
 
 
 class ShownSpace(Space):
     """The space of a search that is only shown, which opens nothing."""
 
-    def __init__(self, description: Mapping[str, Any]) -> None:
+    def __init__(self, description: Json) -> None:
         super().__init__([])
         self._description = dict(description)
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Json:
         """All that is known of it."""
         return self._description
 
     def draw(
-        self, n: int, rng: np.random.Generator, known: Sequence[Any] = ()
+        self, n: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
     ) -> Configurations:
         """Return configurations of which nothing is known."""
         return Configurations([{} for _ in range(n)], self)
 
-    def restored(self, params: Configuration) -> dict[str, Any]:
+    def restored(self, params: Configuration) -> Params:
         """Return a configuration, with text for the values that JSON cannot hold."""
         return {
             name: value[TEXT] if isinstance(value, dict) and TEXT in value else value
@@ -163,42 +164,38 @@ class ShownSpace(Space):
 
 
 def header_of(
-    options: SearchOptions, candidates: Configurations, entropy: Any
-) -> dict[str, Any]:
+    options: SearchOptions,
+    candidates: Configurations,
+    trainable: Trainable,
+    entropy: object,
+) -> Json:
     """Return the header of a new search's journal, as JSON values."""
-    saved = {name: getattr(options, name) for name in SAVED} | {
-        "fingerprint": dict(options.fingerprint or {}),
-        "epoch_costs": options.epoch_costs and list(options.epoch_costs),
-    }
+    saved = {name: getattr(options, name) for name in SAVED}
+    saved["fingerprint"] = dict(options.fingerprint or {})
+    saved["epoch_costs"] = options.epoch_costs and list(options.epoch_costs)
     settings = settings_of(candidates, saved)
+    space = candidates.space
+    objects = [options.policy, options.proposer, space, list(candidates)]
     header = {
         "settings": settings,
         "entropy": entropy,
         "candidates": pickled_candidates(settings, candidates),
+        "code": {
+            "search": code_of(trainable, *objects),
+            "callbacks": code_of(*options.callbacks),
+        },
     }
-    if (space := candidates.space) is not None:
+    if space is not None:
         settings["space"] = space.description
-        header["space"] = _pickled("a space", space)
+        header["space"] = _pickled("a space is", space)
     if options.prior:
         header["prior"] = [search.to_json() for search in options.prior]
+    if trains_anew(trainable):
+        header["trains_anew"] = True
     return header
 
 
-def code_for(
-    trainable: Any,
-    callbacks: Sequence[Any],
-    options: SearchOptions,
-    candidates: Configurations,
-) -> dict[str, dict[str, str]]:
-    """Return the user's code that a search runs, for the header of its journal."""
-    objects = [options.policy, options.proposer, candidates.space, list(candidates)]
-    return {
-        "search": code_of(trainable, *objects),
-        "callbacks": code_of(*callbacks),
-    }
-
-
-def checked_candidates(candidates: Iterable[Configuration]) -> list[dict[str, Any]]:
+def checked_candidates(candidates: Iterable[Configuration]) -> list[Params]:
     """Return copies of the candidates; raise if one is invalid."""
     checked = []
     for params in candidates if isinstance(candidates, Iterable) else [candidates]:
@@ -219,58 +216,62 @@ def with_enqueued(
     enqueue: Iterable[Configuration | int],
     space: Space | None = None,
     whole: Space | None = None,  # what is enqueued has all its parameters
-) -> tuple[list[dict[str, Any]], list[int]]:
+) -> tuple[list[Params], list[int]]:
     """Return all candidates, and which arms are opened first."""
     everyone = [dict(params) for params in candidates]
+    names = set().union(*candidates, space.names if space else ()) - {PART}
     first: list[int] = []
-    for one in checked_enqueue(enqueue):
-        if isinstance(one, Integral):
-            first.append(int(one))
+    for given in checked_enqueue(enqueue):
+        if isinstance(given, Integral):
+            first.append(int(given))
             continue
-        why = whole and whole.problem_of(one, beyond=True)
-        if why := why or configurations_of(candidates, space, enqueued=True)(one):
-            raise InvalidParameterError(f"enqueue has {shown(one)}: {why}")
-        same = [arm for arm, each in enumerate(everyone) if _is_same(one, each)]
-        own = [arm for arm in same if key_of_all(everyone[arm]) == key_of_all(one)]
-        arm = [*own, *same, len(everyone)][0]  # 1 is 1.0, unless there are both
+        why = whole and whole.problem_of(given, beyond=True)
+        if why := why or _problem_of_names(given, names):
+            raise InvalidParameterError(f"enqueue has {shown(given)}: {why}")
+        arm = _arm_of(given, everyone)
         if arm in first:
-            msg = f"enqueue has {shown(one)} twice: name each configuration once"
+            msg = f"enqueue has {shown(given)} twice: name each configuration once"
             raise InvalidParameterError(msg)
         if arm == len(everyone):
-            everyone.append(dict(one))
+            everyone.append(dict(given))
         first.append(arm)
     return everyone, first
+
+
+def _arm_of(params: Configuration, candidates: Sequence[Configuration]) -> int:
+    """Return the arm of a configuration: 1 is 1.0, unless there are both."""
+    same = [arm for arm, each in enumerate(candidates) if _is_same(params, each)]
+    key = key_of_all(params)
+    exact = [arm for arm in same if key_of_all(candidates[arm]) == key]
+    return [*exact, *same, len(candidates)][0]
 
 
 def checked_enqueue(enqueue: Any, known: Any = (Mapping, Integral)) -> list[Any]:
     """Return the enqueued configurations as a list; raise if one is invalid."""
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
     listed = list(enqueue) if several else [None]
-    if not all(isinstance(one, known) for one in listed):
+    if not all(isinstance(given, known) for given in listed):
         msg = f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
         raise InvalidParameterError(msg)
     return listed
 
 
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if one.keys() != other.keys():
+def _is_same(params: Configuration, others: Configuration) -> bool:
+    if params.keys() != others.keys():
         return False
+    pairs = [(value, others[name]) for name, value in params.items()]
     try:
         return all(
-            value is other[name]
-            or bool(value == other[name])
-            or bool(value != value and other[name] != other[name])  # NaN
-            for name, value in one.items()
+            value is other or value == other or bool(value != value and other != other)
+            for value, other in pairs  # NaN is NaN
         )
     except (ValueError, TypeError):  # of arrays, which are not compared as a whole
         return False
 
 
-def settings_of(
-    candidates: Sequence[Configuration], arguments: Mapping[str, Any]
-) -> dict[str, Any]:
+def settings_of(candidates: Sequence[Configuration], arguments: Json) -> Json:
     """Return candidates and arguments as JSON values that can be compared."""
-    settings: dict[str, Any] = {"candidates": [_shown(params) for params in candidates]}
+    settings: Json = {"candidates": [_shown(params) for params in candidates]}
     for name, value in arguments.items():
         if name in ("policy", "proposer") and not isinstance(value, str | None):
             settings[name] = named(value)
@@ -286,20 +287,19 @@ def settings_of(
 
 
 def pickled_candidates(
-    settings: Mapping[str, Any], candidates: Sequence[Configuration]
+    settings: Json, candidates: Sequence[Configuration]
 ) -> str | None:
     """Return the candidates as pickled text, None where the settings hold them."""
     if not any(SHOWN in params for params in settings["candidates"]):
         return None
-    return _pickled("candidates that JSON cannot hold", list(candidates))
+    return _pickled("candidates that JSON cannot hold are", list(candidates))
 
 
-def _pickled(what: str, value: Any) -> str:
+def _pickled(subject: str, value: object) -> str:
     try:
         return base64.b64encode(pickle.dumps(value)).decode()
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        verb = "is" if what.startswith("a ") else "are"
-        msg = f"with a run_dir {what} {verb} pickled: {error}"
+        msg = f"with a run_dir {subject} pickled: {error}"
         raise InvalidParameterError(msg) from error
 
 
@@ -322,9 +322,9 @@ def slots_in(
     return space.draw(n, rng)
 
 
-def _shown(params: Configuration) -> Any:
+def _shown(params: Configuration) -> Json:
     try:
-        saved = as_json(dict(params))
+        saved: Json = as_json(dict(params))
         json.dumps(saved)  # an int may have too many digits
         return saved
     except (TypeError, ValueError, RecursionError):

@@ -2,14 +2,16 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import EpochFacts, Report, SearchFacts
+from risingsearch.arms import Configuration, EpochFacts, Report, SearchFacts
 from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.json_values import Json
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.results import measured
 
 
 class Callback:
@@ -69,19 +71,21 @@ class _Function(Callback):
         return self._function(epoch)
 
 
-def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
+def checked_callbacks(callbacks: object) -> tuple[Callback, ...]:
     """Return the callbacks; raise an InvalidParameterError if one is invalid."""
     if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
         msg = f"callbacks must be a list of them; got {callbacks!r}"
         raise InvalidParameterError(msg)
-    listed = tuple(callbacks)
-    for one in listed:
-        if not isinstance(one, Callback) and (
-            isinstance(one, type) or not callable(one)
-        ):
-            msg = f"callbacks are Callbacks or functions of an epoch; got {one!r}"
-            raise InvalidParameterError(msg)
-    return tuple(one if isinstance(one, Callback) else _Function(one) for one in listed)
+    return tuple(map(_checked_callback, callbacks))
+
+
+def _checked_callback(given: object) -> Callback:
+    if isinstance(given, Callback):
+        return given
+    if isinstance(given, type) or not callable(given):
+        msg = f"callbacks are Callbacks or functions of an epoch; got {given!r}"
+        raise InvalidParameterError(msg)
+    return _Function(given)
 
 
 class CallbackList:
@@ -89,21 +93,26 @@ class CallbackList:
 
     def __init__(
         self,
-        callbacks: Sequence[Callback],
+        callbacks: Iterable[object],
         scheduler: Callable[[], Scheduler],  # another one may continue with its history
         *,
         search: str,
         metric: str,
-        params: Callable[[int], Mapping[str, Any]],
+        params: Callable[[int], Configuration],
         reports: Mapping[int, Report],
         stop: Callable[[], object],
         name: Callable[[int], int] = int,  # of an arm of the scheduler
     ) -> None:
-        self.callbacks, self._scheduler = callbacks, scheduler
-        self._search, self._metric = search, metric
-        self._params, self._name = params, name
-        self._reports, self._stop = reports, stop
-        self._is_running = self._has_ended = False
+        self.callbacks = checked_callbacks(callbacks)
+        self._scheduler = scheduler
+        self._search = search
+        self._metric = metric
+        self._params = params
+        self._name = name
+        self._reports = reports
+        self._stop = stop
+        self._is_running = False
+        self._has_ended = False
         self._begin()
 
     def _begin(self) -> None:
@@ -111,7 +120,7 @@ class CallbackList:
         self._n_rows = 0  # of its history, that were told
         self._n_reported = 0  # epochs
         self._charged: float = 0  # for them, where the budget is in epochs
-        self._trained: dict[int, int] = {}  # the last epoch told of each arm
+        self._trained: Counter[int] = Counter()  # the last epoch told of each arm
         self._n_lost: Counter[tuple[int, int]] = Counter()  # told, by arm and epoch
         self._n_seen: Counter[tuple[int, int]] = Counter()  # in the history followed
         self._best: tuple[int | None, float, int] = None, math.nan, 0
@@ -165,7 +174,7 @@ class CallbackList:
         """Tell of the epochs that were recorded since."""
         if not self.callbacks:
             return
-        for epoch in list(self._new_epochs(earlier=False)):
+        for epoch in self._new_epochs(earlier=False):
             for callback in self.callbacks:
                 callback.on_epoch(epoch)
 
@@ -204,66 +213,65 @@ class CallbackList:
             return scheduler if self._is_running else scheduler.with_all_results()
         return scheduler
 
-    def _new_epochs(self, *, earlier: bool) -> Iterator[EpochFacts]:
+    def _new_epochs(self, *, earlier: bool) -> list[EpochFacts]:
         scheduler = self._current()
         if scheduler is not self._followed:
-            self._followed, self._n_rows = scheduler, 0
+            self._followed = scheduler
+            self._n_rows = 0
             self._n_seen.clear()
         rows = scheduler.history[self._n_rows :]
         self._n_rows += len(rows)
-        n_of_job: dict[int, int] = {}
-        for row in rows:
-            k = n_of_job.get(row["job"], 0)
-            n_of_job[row["job"]] = k + 1
-            if self._is_new(row):
-                yield self._epoch(scheduler, row, k, earlier=earlier)
+        return [
+            self._epoch(scheduler, row, earlier=earlier)
+            for row in rows
+            if self._is_new(row)
+        ]
 
-    def _is_new(self, row: Mapping[str, Any]) -> bool:
-        arm, epoch = self._name(row["arm"]), row["epoch"]
+    def _is_new(self, row: Json) -> bool:
+        arm = self._name(row["arm"])
+        epoch = row["epoch"]
         if math.isnan(row["score"]) and "failure" in row:
             self._n_seen[arm, epoch] += 1
             is_new = self._n_seen[arm, epoch] > self._n_lost[arm, epoch]
             self._n_lost[arm, epoch] += is_new
             return is_new
-        last = self._trained.get(arm, 0)
+        last = self._trained[arm]
         self._trained[arm] = max(epoch, last)
         return bool(epoch > last)
 
-    def _epoch(
-        self, scheduler: Scheduler, row: Mapping[str, Any], k: int, *, earlier: bool
-    ) -> EpochFacts:
-        """Return the facts of a row, the ``k``-th of its job."""
+    def _epoch(self, scheduler: Scheduler, row: Json, *, earlier: bool) -> EpochFacts:
+        """Return the facts of a row of the history."""
         self._n_reported += 1
-        arm, score = self._name(row["arm"]), row["score"]
-        best = self._best[1]
-        if math.isfinite(score) and not scheduler.sign * score <= scheduler.sign * best:
-            self._best = arm, score, row["epoch"]
+        arm = self._name(row["arm"])
+        epoch = row["epoch"]
+        score = row["score"]
+        sign = scheduler.sign
+        if math.isfinite(score) and not sign * score <= sign * self._best[1]:
+            self._best = arm, score, epoch
+        best_arm, best_score, best_epoch = self._best
         costs = scheduler.epoch_costs
-        self._charged += 1 if costs is None else costs[row["epoch"] - 1]
+        self._charged += 1 if costs is None else costs[epoch - 1]
         left = scheduler.budget - self._charged
         if scheduler.unit != "epochs":
             left = math.nan if earlier else scheduler.budget - scheduler.spent
-        seconds: float = row["cost"]
-        metrics: Mapping[str, Any] = {}
-        report = self._reports.get(row["job"])
-        if report is not None:
-            trained = k < len(report.scores)
-            seconds = report.seconds[k] if trained else math.nan
-            metrics = report.metrics[k] if trained else {}
+        seconds = row["cost"]
+        metrics: Configuration = {}
+        if (report := self._reports.get(row["job"])) is not None:
+            seconds, metrics = measured(report, epoch)
         return EpochFacts(
             search=self._search,
             number=self._n_reported,
             arm=arm,
             params=self._params(row["arm"]),
-            epoch=row["epoch"],
+            epoch=epoch,
             score=score,
             metrics=metrics,
             seconds=seconds,
             reason=row["reason"],
             failure=row.get("failure"),
-            best_arm=self._best[0],
-            best_score=self._best[1],
-            best_epoch=self._best[2],
+            best_arm=best_arm,
+            best_score=best_score,
+            best_epoch=best_epoch,
             budget_left=max(0, left),
             stop=self._stop,
         )

@@ -20,14 +20,11 @@ class FirstFailures:
     def begin(self) -> None:
         """Forget the failures of earlier runs."""
         self._n_before = len(self._scheduler.with_all_results().history)  # rows
-        self._had_score = False
 
     def are_enough(self) -> bool:
         """Return whether nothing more should be tried."""
-        if not self._had_score:
-            rows = self._scheduler.with_all_results().history[self._n_before :]
-            self._had_score = any(math.isfinite(row["score"]) for row in rows)
-        if self._had_score:
+        rows = self._scheduler.with_all_results().history[self._n_before :]
+        if any(math.isfinite(row["score"]) for row in rows):
             return False
         n_arms = len({row["arm"] for row in rows})
         least = ENOUGH * (1 + self._scheduler.max_failures)

@@ -42,9 +42,9 @@ class Devices(NamedTuple):
     """GPUs that are visible to this process."""
 
     names: list[str]
-    masks: Sequence[str]  # by which a process sees only some of them
     origin: str  # where the names come from, for messages
-    variables: Mapping[str, str]  # without which the names mean others
+    masks: Sequence[str] = MASKS[:1]  # by which a process sees only some of them
+    variables: Mapping[str, str] = {}  # without which the names mean others
 
 
 def is_divisible(gpus: float) -> bool:
@@ -63,34 +63,33 @@ def placed(
         assert workers != "auto"
         return GpuPlacement([dict(each) for each in environment or [{}] * workers], [])
     devices = visible_devices()
+    names = devices.names
     whole = max(1, int(gpus))
-    n_groups = len(devices.names) // whole
-    room = n_groups * (int(1.0 / gpus + ROUNDING) if gpus < 1.0 else 1)
+    ends = range(whole, len(names) + 1, whole)
+    groups = [names[end - whole : end] for end in ends]
+    room = len(groups) * (int(1.0 / gpus + ROUNDING) if gpus < 1.0 else 1)
     n_workers = max(1, min(room, most_workers)) if workers == "auto" else workers
-    if n_workers > room:
-        seen = f"can be seen here ({devices.origin})"
+    if not names:
         raise InvalidParameterError(
-            f"{n_workers} workers have no room where gpus is {gpus:g}: "
-            f"{len(devices.names)} {seen}; lower gpus or the number of workers"
-            if devices.names
-            else f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): "
+            f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): "
             "search without gpus, or where there are some"
         )
-    if whole > 1 and any(name.startswith(PARTITION) for name in devices.names):
+    if n_workers > room:
+        raise InvalidParameterError(
+            f"{n_workers} workers have no room where gpus is {gpus:g}: "
+            f"{len(names)} can be seen here ({devices.origin}); lower gpus or the "
+            "number of workers"
+        )
+    if whole > 1 and any(name.startswith(PARTITION) for name in names):
         raise InvalidParameterError(
             "a process uses one partition (MIG) of a GPU at most, and gpus is "
             f"{gpus:g}: lower it to 1"
         )
-    groups = [devices.names[k * whole : (k + 1) * whole] for k in range(n_groups)]
-    assigned = [groups[worker % n_groups] for worker in range(n_workers)]
+    assigned = [groups[worker % len(groups)] for worker in range(n_workers)]
     given = environment or [{}] * n_workers
     variables = [
-        {
-            **each,
-            **devices.variables,
-            **dict.fromkeys(devices.masks, ",".join(names)),
-        }
-        for each, names in zip(given, assigned, strict=True)
+        {**each, **devices.variables, **dict.fromkeys(devices.masks, ",".join(group))}
+        for each, group in zip(given, assigned, strict=True)
     ]
     return GpuPlacement(variables, assigned)
 
@@ -101,13 +100,7 @@ def variables_of_workers(
     n_workers: int | None,
 ) -> list[dict[str, str]]:
     """Return the variables of each worker; None stands for as many as have room."""
-    gpus = checked_float(
-        "gpus",
-        gpus,
-        0.0,
-        MOST_WORKERS,
-        open_low=True,
-    )
+    gpus = checked_float("gpus", gpus, 0.0, MOST_WORKERS, open_low=True)
     if not is_divisible(gpus):
         raise InvalidParameterError(
             "gpus must be a whole number, or less than 1 where workers share one; got "
@@ -134,12 +127,7 @@ def visible_devices() -> Devices:
         msg = f"{settings} name different GPUs: set one of them alone, or both alike"
         raise InvalidParameterError(msg)
     names = (name.strip() for name in next(iter(masks.values())).split(","))
-    return Devices(
-        list(takewhile(_DEVICE.fullmatch, names)),
-        list(masks),
-        settings,
-        {},
-    )
+    return Devices(list(takewhile(_DEVICE.fullmatch, names)), settings, list(masks))
 
 
 def _listed() -> Devices:
@@ -148,7 +136,7 @@ def _listed() -> Devices:
     They go by their numbers, which most programs expect, unless one is partitioned:
     then numbers do not name the partitions.
     """
-    masks = MASKS[:1]
+    command = " ".join(LISTING)
     try:
         listed = subprocess.run(
             LISTING,
@@ -159,29 +147,18 @@ def _listed() -> Devices:
             check=True,
         ).stdout
     except FileNotFoundError:
-        missing = f"{masks[0]} is not set, and there is no nvidia-smi"
-        return Devices([], masks, missing, {})
+        return Devices([], f"{MASKS[0]} is not set, and there is no {LISTING[0]}")
     except (OSError, subprocess.SubprocessError) as error:
-        text = shown(str(getattr(error, "stdout", None) or error).strip())
-        return Devices(
-            [],
-            masks,
-            f"{' '.join(LISTING)} fails: {text}",
-            {},
-        )
+        said = str(getattr(error, "stdout", None) or error)
+        return Devices([], f"{command} fails: {shown(said.strip())}")
     gpus = _GPU.split(listed)[1:]  # number, name and lines of each
-    parts = [_PARTITION.findall(lines) for lines in gpus[2::3]]
-    if not any(parts):
+    numbers = gpus[::3]
+    partitions = [_PARTITION.findall(lines) for lines in gpus[2::3]]
+    if not any(partitions):
         order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-        return Devices(
-            gpus[::3],
-            masks,
-            " ".join(LISTING),
-            order,
-        )
-    each = zip(gpus[1::3], parts, strict=True)
-    names = [name for gpu, partitions in each for name in partitions or [gpu]]
-    return Devices(names, masks, " ".join(LISTING), {})
+        return Devices(numbers, command, variables=order)
+    each = zip(gpus[1::3], partitions, strict=True)
+    return Devices([name for gpu, parts in each for name in parts or [gpu]], command)
 
 
 class GpuPool(SingleProcesses):

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+Handler = Callable[[int, Any], object] | signal.Handlers
+
 
 @contextlib.contextmanager
 def sigint_deferred() -> Iterator[None]:
@@ -26,33 +28,38 @@ def sigint_deferred() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
-    """Make the first Ctrl-C run ``call`` and not raise, unless Ctrl-C is handled."""
-    main = threading.current_thread() is threading.main_thread()
-    usual = signal.default_int_handler
-    if call is None or not main or signal.getsignal(signal.SIGINT) is not usual:
+def _handled(number: int, usual: Handler, handler: Handler) -> Iterator[None]:
+    """Handle a signal otherwise, in the main thread, and unless others handle it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(number) is not usual:
         yield
         return
-
-    def first(signum: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, usual)
-        call()
-
-    signal.signal(signal.SIGINT, first)
+    signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.signal(number, usual)
 
 
-@contextlib.contextmanager
-def noted_termination(note: Callable[[], None]) -> Iterator[None]:
+def first_interrupt(
+    call: Callable[[], None] | None,
+) -> contextlib.AbstractContextManager[None]:
+    """Make the first Ctrl-C run ``call`` and not raise, unless Ctrl-C is handled."""
+    if call is None:
+        return contextlib.nullcontext()
+    usual = signal.default_int_handler
+
+    def first(number: int, frame: object) -> None:
+        signal.signal(number, usual)
+        call()
+
+    return _handled(signal.SIGINT, usual, first)
+
+
+def noted_termination(
+    note: Callable[[], None],
+) -> contextlib.AbstractContextManager[None]:
     """Call ``note`` before a request to terminate, if unhandled, ends this process."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
     this_process = os.getpid()
 
     def end(number: int, frame: object) -> None:
@@ -63,23 +70,12 @@ def noted_termination(note: Callable[[], None]) -> Iterator[None]:
         finally:
             os.kill(os.getpid(), number)
 
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return _handled(signal.SIGTERM, signal.SIG_DFL, end)
 
 
 @contextlib.contextmanager
 def interrupted_by_termination() -> Iterator[None]:
     """Treat a request to terminate this process as Ctrl-C is treated."""
-    numbers = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
-    usual = {
-        number: handler
-        for number in numbers
-        if (handler := signal.getsignal(number))
-        in (signal.SIG_DFL, signal.default_int_handler)
-    }
     interrupted = False
 
     def interrupt(number: int, frame: object) -> None:
@@ -92,10 +88,10 @@ def interrupted_by_termination() -> Iterator[None]:
             on_ctrl_c = signal.getsignal(signal.SIGINT)  # which may wait for its time
             (on_ctrl_c if callable(on_ctrl_c) else interrupt)(number, frame)
 
-    try:
-        for number in usual:
-            signal.signal(number, interrupt if number == signal.SIGINT else terminate)
+    with contextlib.ExitStack() as stack:
+        on_ctrl_c = _handled(signal.SIGINT, signal.default_int_handler, interrupt)
+        stack.enter_context(on_ctrl_c)
+        for name in ("SIGTERM", "SIGHUP"):
+            if number := getattr(signal, name, None):
+                stack.enter_context(_handled(number, signal.SIG_DFL, terminate))
         yield
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)

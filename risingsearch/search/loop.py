@@ -1,6 +1,5 @@
 """The loop of a search: ask for jobs, have them trained, record the results."""
 
-import concurrent.futures
 import contextlib
 import logging
 import math
@@ -9,8 +8,10 @@ import queue
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from risingsearch.arms import Job, Report
 from risingsearch.budget import SECONDS
@@ -34,7 +35,7 @@ from risingsearch.search.run_log import RunLog, named_failure
 from risingsearch.search.trainable import gpus_of
 from risingsearch.search.training import (
     COST,
-    TIMED_OUT,
+    InProcess,
     Outcome,
     Task,
     Workers,
@@ -46,7 +47,6 @@ from risingsearch.search.wall_clock import WallClock
 logger = logging.getLogger("risingsearch")
 
 SIGNAL_DELAY = 1.0  # seconds, at most, until signals are handled during training
-LATE = 1.0  # seconds after which processes are ended that should have ended themselves
 
 
 def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
@@ -54,7 +54,7 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
     if unit != COST:
         per_second = (gpus if unit == "gpu_hours" else 1.0) / SECONDS.get(unit, 1.0)
         return outcome._replace(cost=outcome.elapsed * per_second)
-    costs = [one[COST] for one in outcome.report.metrics]
+    costs = [epoch[COST] for epoch in outcome.report.metrics]
     cost: float | None = math.fsum(costs)
     if outcome.charged is not None:  # an epoch without a score costs as the others
         cost = math.fsum(costs) * outcome.charged / len(costs) if costs else None
@@ -70,6 +70,14 @@ class Embedding:
     seconds_besides: Callable[[], float] = float  # for a refit, say
 
 
+class InTraining(NamedTuple):
+    """A job that was submitted."""
+
+    job: Job
+    workers: Workers
+    since: float  # on time.monotonic
+
+
 class Loop:
     """The loop of a search: workers train the jobs of the scheduler until the end."""
 
@@ -80,50 +88,52 @@ class Loop:
         callbacks: CallbackList,
         options: SearchOptions,
         *,
-        in_process: bool,
         seed_of: Callable[[int], int],
-        timeout: float | None,
         embedding: Embedding,
     ) -> None:
-        self._on_report: Callable[[Report], None] | None = None
+        self._log = log
+        self._scheduler = log.scheduler
+        self._workers = workers
         self._apart = embedding.apart
+        self._in_process = isinstance(workers, InProcess)
+        self._callbacks = callbacks
+        self._raises_failures = options.raises_failures
+        self._seed_of = seed_of
+        self._epoch_timeout = options.epoch_timeout or math.inf
+        self.clock = WallClock(
+            log.scheduler,
+            options.timeout,
+            seconds_before=embedding.seconds_before,
+            seconds_besides=embedding.seconds_besides,
+        )
+        self._progress = None
+        if options.progress:
+            self._progress = ProgressLine(log.scheduler, workers.progress_note)
+        self._starts_processes: bool = getattr(log.trainable, "starts_processes", False)
+        self._failures = FirstFailures(log.scheduler)
+        self.gave_up = False  # since the first arms of the last run have failed
         self.interrupted = False  # by Ctrl-C, in the last run
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
+        self._on_report: Callable[[Report], None] | None = None
         self._shown: Counter[str] = Counter()  # failures of this run
-        self._log, self._scheduler = log, log.scheduler
-        self._callbacks = callbacks
-        self._raises_failures = options.raises_failures
-        self.clock = WallClock(
-            log.scheduler,
-            timeout,
-            seconds_before=embedding.seconds_before,
-            seconds_besides=embedding.seconds_besides,
-        )
-        self.failures = FirstFailures(log.scheduler)
-        self._workers, self._in_process = workers, in_process
-        self._seed_of = seed_of
-        self._progress = None
-        if options.progress:
-            self._progress = ProgressLine(log.scheduler, workers.progress_note)
-        self._epoch_timeout = options.epoch_timeout or math.inf
-        self._begun: dict[int, float] = {}  # by job, when it was submitted last
+        self._unfinished: list[Job] = []  # asked for before, the next one last
+        self._futures: dict[Future[Outcome], InTraining] = {}
+        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
         self._timed_out: dict[int, bool] = {}  # by job, its last process
-        self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._longest = 0.0  # seconds of a job in this run
         self._overdue = math.inf  # on time.time, when jobs in flight should have ended
-        self._unfinished: list[Job] = []  # asked for before, the next one last
-        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
     def run(self, on_report: Callable[[Report], None] | None = None) -> None:
         """Train until the scheduler is done, or the loop is stopped."""
         self._on_report = on_report
-        self._stopping = self.interrupted = False
-        self._log.why_late, self._log.remark = None, ""
+        self._stopping = self.interrupted = self.gave_up = False
+        self._log.why_late = None
+        self._log.remark = ""
         self._longest = 0.0
         self.clock.resume(self._log.wall_seconds)
-        self.failures.begin()
+        self._failures.begin()
         self.first_job = self._scheduler.n_asked
         with (
             first_interrupt(self._interrupt if self._in_process else None),
@@ -155,17 +165,15 @@ class Loop:
         self._stopping = self.interrupted = True
 
     def _train_all(self) -> None:
-        for future in [future for future in self._futures if future.cancelled()]:
-            del self._futures[future]
-        submitted = set(self._futures.values())
+        self._forget(future for future in self._futures if future.cancelled())
+        submitted = {training.job for training in self._futures.values()}
         in_flight = self._scheduler.in_flight
         self._unfinished = [job for job in in_flight if job not in submitted][::-1]
         while self._futures or not self._stopping:
             job = None
             if not self._stopping and len(self._futures) < self._room():
                 job = self._next_job()
-            if self._progress is not None:
-                self._progress.show()
+            self._show_progress()
             report = None
             if job is not None:
                 report = self._failed_by_deaths(job)
@@ -181,9 +189,20 @@ class Loop:
             if report is not None:
                 self._notify(report)
 
+    def _forget(self, futures: Iterable[Future[Outcome]]) -> None:
+        """Wait for these no longer."""
+        for future in list(futures):
+            del self._futures[future]
+
+    def _show_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.show()
+
     def _notify(self, report: Report) -> None:
         """Tell callbacks of a job that is recorded, and raise its failure if asked."""
-        self._show_failure(report)
+        if report.failure is not None or not all(map(math.isfinite, report.scores)):
+            self.gave_up = self._failures.are_enough()
+            self._show_failure(report)
         if self._on_report is not None:
             self._on_report(report)
         self._callbacks.epochs()
@@ -194,12 +213,13 @@ class Loop:
 
     def _show_failure(self, report: Report) -> None:
         """Log a failure when it happens; one that says the same only once."""
-        lost = [score for score in report.scores if not math.isfinite(score)]
-        if self._raises_failures or (report.failure is None and not lost):
+        if self._raises_failures:
             return
-        what = f"its score is {lost[0]}" if lost else ""
         if report.failure is not None:
             what = named_failure(report.failure)
+        else:
+            lost = [score for score in report.scores if not math.isfinite(score)]
+            what = f"its score is {lost[0]}"
         self._shown[what] += 1
         if self._shown[what] == 1:
             logger.warning("arm %d has failed: %s", report.job.arm, what)
@@ -213,18 +233,17 @@ class Loop:
 
     def _next_job(self) -> Job | None:
         """Return the job to train next; None if none can start now."""
-        if any(map(self._trains_alone, self._futures.values())):
+        if any(self._trains_alone(training.job) for training in self._futures.values()):
             return None
-        if not self._unfinished:
-            if self._scheduler.n_asked > 0:  # one epoch is trained in any case
-                self._log.why_late = self.clock.why_over()
-            if self._log.why_late or self.failures.are_enough():
-                return None
-            with sigint_deferred():
-                return self._next_retried() or self._log.ask()
-        if self._futures and self._trains_alone(self._unfinished[-1]):
+        if self._unfinished:
+            waits = self._futures and self._trains_alone(self._unfinished[-1])
+            return None if waits else self._unfinished.pop()
+        if self._scheduler.n_asked > 0:  # one epoch is trained in any case
+            self._log.why_late = self.clock.why_over()
+        if self._log.why_late or self.gave_up:
             return None
-        return self._unfinished.pop()
+        with sigint_deferred():
+            return self._next_retried() or self._log.ask()
 
     def _trains_alone(self, job: Job) -> bool:
         """Whether a job may have killed its process: then only it is in flight."""
@@ -232,35 +251,38 @@ class Loop:
 
     def _failed_by_deaths(self, job: Job) -> Report | None:
         """Return the report of a job that has killed its processes; None for others."""
-        deaths = self._log.deaths[job.id]
+        isolated = self._workers.isolates_jobs
+        is_late = self.clock.left <= 0.0
         attempts = self._scheduler.max_failures + 1
-        if not self._workers.isolates_jobs:  # a single death proves nothing
+        if is_late:
+            attempts = 1
+        elif not isolated:  # a single death proves nothing
             attempts = max(2, attempts)
-        is_late = deaths > 0 and self.clock.left <= 0.0
-        if deaths < (1 if is_late else attempts):
+        deaths = self._log.deaths[job.id]
+        if deaths < attempts:
             return None
-        first, last = job.from_epoch + 1, job.from_epoch + job.n_epochs
+        first = job.from_epoch + 1
+        last = job.from_epoch + job.n_epochs
         when = f"epoch {first}" if first == last else f"one of epochs {first} to {last}"
         did = "killed its process"
         if self._timed_out.get(job.id):
             did = f"took longer than epoch_timeout={self._epoch_timeout:g} seconds"
-        elif is_late and self._workers.isolates_jobs:
+        elif is_late and isolated:
             did += ", or was ended as it began or trained long after the time was over,"
         failure = WorkerError(f"arm {job.arm} {did} in {when}; attempts: {deaths}")
-        report = Report(job, failure=failure)
         # What was trained is not known: the whole job is charged.
+        report = Report(job, failure=failure)
         outcome = Outcome(report, attempts=deaths, charged=job.n_epochs)
         with sigint_deferred():
-            stamped = self.clock.with_timestamp(job, outcome)
-            self._log.record(job, stamped, keep_live=False)
+            self._log.record(self.clock.with_timestamp(outcome), keep_live=False)
         self._log.drop_unneeded()
         return report
 
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""
         scheduler = self._scheduler
-        most = scheduler.n_jobs or math.inf
-        while self.to_retry and len(scheduler.in_flight) < most:
+        room = scheduler.n_jobs or math.inf
+        while self.to_retry and len(scheduler.in_flight) < room:
             arm = self.to_retry.pop(0)
             try:
                 return scheduler.start(arm)
@@ -276,17 +298,19 @@ class Loop:
         return max(1, self._workers.n_workers or 0)
 
     def _submit(self, job: Job) -> None:
-        scheduler, log = self._scheduler, self._log
+        scheduler = self._scheduler
+        log = self._log
         best = scheduler.best_score
         may_retry = scheduler.max_failures > 0
-        workers = self._workers_for(job)
-        in_process = self._in_process and workers is self._workers
+        workers = self._workers
+        if self._apart is not None and log.deaths[job.id] > 0:
+            workers = self._apart
         task = Task(
             job=job,
             params=dict(log.candidates[job.arm]),
             seed=self._seed_of(job.arm),
             state=None,
-            as_bytes=not in_process or may_retry,
+            as_bytes=may_retry or not self._shares_states(workers),
             may_retry=may_retry,
             sign=scheduler.sign,
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
@@ -294,57 +318,56 @@ class Loop:
             wants_cost=scheduler.unit == COST,
             metric=log.metric,
             deadline=time.time() + self.clock.left,
+            # One epoch of a search is trained in any case.
+            skips=workers.isolates_jobs and job.id > 0,
+            epoch_timeout=self._epoch_timeout,
         )
         if workers.isolates_jobs:
-            task = task._replace(
-                skips=job.id > 0,  # one epoch is trained in any case
-                grace=self.clock.grace(self._longest),
-                epoch_timeout=self._epoch_timeout,
-            )
-        self._overdue = task.deadline + task.grace + LATE
+            self._overdue = task.deadline + self.clock.grace(self._longest)
         with sigint_deferred():
             log.begin(job, here=workers.shares_process and not self._starts_processes)
         task = log.retained.resumed(task)
-        if in_process:
+        if self._shares_states(workers):
             task = task._replace(
                 interrupted=lambda: self.interrupted or self.clock.left <= 0.0
             )
-        self._begun[job.id] = time.monotonic()
+        since = time.monotonic()
+        future: Future[Outcome]
         try:
             future = workers.train(log.trainable, task)
-        except SetupError:
-            raise
-        except RunDirError:  # of a state that cannot be saved
-            self._abandon()
-            raise
-        except concurrent.futures.BrokenExecutor as error:
+        except BrokenExecutor as error:
             self._unfinished.append(job)  # it has not begun
             self._replace_dead(list(self._futures), error)
             return
-        except Exception as error:
-            raise self._executor_failed(error) from error
-        self._futures[future] = job
+        except Exception as error:  # which is raised where it is settled
+            future = Future()
+            future.set_exception(error)
+        self._futures[future] = InTraining(job, workers, since)
         future.add_done_callback(self._wake)
+
+    def _shares_states(self, workers: Workers) -> bool:
+        """Whether live states stay here, between the jobs of these workers."""
+        return self._in_process and workers is self._workers
 
     def _wake(self, future: object) -> None:
         if self._news.empty():
             self._news.put(None)
 
-    def _next_done(self) -> concurrent.futures.Future[Outcome] | None:
+    def _next_done(self) -> Future[Outcome] | None:
         """Return the first finished job in order; None if another may start before."""
         room = self._room()
         while not (done := [future for future in self._futures if future.done()]):
-            if self._progress is not None:
-                self._progress.show()
+            self._show_progress()
             if self._room() > room or self._scripts_hang():
                 return None
-            if time.time() > self._overdue:  # a process has yet to start, say
-                self._workers_for(next(iter(self._futures.values()))).end_jobs()
+            if time.time() > self._overdue:
+                for training in self._futures.values():
+                    training.workers.end_jobs()
             # a queue, as what interrupts cannot leave its lock behind; with an end to
             # the wait, as a signal that another thread gets does not end it
             with contextlib.suppress(queue.Empty):
                 self._news.get(timeout=SIGNAL_DELAY)
-        return min(done, key=lambda future: self._futures[future].id)
+        return min(done, key=lambda future: self._futures[future].job.id)
 
     def _scripts_hang(self) -> bool:
         """Whether the time is over, and scripts run on that would have ended."""
@@ -354,7 +377,7 @@ class Loop:
     def _leave_hanging(self) -> None:
         """End the run beside jobs in training, which train again in the next one."""
         self._log.why_late = self.clock.why_over()
-        arms = ", ".join(str(job.arm) for job in self._futures.values())
+        arms = ", ".join(str(training.job.arm) for training in self._futures.values())
         msg = (
             f"{self._log.why_late}, and the scripts of these arms seem to hang: {arms}"
             "; they are ended, and start again on resume (with epoch_timeout they fail)"
@@ -362,34 +385,32 @@ class Loop:
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
         self._abandon()
 
-    def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report | None:
+    def _settle(self, future: Future[Outcome]) -> Report | None:
         """Record the outcome of a job; None if its worker died: it is tried again."""
+        job, workers, since = self._futures[future]
         try:
             outcome = future.result()
         except SetupError:
             raise
         except RunDirError:  # of a state that cannot be saved
-            del self._futures[future]
             self._abandon()
             raise
-        except concurrent.futures.BrokenExecutor as error:
-            together = [future] if self._workers.isolates_jobs else self._futures
-            self._replace_dead(list(together), error)
+        except BrokenExecutor as error:
+            together = [future] if self._workers.isolates_jobs else list(self._futures)
+            self._replace_dead(together, error)
             return None
         except Exception as error:
             raise self._executor_failed(error) from error
-        job = self._futures[future]
-        workers = self._workers_for(job)
         if workers.isolates_jobs and not self._longest:
-            self.clock.waited = time.monotonic() - self._begun[job.id] - outcome.elapsed
+            self.clock.waited = time.monotonic() - since - outcome.elapsed
         self._longest = max(self._longest, outcome.elapsed)
-        self._record(future, outcome)
+        self._record(future)
         self._log.drop_unneeded()
         if outcome.leaves_gpu_unusable and not workers.isolates_jobs:
             which = "this process" if workers.shares_process else "its worker process"
             why = str(outcome.report.failure or "no finite score").partition("\n")[0]
             raise SetupError(
-                f"arm {outcome.report.job.arm} has failed ({why}), and {which} "
+                f"arm {job.arm} has failed ({why}), and {which} "
                 "cannot use the GPU any more: start it again, and the search, which "
                 "resumes where there is a run_dir; or give a GpuPool as executor, "
                 "which replaces such a process"
@@ -399,60 +420,40 @@ class Loop:
             self._progress.advise(outcome)
         return outcome.report
 
-    def _record(
-        self, future: concurrent.futures.Future[Outcome], outcome: Outcome
-    ) -> None:
-        job = self._futures[future]
+    def _record(self, future: Future[Outcome]) -> None:
+        job, workers, _ = self._futures[future]
         with sigint_deferred():
             gpus = self._workers.gpus or gpus_of(self._log.trainable)
-            stamped = with_cost(
-                self.clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
-            )
+            stamped = self.clock.with_timestamp(future.result())
+            stamped = with_cost(stamped, self._scheduler.unit, gpus)
             try:
-                is_here = self._in_process and self._workers_for(job) is self._workers
-                self._log.record(job, stamped, keep_live=is_here)
-                self._workers.recorded(job)
+                self._log.record(stamped, keep_live=self._shares_states(workers))
+                workers.recorded(job)
             finally:
                 if job not in self._scheduler.in_flight:  # even if the policy raises
                     del self._futures[future]
 
-    def _workers_for(self, job: Job) -> Workers:
-        """Return where a job trains: apart if it may have killed this process."""
-        is_suspect = self._apart is not None and self._log.deaths[job.id] > 0
-        return self._apart if self._apart and is_suspect else self._workers
-
-    @property
-    def _starts_processes(self) -> bool:
-        return bool(getattr(self._log.trainable, "starts_processes", False))
-
     def _replace_dead(
-        self,
-        futures: list[concurrent.futures.Future[Outcome]],
-        error: concurrent.futures.BrokenExecutor,
+        self, futures: list[Future[Outcome]], error: BrokenExecutor
     ) -> None:
         """Try the jobs again that ran in workers of which one has died."""
-        back = [one for one in futures if one.done() and one.exception() is None]
-        lost = [one for one in futures if one not in back]
+        lost = [
+            future
+            for future in futures
+            if not future.done() or future.exception() is not None
+        ]
         with sigint_deferred():
-            jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
+            jobs = [self._futures[future].job for future in lost]
+            jobs.sort(key=lambda job: job.id)
+            numbers = [job.id for job in jobs]
             if jobs:
-                self._log.died([job.id for job in jobs])
-            self._timed_out |= {job.id: self._is_timed_out(job, error) for job in jobs}
+                self._log.died(numbers)
+            timed_out = getattr(error, "timed_out", False)
+            self._timed_out |= dict.fromkeys(numbers, timed_out)
             if not self._workers.isolates_jobs and self._apart is None:
                 raise self._executor_failed(error) from error
-            for one in lost:
-                del self._futures[one]
+            self._forget(lost)
             self._unfinished += reversed(jobs)
-
-    def _is_timed_out(self, job: Job, error: Exception) -> bool:
-        """Whether a process ended itself in an epoch that took too long."""
-        # It may have died, or was ended, before the epoch began, or because of the end
-        # of all time.
-        ended_itself = getattr(error, "exit_code", None) == TIMED_OUT
-        now = time.monotonic()
-        lasted = now - self._begun.get(job.id, now)
-        in_time = time.time() < self._overdue - LATE
-        return ended_itself and in_time and lasted >= self._epoch_timeout
 
     def _abandon(self) -> None:
         """Stop waiting for jobs in flight; record finished ones."""
@@ -460,7 +461,7 @@ class Loop:
             for future in list(self._futures):
                 back = future.done() and not future.cancelled()
                 if back and future.exception() is None:
-                    self._record(future, future.result())
+                    self._record(future)
                 future.cancel()
             self._futures.clear()
             self._log.abandon()
@@ -468,7 +469,7 @@ class Loop:
     def _executor_failed(self, error: Exception) -> SearchFailedError:
         self._abandon()
         advice = ""
-        if isinstance(error, concurrent.futures.BrokenExecutor):
+        if isinstance(error, BrokenExecutor):
             advice = "its workers cannot be replaced: give n_jobs without an executor; "
         if isinstance(error, (pickle.PicklingError, TypeError, AttributeError)):
             advice = "the trainable and what train returns must be picklable; "

@@ -1,5 +1,6 @@
 """Worker processes that end with the process of the search, and die alone."""
 
+import faulthandler
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_start_method, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -22,6 +24,11 @@ from risingsearch.errors import SetupError
 
 POLL_SECONDS = 1.0
 """Seconds between two looks of a worker whether the process of the search lives."""
+HAS_ALARM = hasattr(signal, "setitimer")  # as everywhere but on Windows
+TIMED_OUT = -signal.SIGALRM if HAS_ALARM else 1
+"""Exit code of a process that a ``time_limit`` has ended."""
+LONGEST = 1e8  # seconds of a time limit, which is that of macOS
+_STDERR = 2
 
 
 class Slots:
@@ -36,18 +43,16 @@ class Slots:
     def taken(self, wanted: int | None = None) -> Iterator[int]:
         """Yield the number of a slot, once one is free that is like the wanted one."""
         variables = self.variables
-        like = (
-            range(len(variables))
-            if wanted is None
-            else [
+
+        def free() -> list[int]:
+            return [
                 slot
-                for slot, environment in enumerate(variables)
-                if environment == variables[wanted]
+                for slot in self._free
+                if wanted is None or variables[slot] == variables[wanted]
             ]
-        )
+
         with self._changed:
-            self._changed.wait_for(lambda: not set(like).isdisjoint(self._free))
-            slot = next(slot for slot in self._free if slot in like)
+            slot = self._changed.wait_for(free)[0]
             self._free.remove(slot)
         try:
             yield slot
@@ -61,6 +66,10 @@ class Slots:
         return slot in self._free
 
 
+Worker = Any
+"""An executor of one process, of the standard library or of loky."""
+
+
 class SingleProcesses(Executor):
     """Worker processes with an executor each: one that dies takes one job with it."""
 
@@ -69,12 +78,12 @@ class SingleProcesses(Executor):
     def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
         self._slots = Slots(variables)
         self._max_workers = len(self._slots.variables)
-        self._workers: list[Any] = [None] * self._max_workers
+        self._workers: dict[int, Worker] = {}  # by slot, those that were started
         self._first: dict[int, Future[int]] = {}  # jobs of the processes, by slot
         self._threads: ThreadPoolExecutor | None = None  # each waits for a worker
 
     @abstractmethod
-    def _started(self, slot: int) -> Any:
+    def _started(self, slot: int) -> Worker:
         """Return an executor of one process."""
 
     def start(self) -> None:
@@ -84,45 +93,32 @@ class SingleProcesses(Executor):
         """
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._max_workers)
-        for slot, worker in enumerate(self._workers):
-            if worker is None:
+        for slot in range(self._max_workers):
+            if slot not in self._workers:
                 self._workers[slot] = self._started(slot)
 
     def submit(
-        self,
-        fn: Callable[..., object],
-        /,
-        *args: object,
-        **kwargs: Any,
+        self, fn: Callable[..., object], /, *args: object, **kwargs: object
     ) -> Future[Any]:
         """Run ``fn`` in a worker, once one is free."""
         self.start()
         assert self._threads is not None
-        return self._threads.submit(
-            self._run,
-            fn,
-            args,
-            kwargs,
-        )
+        return self._threads.submit(self._run, partial(fn, *args, **kwargs))
 
-    def _run(
-        self,
-        fn: Callable[..., object],
-        args: tuple[object, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _run(self, job: Callable[[], object]) -> object:
         with self._slots.taken() as slot:
             try:
-                future = self._workers[slot].submit(fn, *args, **kwargs)
-            except (BrokenExecutor, AttributeError):  # it has died between two jobs
-                self._workers[slot] = self._started(slot)
-                future = self._workers[slot].submit(fn, *args, **kwargs)
-            processes = list(self._workers[slot]._processes.values())
+                worker = self._workers[slot]
+                future = worker.submit(job)
+            except (BrokenExecutor, KeyError):  # it has died between two jobs
+                self._workers[slot] = worker = self._started(slot)
+                future = worker.submit(job)
+            processes = list(worker._processes.values())
             try:
                 result = future.result()
             except BrokenExecutor as error:
-                self._workers[slot] = None
-                vars(error)["exit_code"] = _exit_code(processes)
+                self._workers.pop(slot, None)
+                vars(error)["timed_out"] = _exit_code(processes) == TIMED_OUT
                 if slot in self._first and self._first[slot].exception():
                     raise SetupError(
                         "a worker process has ended before its first job, with the "
@@ -131,31 +127,28 @@ class SingleProcesses(Executor):
                     ) from error
                 raise
             if getattr(result, "leaves_gpu_unusable", False):
-                self._workers[slot].shutdown(wait=False)
-                self._workers[slot] = None
+                self._workers.pop(slot, None)
+                worker.shutdown(wait=False)
             return result
 
     def end_jobs(self) -> None:
         """End the processes that have a job, at once."""
         self._first.clear()  # it is no error of the script that they end
-        for slot, worker in enumerate(self._workers):
-            if worker is not None and not self._slots.is_free(slot):
+        for slot, worker in list(self._workers.items()):
+            if not self._slots.is_free(slot):
                 for pid in list(worker._processes or ()):
                     with suppress(ProcessLookupError):
                         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after their jobs; without ``wait``, by themselves."""
-        threads, self._threads = self._threads, None
-        if threads is not None:
-            threads.shutdown(wait, cancel_futures=cancel_futures)
-        for worker in self._taken_back():
+        if self._threads is not None:
+            self._threads.shutdown(wait, cancel_futures=cancel_futures)
+            self._threads = None
+        workers = list(self._workers.values())
+        self._workers.clear()
+        for worker in workers:
             worker.shutdown(wait)
-
-    def _taken_back(self) -> list[Any]:
-        """Return the executors of the processes, which are no more those of slots."""
-        workers, self._workers = self._workers, [None] * self._max_workers
-        return [worker for worker in workers if worker is not None]
 
 
 class OwnProcesses(SingleProcesses):
@@ -184,6 +177,25 @@ def _exit_code(processes: Sequence[BaseProcess]) -> int | None:
     return process.exitcode
 
 
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """End this process, with its traceback, if a block takes longer.
+
+    The system ends it, whatever holds the lock of Python. In a training that sets an
+    alarm of its own, that one counts from there on.
+    """
+    end: Callable[[], object] = faulthandler.cancel_dump_traceback_later
+    if HAS_ALARM:
+        before = signal.setitimer(signal.ITIMER_REAL, seconds)
+        end = partial(signal.setitimer, signal.ITIMER_REAL, *before)
+    else:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
+    try:
+        yield
+    finally:
+        end()
+
+
 def end_with_parent(parent: int | None) -> None:
     """End this worker process soon after the process of the search, however it ends.
 
@@ -191,6 +203,9 @@ def end_with_parent(parent: int | None) -> None:
     workers. Those forked by the search hold each other's pipes open, so none of them is
     told.
     """
+    if HAS_ALARM:  # by which a time limit ends it, whatever the search does with it
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        faulthandler.register(signal.SIGALRM, file=_STDERR, chain=True)
 
     def watch() -> None:
         if parent is None and (search := parent_process()):

@@ -1,25 +1,33 @@
 """Result of a search: its history, its arms and the best of them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, PRIOR, Arm, Params, Report, as_frame
+from risingsearch.arms import (
+    COLUMNS,
+    PRIOR,
+    Arm,
+    Configuration,
+    Params,
+    Report,
+    as_frame,
+)
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError, SearchFailedError, SetupError, unknown_name
-from risingsearch.search.trainable import Trainable, restore
+from risingsearch.search.trainable import State, Trainable, restore
 
 UNFINISHED = "stopped before its end"  # why a search has stopped with budget left
 
 
-class History(list[dict[str, Any]]):
+class History(list[Params]):
     """One row per epoch, in the order told; a string selects a column."""
 
     def __getitem__(self, key: Any) -> Any:
         """Return the row of a number, the rows of a slice or the column of a name."""
         if isinstance(key, str):
-            columns = {name for row in self for name in row}.union(COLUMNS)
+            columns = set(COLUMNS).union(*self)
             if key not in columns:
                 raise unknown_name("column", key, columns)
             return [row.get(key, math.nan) for row in self]
@@ -32,22 +40,24 @@ class History(list[dict[str, Any]]):
 
 
 def history_of(
-    recorded: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
+    recorded: Iterable[Configuration], reports: Mapping[int, Report]
 ) -> History:
     """Return the scheduler's history with the seconds and metrics of the reports."""
     rows = History()
-    job = -1
-    k = 0
     for row in recorded:
-        k = k + 1 if row["job"] == job else 0  # rows of a job stand together
-        job = row["job"]
-        report = reports[job]
-        trained = k < len(report.scores)
+        seconds, metrics = measured(reports[row["job"]], row["epoch"])
         facts = {name: fact for name, fact in row.items() if name != "cost"}
         full = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
-        full["seconds"] = report.seconds[k] if trained else math.nan
-        rows.append(full | facts | (report.metrics[k] if trained else {}))
+        rows.append(full | {"seconds": seconds} | facts | metrics)
     return rows
+
+
+def measured(report: Report, epoch: int) -> tuple[float, Params]:
+    """Return the seconds and metrics of an arm's epoch; NaN and none if it was lost."""
+    k = epoch - report.job.from_epoch - 1
+    if k >= len(report.scores):
+        return math.nan, {}
+    return report.seconds[k], report.metrics[k]
 
 
 @dataclass(frozen=True)
@@ -158,7 +168,7 @@ class SearchResult:
             curves.setdefault(row["arm"], [])[row["epoch"] - 1 :] = [row["score"]]
         return curves
 
-    def best_state(self) -> Any:
+    def best_state(self) -> State:
         """Return the trained state of the best arm at its best epoch, ready to use."""
         if self._best_checkpoint is None:
             msg = "no epoch has had a finite score, so there is no best state"
@@ -178,7 +188,8 @@ class SearchResult:
         return plot_allocation(
             self.history,
             ax=ax,
-            **self._drawn_as(),
+            direction=self.direction,
+            metric=self.metric,
             **options,
         )
 
@@ -189,7 +200,8 @@ class SearchResult:
         return plot_curves(
             self.history,
             ax=ax,
-            **self._drawn_as(),
+            direction=self.direction,
+            metric=self.metric,
             **options,
         )
 
@@ -197,6 +209,3 @@ class SearchResult:
         from risingsearch.plotting.fragment import result_html
 
         return result_html(self)
-
-    def _drawn_as(self) -> dict[str, Any]:
-        return {"direction": self.direction, "metric": self.metric}

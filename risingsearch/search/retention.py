@@ -4,10 +4,9 @@ import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-from risingsearch.arms import Job
 from risingsearch.errors import RunDirError, SetupError
+from risingsearch.search.trainable import State
 from risingsearch.search.training import Outcome, Task
 from risingsearch.storage.checkpoints import Key, MemoryStore, Store
 
@@ -27,7 +26,7 @@ class RetainedCheckpoints:
         self.store = store
         self._sign = sign
         self._at_hand = at_hand or (lambda *which: None)
-        self._live: dict[int, Any] = {}
+        self._live: dict[int, State] = {}
         self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
         self._bests: dict[Key, float] = {}  # with their reward
         self._perhaps_unneeded: set[Key] = set()  # all that may be, of those stored
@@ -46,34 +45,30 @@ class RetainedCheckpoints:
         self.release_live(arm)
         self._perhaps_unneeded.update(self._latest.pop(arm, ()))
 
-    def save(self, job: Job, outcome: Outcome) -> None:
+    def save(self, outcome: Outcome) -> None:
         """Save the checkpoints that a job has brought back."""
+        job = outcome.report.job
         states: dict[Key, bytes] = {}
         if outcome.snapshot is not None:
             epoch, state = outcome.snapshot
             states[Key(job.arm, epoch)] = state
         if outcome.checkpoint is not None:
-            states[_last(job, outcome)] = outcome.checkpoint
+            states[Key(job.arm, outcome.last_epoch)] = outcome.checkpoint
         for key, state in states.items():
             self._make_room(key, state)
             self._perhaps_unneeded.add(key)
             self.store.save(key, state)
 
-    def note(self, job: Job, outcome: Outcome) -> None:
-        """Note which checkpoints of a job are in the store."""
-        if outcome.checkpoint is not None:
-            self._note_last(_last(job, outcome))
-        if outcome.snapshot is not None:
-            epoch, _ = outcome.snapshot
-            reward = self._sign * outcome.report.scores[epoch - job.from_epoch - 1]
-            self._bests[Key(job.arm, epoch)] = reward
+    def note_best(self, key: Key, score: float) -> None:
+        """Note a checkpoint in the store that was the best when it was saved."""
+        self._bests[key] = self._sign * score
 
     def note_stored(self, epochs: Mapping[int, int]) -> None:
         """Note the checkpoints of an earlier process, given the epochs told by arm."""
         self._perhaps_unneeded.update(self.store.keys())
         for key in sorted(self.store.keys()):
             if key.epoch <= epochs.get(key.arm, 0):  # else its job was never told
-                self._note_last(key)
+                self.note_last(key)
 
     def drop_unneeded(self, best_score: float) -> None:
         """Drop checkpoints that no arm resumes from and that are not the best."""
@@ -148,7 +143,8 @@ class RetainedCheckpoints:
         earlier = [key for key in stored if key.arm == wanted.arm and key < wanted]
         yield from sorted(earlier, reverse=True)
 
-    def _note_last(self, key: Key) -> None:
+    def note_last(self, key: Key) -> None:
+        """Note a checkpoint in the store that its arm resumes from."""
         keys = self._latest.setdefault(key.arm, deque())
         if not keys or keys[-1] != key:
             keys.append(key)
@@ -164,7 +160,3 @@ class RetainedCheckpoints:
                 spare = keys.popleft()
                 if spare not in self._bests and spare != key:
                     self.store.drop(spare)
-
-
-def _last(job: Job, outcome: Outcome) -> Key:
-    return Key(job.arm, job.from_epoch + len(outcome.report.scores))

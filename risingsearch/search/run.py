@@ -6,7 +6,7 @@ import base64
 import hashlib
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, budget_within
 from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
-from risingsearch.json_values import AS_TEXT, SHOWN, from_json
+from risingsearch.json_values import AS_TEXT, SHOWN, Json, from_json
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.options import SearchOptions
@@ -29,12 +29,13 @@ from risingsearch.search.arguments import (
     slots_in,
     with_enqueued,
 )
+from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.space import Configurations, Space, is_space
 from risingsearch.space.pickled import unpickled
-from risingsearch.storage.journal import Event, read_appended
+from risingsearch.storage.journal import read_appended
 from risingsearch.storage.run_directory import (
     JOURNAL,
     Saved,
@@ -46,7 +47,7 @@ from risingsearch.storage.run_directory import (
 
 # Arguments that a header lacks had these values before the release that introduced
 # them, as JSON. A default that changes later stays here as it was.
-FIRST_DEFAULTS: dict[str, Any] = {
+FIRST_DEFAULTS: Json = {
     "policy": "auto",
     "proposer": "auto",
     "max_epochs": None,
@@ -80,42 +81,25 @@ class EarlierError(RisingSearchError):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.text!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         kind = type(self)
         return earlier_failure, (self.text, kind.__name__, kind.__module__)
 
 
 def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
-    """Return a failure that was recorded, of the same type if that is loaded.
+    """Return a failure that was recorded, also of the same type if that is loaded.
 
-    Nothing is imported for it, and no code of the type runs but its ``__str__``.
+    Nothing is imported for it, and no code of that type runs.
     """
-    names = (module or "builtins", "builtins", errors.__name__)
-    modules = [sys.modules.get(name) for name in names]
-    found = (vars(one).get(type_name) for one in modules if one is not None)
-    kind: type[Exception] = next(
-        (one for one in found if isinstance(one, type) and issubclass(one, Exception)),
-        Exception,
-    )
-    with suppress(Exception):
-        failure: Exception = kind.__new__(kind, text)
-        if kind.__name__ == type_name and str(failure) == text:
-            return failure
-    own_names = {"__module__": module or "builtins"}
-    with suppress(Exception):
-        both: Exception = type(type_name, (EarlierError, kind), own_names)(text)
-        return both
-    named_alike: Exception = type(type_name, (EarlierError,), own_names)(text)
+    facts = {"__module__": module or "builtins"}
+    for name in (facts["__module__"], errors.__name__):
+        kind = vars(sys.modules[name]).get(type_name) if name in sys.modules else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            with suppress(Exception):  # of a type that allows no such subclass
+                alike: Exception = type(type_name, (EarlierError, kind), facts)(text)
+                return alike
+    named_alike: Exception = type(type_name, (EarlierError,), facts)(text)
     return named_alike
-
-
-def check_known(settings: Mapping[str, Any], names: Collection[str]) -> None:
-    """Raise an error that names an argument of a saved search that is not known."""
-    if unknown := sorted(settings.keys() - {*names, "space"}):
-        raise RunDirError(
-            f"{unknown[0]!r} among the arguments of the search is unknown: "
-            "use the release that wrote it"
-        )
 
 
 class Run(NamedTuple):
@@ -123,6 +107,8 @@ class Run(NamedTuple):
 
     path: Path
     saved: Saved
+    entropy: int  # that all seeds of the search derive from
+    budget: Budget  # that it was begun with
 
     @classmethod
     def at(cls, path: Path) -> Run | None:
@@ -133,12 +119,24 @@ class Run(NamedTuple):
     def open(cls, path: Path) -> Run:
         """Read the search in a directory; a RunDirError if there is none."""
         with gc_paused(), damage_as_error(path):
-            run = cls(path, saved_search(path))
-            run.header["settings"] = FIRST_DEFAULTS | run.header["settings"]
-            for name in ("metric", "begun"):
-                if not isinstance(run.header.get(name), str | None):
-                    raise TypeError(f"{name} is no text")
-            return run
+            return cls.of_saved(path, saved_search(path))
+
+    @classmethod
+    def of_saved(cls, path: Path, saved: Saved) -> Run:
+        """Return the search that was read, with arguments that are newer than it."""
+        header = saved.recorded.header
+        settings = FIRST_DEFAULTS | header["settings"]
+        if unknown := sorted(settings.keys() - {"candidates", "space", *SAVED}):
+            raise RunDirError(
+                f"{unknown[0]!r} among the arguments of the search is unknown: "
+                "use the release that wrote it"
+            )
+        for name in ("metric", "begun"):
+            if not isinstance(header.get(name), str | None):
+                raise TypeError(f"{name} is no text")
+        header["settings"] = settings
+        budget = Budget.from_json(settings["budget"])
+        return cls(path, saved, int(header["entropy"]), budget)
 
     def refreshed(self) -> Run:
         """Read the events that were added since; a RunDirError if others came."""
@@ -147,21 +145,9 @@ class Run(NamedTuple):
         return self._replace(saved=self.saved._replace(recorded=recorded))
 
     @property
-    def header(self) -> Event:
+    def header(self) -> Json:
         """The header of the journal: the arguments of the search."""
         return self.saved.recorded.header
-
-    @property
-    def entropy(self) -> int:
-        """The entropy that all seeds of the search derive from."""
-        with damage_as_error(self.path):
-            return int(self.header["entropy"])
-
-    def budget(self, budget: Budget) -> Budget:
-        """Return the budget in the unit that the search was begun with."""
-        with damage_as_error(self.path):
-            begun = Budget.from_json(self.header["settings"]["budget"])
-        return begun if budget.in_unit(begun.unit) == begun else budget
 
     def prior(self, candidates: Sequence[Configuration]) -> list[EarlierSearch]:
         """Return the earlier searches that the search was begun with."""
@@ -181,28 +167,22 @@ class Run(NamedTuple):
                 ) from error
         return searches
 
-    def options(self, objects: Mapping[str, Any], *, unpickle: bool) -> SearchOptions:
+    def options(self, objects: Configuration, *, unpickle: bool) -> SearchOptions:
         """Return the options of the search, with the objects among them as given."""
         settings = self.header["settings"]
-        check_known(settings, ("candidates", *SAVED))
-        options: dict[str, Any] = {}
-        for name in SAVED:
-            value = settings[name]
-            if isinstance(value, dict) and OBJECT in value:
-                if objects.get(name) is None and unpickle:
+        options = {name: from_json(settings[name]) for name in SAVED}
+        options["budget"] = self.budget
+        for name in ("policy", "proposer"):
+            saved = settings[name]
+            if isinstance(saved, dict) and OBJECT in saved:
+                given = options[name] = objects.get(name)
+                if unpickle and given is None:
                     raise InvalidParameterError(
-                        f"give {name} to RisingSearch.resume: it was a {value[OBJECT]}"
+                        f"give {name} to RisingSearch.resume: it was a {saved[OBJECT]}"
                     )
-                options[name] = objects.get(name)
                 if unpickle:
-                    settings[name] = _accept_replacement(
-                        name, value, named(objects[name])
-                    )
-            elif name == "budget":
-                options[name] = Budget.from_json(value)
-            else:
-                options[name] = from_json(value)
-        if not unpickle and options["policy"] is None:  # it explains no index
+                    settings[name] = _accept_replacement(name, saved, named(given))
+        if options["policy"] is None:  # it is only looked at, and explains no index
             options |= {"policy": "round-robin", "policy_params": None}
         return SearchOptions(**options)
 
@@ -257,22 +237,24 @@ def resolved(
     A search that continues has the earlier searches and the unit that it began with.
     """
     budget = budget_within(options.budget, options.timeout)
-    options = replace(options, budget=budget)
+    timeout = None if options.budget is None else options.timeout  # of each run
+    options = replace(options, budget=budget, timeout=timeout)
     whole = Space.of(candidates) if is_space(candidates) else None
     if whole is not None:
         candidates = slots_in(whole, options, seeds.of_candidates())
     space = getattr(candidates, "space", None)
-    most = options.n_candidates or getattr(candidates, "most", None)
-    everyone, first = with_enqueued(
+    room = options.n_candidates or getattr(candidates, "most", None)
+    listed, first = with_enqueued(
         checked_candidates(candidates), options.enqueue, space, whole
     )
-    everyone = Configurations(everyone, space, most)
+    everyone = Configurations(listed, space, room)
     if run is None:
         check_learning_rate(options.learning_rate, everyone)
         prior = read_prior(options.prior, everyone)
     else:
         prior = run.prior(everyone)
-        budget = run.budget(budget)
+        if budget.in_unit(run.budget.unit) == run.budget:
+            budget = run.budget  # in the unit that the search was begun with
     workers = workers_of(options.executor, n_jobs=options.n_jobs)
     if options.epoch_timeout is not None and not workers.isolates_jobs:
         raise InvalidParameterError(
@@ -282,8 +264,9 @@ def resolved(
     options = replace(
         options,
         budget=budget,
+        callbacks=checked_callbacks(options.callbacks),
         enqueue=first,
-        n_candidates=most,
+        n_candidates=room,
         n_jobs=checked_n_jobs(options, workers),
         metric=options.metric or (run and run.header.get("metric")),
         prior=prior,

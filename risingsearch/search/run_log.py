@@ -6,13 +6,12 @@ import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from risingsearch import errors
-from risingsearch.arms import Arm, Job, Params, Report
+from risingsearch.arms import Arm, Configuration, Job, Params, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_COST, checked_int, is_number
 from risingsearch.comparison import adopted, first_difference
@@ -42,7 +41,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.run import Run, check_known, earlier_failure
+from risingsearch.search.run import Run, earlier_failure
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
 from risingsearch.source_code import changed_files
@@ -63,10 +62,10 @@ class RunLog:
         trainable: Trainable,
         candidates: list[Params],
         scheduler: Scheduler,
-        restore: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
+        restore: Callable[[Configuration], Params],
         *,
-        metric: str = "score",
-        begun: str | None = None,
+        metric: str,
+        begun: str | None,
     ) -> None:
         self.trainable = trainable
         self.candidates = candidates
@@ -76,15 +75,13 @@ class RunLog:
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
         )
         self.directory: run_directory.RunDirectory | None = None
-        self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
-        self.metric, self._begun = metric, begun
+        self.metric = metric
+        self._begun = begun
         self.why_late: str | None = None  # the limit of time that ended the last run
         self.remark = ""  # on how the last run has ended
         self._stopped: str | None = None  # why nothing more was started, last of all
-        self._elapsed: dict[int, float] = {}  # by job, seconds of training
-        self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
         self.reports: dict[int, Report] = {}  # by job
-        self._n_calls: dict[int, int] = {}  # by job
+        self._results: dict[int, Returned] = {}  # by job
         self.is_abandoned = False  # whether no process trains the jobs in flight
         self._is_writing = False  # an event
         self._thread = threading.RLock()  # of the one that runs the search
@@ -99,17 +96,7 @@ class RunLog:
         """Resume the search that was read from a directory, or begin one there."""
         self.directory = directory
         if run is not None:
-            saved = run.header["settings"]
-            if not isinstance(run.header.get("code"), dict):  # of an earlier release
-                saved = adopted(saved, header["settings"])
-            _check_same(directory.path, saved, header["settings"])
-            if changed := _changed_code(run.header.get("code"), header["code"]):
-                msg = (
-                    f"the code has changed since {directory.path} was begun, in "
-                    f"{', '.join(changed)}: its scores so far are kept; for a search "
-                    "without them give another run_dir"
-                )
-                warnings.warn(msg, RuntimeWarning, stacklevel=5)
+            _check_continued(run, header)
         with directory.held(), run_directory.gc_paused():
             if run is None and run_directory.holds_search(directory.path):
                 raise RunDirError(
@@ -119,14 +106,14 @@ class RunLog:
             self.retained.store = directory.checkpoints
             with run_directory.damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
-            # jobs of worker processes cannot have killed an earlier process
+            # Jobs of worker processes cannot have killed an earlier process.
             if killers := [job for job, here in self._running.items() if here]:
                 self.died(killers)
             self.release()
             self.drop_unneeded()
 
     def replay(
-        self, lines: Sequence[Json], n_in_state: int, state: dict[str, Any] | None
+        self, lines: Sequence[Json], n_in_state: int, state: Json | None
     ) -> None:
         """Take over all events of earlier processes; a state knows the first ones."""
         events = [event_of(line) for line in lines]
@@ -149,8 +136,8 @@ class RunLog:
                 case Died():
                     self._count_deaths(event.jobs)
                 case Returned():
-                    job, outcome = event.job, outcome_of(event)
-                    self._note(job, outcome)
+                    self._note(event, report_of(event))
+                    job = event.job
                     trained[job.arm] = job.from_epoch + len(event.scores)
         self.retained.note_stored(trained)
 
@@ -180,22 +167,16 @@ class RunLog:
         finally:
             self._thread.release()
 
-    def begin(self, job: Job | None = None, *, here: bool = False) -> None:
-        """Write a ``started`` event for each job without one, and one for ``job``."""
-        self.is_abandoned &= job is None
-        for one in self.scheduler.in_flight:
-            begins = one == job and one.id not in self._running
-            if self.directory is None or not (begins or one.id not in self._decided):
-                continue
-            is_here = here and one == job
-            self._write(replace(self.scheduler.why(one), here=is_here))
-            self._decided.add(one.id)
-            self._running[one.id] = is_here
+    def begin(self, job: Job, *, here: bool) -> None:
+        """Note that a job begins; one in this process, that it trains ``here``."""
+        self.is_abandoned = False
+        if self.directory is not None and job.id not in self._running:
+            self._write(replace(self.scheduler.why(job), here=here))
+            self._running[job.id] = here
 
     def release(self) -> None:
         """Note that the jobs in training were interrupted, which is no failure."""
         if self._running:
-            self.begin()
             self._write(Released())
         self._running.clear()
 
@@ -206,7 +187,6 @@ class RunLog:
 
     def died(self, jobs: Sequence[int]) -> None:
         """Note that the process died in which these jobs ran."""
-        self.begin()
         self._write(Died(jobs=list(jobs)))
         self._count_deaths(jobs)
 
@@ -216,67 +196,85 @@ class RunLog:
             self._running.pop(job, None)
 
     def _write(self, event: Event) -> None:
+        """Write an event, in the order of the decisions if others have to be written.
+
+        A job that was interrupted before it began has been decided, but not written.
+        """
         if self.directory is None:
             return
         self.directory.check_held()
+        starts: dict[int, Event] = {
+            job.id: self.scheduler.why(job)
+            for job in self.scheduler.in_flight
+            if job.id not in self._decided
+        }
+        if isinstance(event, Started):
+            starts[event.job.id] = event
         self._is_writing = True
         try:
-            self.directory.journal.append(event.to_json())
+            for each in starts.values():
+                self.directory.journal.append(each.to_json())
+            self._decided |= starts.keys()
+            if not isinstance(event, Started):
+                self.directory.journal.append(event.to_json())
         finally:
             self._is_writing = False
 
-    def record(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
+    def record(self, outcome: Outcome, *, keep_live: bool) -> None:
         """Record a job on disk, then in the scheduler; callers defer Ctrl-C."""
+        event = as_event(outcome)
+        arm = event.job.arm
         try:
             if self.directory is not None:
                 self.directory.check_held()
-            self.retained.save(job, outcome)
-            if self.directory is not None:
-                self.begin()
-                self._write(as_event(job, outcome))
+            self.retained.save(outcome)
+            self._write(event)
         except Exception:
-            self.retained.release_live(job.arm)
+            self.retained.release_live(arm)
             raise
         if keep_live or self.directory is None:
-            self.retained.keep_live(job.arm, outcome.resume_from)
+            self.retained.keep_live(arm, outcome.resume_from)
         try:
-            self._tell(job, outcome)
-        except PolicyError:  # the scheduler has recorded the result all the same
-            self._note(job, outcome)
-            raise
-        self._note(job, outcome)
+            self._tell(event)
+        finally:  # the scheduler has recorded the result even if the policy raises
+            self._note(event, outcome.report)
+            if outcome.checkpoint is not None:
+                self.retained.note_last(Key(arm, outcome.last_epoch))
 
-    def _tell(self, job: Job, outcome: Outcome) -> None:
-        report, cost, now = outcome.report, outcome.cost, outcome.now
-        if report.failure is None:
-            self.scheduler.tell(job, report.scores, cost, ended=outcome.ended, now=now)
-        else:
+    def _tell(self, event: Returned) -> None:
+        job, scores, cost, now = event.job, event.scores, event.cost, event.now
+        if isinstance(event, Failed):
             self.scheduler.fail(
                 job,
-                report.failure,
-                report.scores,
+                event.failure,
+                scores,
                 cost,
                 now=now,
-                attempts=outcome.attempts,
-                charged=outcome.charged,
+                attempts=event.attempts,
+                charged=event.charged,
             )
+        else:
+            self.scheduler.tell(job, scores, cost, ended=event.ended, now=now)
 
-    def _note(self, job: Job, outcome: Outcome) -> None:
-        """Note the facts of a recorded outcome that the scheduler does not have."""
+    def _note(self, event: Returned, report: Report) -> None:
+        """Note the facts of a recorded job that the scheduler does not have."""
+        job = event.job
         self._stopped = None
         self._running.pop(job.id, None)
         self.deaths.pop(job.id, None)
-        self.reports[job.id] = outcome.report
-        self._n_calls[job.id] = outcome.n_calls
-        self._elapsed[job.id] = outcome.elapsed
-        if outcome.clock is not None:
-            self._returned_at[job.id] = outcome.clock
-        if outcome.clock is None or math.isnan(self.wall_seconds):
-            self.wall_seconds = math.nan
-        else:
-            self.wall_seconds = max(self.wall_seconds, outcome.clock)
+        self.reports[job.id] = report
+        self._results[job.id] = event
         self._returned.add(job.arm)
-        self.retained.note(job, outcome)
+        if event.best is not None:
+            score = event.scores[event.best - job.from_epoch - 1]
+            self.retained.note_best(Key(job.arm, event.best), score)
+
+    @property
+    def wall_seconds(self) -> float:
+        """Seconds of all runs until the last job came back; NaN if not measured."""
+        seconds = [event.clock for event in self._results.values()]
+        known = [second for second in seconds if second is not None]
+        return math.nan if len(known) < len(seconds) else max(known, default=0.0)
 
     def abandon(self) -> None:
         """Wait no longer for the jobs in flight: they are to be trained again."""
@@ -306,8 +304,7 @@ class RunLog:
 
     def use_up(self, now: float) -> None:
         """Keep the rest of the time for a refit, on disk as well or not at all."""
-        keeps_rest = now < self.scheduler.budget
-        self._change(Advanced(now=now, keeps_rest=keeps_rest))
+        self._change(Advanced(now=now, keeps_rest=now < self.scheduler.budget))
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""
@@ -315,12 +312,9 @@ class RunLog:
 
     def _change(self, event: Event) -> None:
         with self.held(), sigint_deferred():
-            if self.directory is None:
-                apply(self.scheduler, event)
-                return
-            self.begin()
-            apply(self.scheduler.copy(), event)  # an error changes nothing
-            self._write(event)
+            if self.directory is not None:
+                apply(self.scheduler.copy(), event)  # an error changes nothing
+                self._write(event)
             apply(self.scheduler, event)
 
     def drop_unneeded(self) -> None:
@@ -351,10 +345,11 @@ class RunLog:
         """Return the result so far."""
         scheduler = self.scheduler.with_all_results()
         arm = scheduler.best_arm
-        budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
         best = {} if arm is None else self.candidates[arm]
-        metrics = (one for report in self.reports.values() for one in report.metrics)
-        numeric = (name for one in metrics for name in one if is_number(one[name]))
+        reports = self.reports.values()
+        epochs = (epoch for report in reports for epoch in report.metrics)
+        numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
+        results = self._results
         return SearchResult(
             best_params={name: plain(value) for name, value in best.items()},
             best_score=scheduler.best_score,
@@ -364,24 +359,37 @@ class RunLog:
             candidates=self.candidates,
             arms=[self._as_it_is(arm) for arm in scheduler.explain()],
             n_epochs=scheduler.n_epochs,
-            n_calls=sum(self._n_calls.values()),
+            n_calls=sum(result.calls for result in results.values()),
             stop_reason=self.stop_reason or UNFINISHED,
             direction=scheduler.direction,
-            failures=[r for r in self.reports.values() if r.failure is not None],
+            failures=[report for report in reports if report.failure is not None],
             _trainable=self.trainable,
-            _best_checkpoint=None
-            if arm is None
-            else self.retained.best(Key(arm, scheduler.best_epoch)),
+            _best_checkpoint=self._best_checkpoint(scheduler),
             trust_in_prior=scheduler.trust_in_prior(),
             metric=self.metric,
             other_metrics=list(dict.fromkeys(numeric)),
-            budget=Budget(**budget),
+            budget=Budget.from_json({scheduler.unit: scheduler.budget}),
             spent=scheduler.spent,
             begun=self._begun,
             wall_seconds=self.wall_seconds,
-            training_seconds=math.fsum(self._elapsed.values()),
+            training_seconds=math.fsum(
+                result.elapsed or 0.0 for result in results.values()
+            ),
             max_epochs=scheduler.max_epochs,
-            returned_at=dict(self._returned_at),
+            returned_at={
+                job: result.clock
+                for job, result in results.items()
+                if result.clock is not None
+            },
+        )
+
+    def _best_checkpoint(
+        self, scheduler: Scheduler
+    ) -> bytes | RunDirError | SetupError | None:
+        """Return the state with the best score, or why it cannot be read."""
+        arm = scheduler.best_arm
+        return (
+            arm if arm is None else self.retained.best(Key(arm, scheduler.best_epoch))
         )
 
     def _as_it_is(self, arm: Arm) -> Arm:
@@ -396,9 +404,7 @@ class RunLog:
 
     def save_best(self, folder: Path) -> None:
         """Write the checkpoint of the best epoch into a folder."""
-        scheduler = self.scheduler.with_all_results()
-        assert scheduler.best_arm is not None
-        checkpoint = self.retained.best(Key(scheduler.best_arm, scheduler.best_epoch))
+        checkpoint = self._best_checkpoint(self.scheduler.with_all_results())
         if isinstance(checkpoint, RunDirError | SetupError):
             raise checkpoint
         assert checkpoint is not None
@@ -408,16 +414,17 @@ class RunLog:
         """Return the error of a search, or its jobs since one, without a score."""
         first = 0 if self.scheduler.with_all_results().best_arm is None else since
         reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
-        opened = len({report.job.arm for report in reports})
-        which = "trained by this run" if first else "opened"
-        msg = f"none of the {opened} arms {which} has a finite score"
-        todo = "correct the cause, and run the search again"
-        if early:
-            msg += ", so the search has stopped"
+        n_arms = len({report.job.arm for report in reports})
         cause = next((r.failure for r in reports if r.failure is not None), None)
-        named = "" if cause is None else f"{named_failure(cause).removesuffix('.')}: "
-        also = ", though none has raised an error" if cause is None else ""
-        error = SearchFailedError(f"{named}{msg}{also}; {todo}")
+        error = SearchFailedError(
+            ("" if cause is None else f"{named_failure(cause).removesuffix('.')}: ")
+            + f"none of the {n_arms} arms "
+            + ("trained by this run" if first else "opened")
+            + " has a finite score"
+            + (", so the search has stopped" if early else "")
+            + (", though none has raised an error" if cause is None else "")
+            + "; correct the cause, and run the search again"
+        )
         error.__cause__ = cause
         return error
 
@@ -427,81 +434,88 @@ def named_failure(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {failure}"
 
 
-def as_event(job: Job, outcome: Outcome) -> Returned:
+def as_event(outcome: Outcome) -> Returned:
     """Return the event of a job that came back, without its states."""
-    report, failure = outcome.report, outcome.report.failure
-    facts: dict[str, Any] = {
-        "job": job,
-        "scores": report.scores,
-        "seconds": report.seconds,
-        "metrics": report.metrics,
-        "elapsed": outcome.elapsed,
-        "calls": outcome.n_calls,
-        "cost": outcome.cost,
-        "startup": outcome.startup,
-        "now": outcome.now,
-        "clock": outcome.clock,
-        "ended": outcome.ended,
-        "best": None if outcome.snapshot is None else outcome.snapshot[0],
-    }
+    report = outcome.report
+    failure = report.failure
+    returned = Returned(
+        job=report.job,
+        scores=report.scores,
+        seconds=report.seconds,
+        metrics=report.metrics,
+        elapsed=outcome.elapsed,
+        calls=outcome.n_calls,
+        cost=outcome.cost,
+        startup=outcome.startup,
+        now=outcome.now,
+        clock=outcome.clock,
+        ended=outcome.ended,
+        best=None if outcome.snapshot is None else outcome.snapshot[0],
+    )
     if failure is None:
-        return Returned(**facts)
+        return returned
     kind = type(failure)
     is_known = kind.__module__ in ("builtins", errors.__name__)
     assert outcome.charged is not None
     return Failed(
+        **vars(returned),
         failure=str(failure) or kind.__name__,
         failure_type=kind.__name__,
         failure_module=None if is_known else kind.__module__,
         attempts=outcome.attempts,
         charged=outcome.charged,
-        **facts,
     )
 
 
-def outcome_of(event: Returned) -> Outcome:
-    """Return the outcome in an event, with a failure of the recorded type."""
-    scores, seconds, metrics = event.scores, event.seconds, event.metrics
-    optional = {event.best, event.clock} - {None}
-    numbers: tuple[Any, ...] = (*seconds, event.elapsed, event.calls, *optional)
-    are_valid = all(is_number(one) and not abs(one) > LARGEST_COST for one in numbers)
-    are_valid &= {dict} >= set(map(type, metrics))
-    if not are_valid or not len(scores) == len(seconds) == len(metrics):
-        raise ValueError(f"the result of {event.job} is none")
+def report_of(event: Returned) -> Report:
+    """Return the report in an event, with a failure of the recorded type."""
+    epochs = (event.scores, event.seconds, event.metrics)
+    known = [fact for fact in (event.best, event.clock) if fact is not None]
+    are_numbers = all(
+        is_number(value) and not abs(value) > LARGEST_COST
+        for value in (*event.seconds, event.elapsed, event.calls, *known)
+    )
+    are_dicts = all(type(values) is dict for values in event.metrics)
+    if not are_numbers or not are_dicts or len({*map(len, epochs)}) > 1:
+        raise ValueError(f"the result of {event.job} is malformed")
     failure: Exception | None = None
-    failed: dict[str, Any] = {}
     if isinstance(event, Failed):
-        type_name = str(event.failure_type)
-        failure = earlier_failure(event.failure, type_name, event.failure_module)
-        failed = {"attempts": event.attempts, "charged": event.charged}
-    return Outcome(
-        Report(event.job, scores, seconds, metrics, failure),
-        ended=event.ended,
-        snapshot=None if event.best is None else (event.best, b""),
-        n_calls=event.calls,
-        elapsed=event.elapsed or 0.0,
-        cost=event.cost,
-        startup=event.startup,
-        now=event.now,
-        clock=event.clock,
-        **failed,
-    )
+        failure = earlier_failure(
+            event.failure, str(event.failure_type), event.failure_module
+        )
+    return Report(event.job, *epochs, failure)
 
 
-def _changed_code(saved: Any, current: Mapping[str, dict[str, str]]) -> list[str]:
+def _check_continued(run: Run, header: Json) -> None:
+    """Refuse to continue with other arguments; warn if the code has changed."""
+    saved = run.header["settings"]
+    code = run.header.get("code")
+    changed: list[str] = []
+    if isinstance(code, dict):
+        changed = _changed_code(code, header["code"])
+    else:  # of an earlier release, which compared the bytecode
+        saved = adopted(saved, header["settings"])
+    _check_same(run.path, saved, header["settings"])
+    if changed:
+        msg = (
+            f"the code has changed since {run.path} was begun, in "
+            f"{', '.join(changed)}: its scores so far are kept; for a search "
+            "without them give another run_dir"
+        )
+        warnings.warn(msg, RuntimeWarning, stacklevel=6)
+
+
+def _changed_code(saved: Json, current: Json) -> list[str]:
     """Return the files that have changed since a search was begun."""
-    if not isinstance(saved, dict):
-        return []  # an earlier release compared the bytecode
     changed = changed_files(saved.get("search", {}), current["search"])
-    before, now = saved.get("callbacks", {}), current["callbacks"]
+    before = saved.get("callbacks", {})
+    now = current["callbacks"]
     kept = before.keys() & now.keys()  # others may be given at any time
     also = changed_files({n: before[n] for n in kept}, {n: now[n] for n in kept})
     return [*dict.fromkeys(changed + also)]
 
 
-def check_kind(
-    path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]
-) -> None:
+def check_kind(path: Path, saved: Json, settings: Json) -> None:
     """Raise an error if a directory holds a search of another interface."""
     was, now = map(_interface, (saved, settings))
     if was != now:
@@ -511,7 +525,7 @@ def check_kind(
         )
 
 
-def _interface(settings: Mapping[str, Any]) -> str:
+def _interface(settings: Json) -> str:
     parts = (settings.get("fingerprint") or {}).keys()
     if {"sweep", "cwd"} <= parts:
         return "risingsearch run"
@@ -519,27 +533,28 @@ def _interface(settings: Mapping[str, Any]) -> str:
     return "RisingSearchCV" if is_cv else "RisingSearch"
 
 
-def _check_same(
-    path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]
-) -> None:
+def _check_same(path: Path, saved: Json, settings: Json) -> None:
     check_kind(path, saved, settings)
-    check_known(saved, settings)
-    differs = first_difference(saved, settings)
-    if differs is not None:
-        name, was, now, also = differs
-        other, more = f"{name}={was}, and it was opened with {name}={now}", ""
-        if _DIGEST.fullmatch(was) and _DIGEST.fullmatch(now):
-            other = f"another {name}"
-            if name in ("X", "y"):
-                other = f"other data in {name}"
-                more = (
-                    "; a clone of RisingSearchCV, as cross_val_score makes it, keeps "
-                    "run_dir: give each its own, or set_params(run_dir=None)"
-                )
-        if name.startswith("budget"):
+    difference = first_difference(saved, settings)
+    if difference is None:
+        return
+    name, was, now, also = difference
+    other = f"{name}={was}, and it was opened with {name}={now}"
+    more = ""
+    if _DIGEST.fullmatch(was) and _DIGEST.fullmatch(now):
+        other = f"another {name}"
+        if name in ("X", "y"):
+            other = f"other data in {name}"
             more = (
-                "; to add budget, give the same, or the same timeout, and call extend, "
-                "or continue_search of RisingSearchCV"
+                "; a clone of RisingSearchCV, as cross_val_score makes it, keeps "
+                "run_dir: give each its own, or set_params(run_dir=None)"
             )
-        advice = "give the same arguments to continue, or another run_dir"
-        raise RunDirError(f"{path} holds a search with {other}: {advice}{more}{also}")
+    if name.startswith("budget"):
+        more = (
+            "; to add budget, give the same, or the same timeout, and call extend, "
+            "or continue_search of RisingSearchCV"
+        )
+    raise RunDirError(
+        f"{path} holds a search with {other}: give the same arguments to continue, or "
+        f"another run_dir{more}{also}"
+    )

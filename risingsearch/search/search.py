@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,9 +20,8 @@ from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import (
-    code_for,
-    configurations_of,
     header_of,
+    problem_of_proposals,
     proposer_of,
 )
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
@@ -30,7 +29,12 @@ from risingsearch.search.loop import Embedding, Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run, key_of, resolved
 from risingsearch.search.run_log import RunLog, check_kind
-from risingsearch.search.trainable import Seeds, Trainable, checked_trainable
+from risingsearch.search.trainable import (
+    Seeds,
+    Trainable,
+    checked_trainable,
+    trains_anew,
+)
 from risingsearch.search.training import InProcess
 from risingsearch.search.workers import workers_to_resume
 from risingsearch.space import Space, is_space
@@ -173,13 +177,13 @@ class RisingSearch:
     def __init__(
         self,
         trainable: Trainable,
-        candidates: Iterable[Configuration] | Mapping[str, Any] | Space,
+        candidates: Iterable[Configuration] | Configuration | Space,
         *,
         policy: str | Callable[..., Policy] = "auto",
         proposer: Proposer | str | None = "auto",
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
-        executor: concurrent.futures.Executor | None = None,
+        executor: Executor | None = None,
         n_jobs: int | None = None,
         deterministic: bool = False,
         callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
@@ -198,7 +202,7 @@ class RisingSearch:
         max_checkpoint_bytes: int | None = None,
         checkpoints: str | None = None,
         metric: str | None = None,
-        fingerprint: Mapping[str, Any] | None = None,
+        fingerprint: Configuration | None = None,
         prior: Any = None,
         learning_rate: str | Mapping[str, float] | bool | None = None,
         epoch_costs: Sequence[float] | None = None,
@@ -272,14 +276,14 @@ class RisingSearch:
             options = replace(options, run_dir=kept_path("run_dir", options.run_dir))
             run = Run.at(options.run_dir)
         self.trainable = checked_trainable(trainable)
-        is_resumed = options.seed is None and run is not None
-        self._seeds = Seeds(run.entropy if run and is_resumed else options.seed)
-        timeout = None if options.budget is None else options.timeout  # of a run
+        entropy = options.seed
+        if entropy is None and run is not None:
+            entropy = run.entropy
+        self._seeds = Seeds(entropy)
         options, everyone, workers = resolved(options, candidates, run, self._seeds)
-        callbacks = checked_callbacks(options.callbacks)
         self.candidates: list[Params] = everyone
         n_arms = len(everyone)
-        trains_anew: bool = getattr(self.trainable, "trains_anew", False)
+        space = everyone.space
         self.scheduler = Scheduler(
             options.policy,
             n_arms,
@@ -298,33 +302,28 @@ class RisingSearch:
             epoch_costs=options.epoch_costs,
             min_epochs=options.min_epochs,
             enqueue=options.enqueue,
-            trains_anew=trains_anew,
+            trains_anew=trains_anew(self.trainable),
         )
-        space = everyone.space
-        metric = options.metric or "score"
         if isinstance(options.proposer, Proposer):
-            problem_of = configurations_of(everyone, space, enqueued=False)
-            self.scheduler.check_proposals(problem_of)
+            self.scheduler.check_proposals(problem_of_proposals(everyone, space))
         self.scheduler.stop_when(options.patience, options.target_score)
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         begun = now if run is None else run.header.get("begun")
-        restore = dict if space is None else space.restored
+        metric = options.metric or "score"
         self._log = RunLog(
             self.trainable,
             everyone,
             self.scheduler,
-            restore,
+            dict if space is None else space.restored,
             metric=metric,
             begun=begun,
         )
         self.save_best: Callable[[Path], object] | None = self._log.save_best
         key = secrets.token_hex(8)
         if options.run_dir is not None:
-            header = {"metric": metric, "begun": begun}
-            header |= header_of(options, everyone, self._seeds.entropy)
-            header |= {"trains_anew": True} if trains_anew else {}
+            header = header_of(options, everyone, self.trainable, self._seeds.entropy)
+            header |= {"metric": metric, "begun": begun}
             header["own_processes"] = workers.is_own
-            header["code"] = code_for(self.trainable, callbacks, options, everyone)
             directory = RunDirectory(
                 options.run_dir, options.max_checkpoint_bytes, options.checkpoints
             )
@@ -332,7 +331,7 @@ class RisingSearch:
             self._log.open(directory, header, run)
             key = key_of(directory.path, self._seeds.entropy)
         self._callbacks = CallbackList(
-            callbacks,
+            options.callbacks,
             lambda: self.scheduler,
             search=key,
             metric=metric,
@@ -345,9 +344,7 @@ class RisingSearch:
             workers,
             self._callbacks,
             options,
-            in_process=options.executor is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
-            timeout=timeout,
             embedding=embedding or Embedding(),
         )
 
@@ -357,7 +354,7 @@ class RisingSearch:
         run_dir: str | Path,
         trainable: Trainable,
         *,
-        executor: concurrent.futures.Executor | None = None,
+        executor: Executor | None = None,
         policy: Callable[..., Policy] | None = None,
         proposer: Proposer | None = None,
         callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
@@ -406,10 +403,10 @@ class RisingSearch:
         with damage_as_error(path):
             options = run.options(objects, unpickle=True)
             candidates = run.candidates(unpickle=True)
-        own = run.header.get("own_processes", False)
+        is_own = run.header.get("own_processes", False)
         options = replace(
             options,
-            executor=workers_to_resume(executor, options.n_jobs, own=own),
+            executor=workers_to_resume(executor, options.n_jobs, is_own=is_own),
             callbacks=callbacks,
             timeout=timeout,
             epoch_timeout=epoch_timeout,
@@ -478,7 +475,7 @@ class RisingSearch:
             self._log.save_state()
         if self._loop.interrupted:
             raise KeyboardInterrupt
-        gave_up = self._loop.failures.are_enough()
+        gave_up = self._loop.gave_up
         if gave_up or self.scheduler.best_arm is None:
             raise self._log.all_failed(self._loop.first_job, early=gave_up)
         return self.result()
@@ -529,7 +526,7 @@ class RisingSearch:
         return tuple(self._callbacks.callbacks)
 
     @callbacks.setter
-    def callbacks(self, callbacks: Sequence[Any]) -> None:
+    def callbacks(self, callbacks: Sequence[object]) -> None:
         self._callbacks.callbacks = checked_callbacks(callbacks)
 
     @property
@@ -565,12 +562,10 @@ class Replayed(NamedTuple):
                 options,
                 seed=run.entropy,
                 learning_rate=None,
-                executor=workers_to_resume(None, options.n_jobs, own=False),
+                executor=InProcess(is_elastic=options.n_jobs is None),
             )
             if run.left_out is None:
                 options = replace(options, prior=run.prior(candidates) or None)
-            elif candidates.space is None:
-                options = replace(options, proposer=None)
             never = _NeverTrained(trains_anew=run.header.get("trains_anew", False))
             search = RisingSearch._of(never, candidates, options)
             search._log.replay(run.saved.events, run.saved.n_in_state, run.saved.state)

@@ -2,7 +2,7 @@
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,10 @@ _ROOM = (
     "make room there, raise its quota or limit, or let TMPDIR name another folder, and "
     "resume"
 )
+
+
+State = Any
+"""A model in training, as ``start`` returns it."""
 
 
 class Trainable(Protocol):
@@ -51,11 +55,11 @@ class Trainable(Protocol):
     than the one before; see ``Scheduler``.
     """
 
-    def start(self, params: Configuration, seed: int) -> Any:
+    def start(self, params: Configuration, seed: int) -> State:
         """Return a state that has seen nothing."""
         ...
 
-    def train(self, state: Any) -> float | Mapping[str, Any]:
+    def train(self, state: State) -> float | Configuration:
         """Train one epoch more and return the validation score."""
         ...
 
@@ -83,10 +87,10 @@ class Functions:
     0.5
     """
 
-    start: Callable[[Mapping[str, Any], int], Any]
-    train: Callable[[Any], float | Mapping[str, Any]]
-    save: Callable[[Any, str], None] | None = None
-    load: Callable[[str], Any] | None = None
+    start: Callable[[Configuration, int], State]
+    train: Callable[[State], float | Configuration]
+    save: Callable[[State, str], None] | None = None
+    load: Callable[[str], State] | None = None
     gpus: float = 1.0
 
 
@@ -113,13 +117,19 @@ def checked_trainable(trainable: Any) -> Trainable:
     return trainable  # type: ignore[no-any-return]
 
 
-def gpus_of(trainable: Any) -> float:
+def gpus_of(trainable: object) -> float:
     """Return how many GPUs a job of a trainable uses."""
     gpus: float = getattr(trainable, "gpus", 1.0)
     return gpus
 
 
-def dump(trainable: Any, state: Any) -> bytes:
+def trains_anew(trainable: object) -> bool:
+    """Return whether every epoch of a trainable trains anew."""
+    anew: bool = getattr(trainable, "trains_anew", False)
+    return anew
+
+
+def dump(trainable: Any, state: State) -> bytes:
     """Return the state as bytes, by the trainable's own ``save`` or by pickle."""
     if not has_method(trainable, "save"):
         name = f"the state, a {type(state).__name__},"
@@ -137,7 +147,7 @@ def dump(trainable: Any, state: Any) -> bytes:
         return path.read_bytes()
 
 
-def restore(trainable: Any, checkpoint: bytes) -> Any:
+def restore(trainable: Any, checkpoint: bytes) -> State:
     """Return the state that ``dump`` wrote."""
     if not has_method(trainable, "load"):
         return pickle.loads(checkpoint)
@@ -158,7 +168,7 @@ def temporary_folder() -> Iterator[Path]:
             yield folder
 
 
-def has_method(trainable: Any, name: str) -> bool:
+def has_method(trainable: object, name: str) -> bool:
     """Return whether a trainable has an optional method."""
     return callable(getattr(trainable, name, None))
 
@@ -181,7 +191,7 @@ class Seeds:
         return np.random.default_rng(self._candidates)
 
     def more_configurations(
-        self, space: Space, known: Sequence[Mapping[str, Any]]
+        self, space: Space, known: Sequence[Configuration]
     ) -> Configurations:
         """Return as many configurations again as are known, or all others."""
         rng = np.random.default_rng(_child(self._candidates, len(known)))

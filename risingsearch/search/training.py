@@ -1,24 +1,22 @@
 """The training of one job: its task, its worker, its epochs and its outcome."""
 
-import faulthandler
 import json
 import math
 import pickle
 import re
 import sys
-import threading
 import time
 import traceback
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from risingsearch.arms import COLUMNS, Configuration, Job, Report
+from risingsearch.arms import COLUMNS, Configuration, Job, Params, Report
 from risingsearch.checks import (
     LARGEST_COST,
     LARGEST_SCORE,
@@ -37,11 +35,10 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json
-from risingsearch.search.trainable import dump, has_method, restore
+from risingsearch.search.processes import LONGEST, time_limit
+from risingsearch.search.trainable import State, Trainable, dump, has_method, restore
 
 COST = "cost"
-STDERR = 2
-TIMED_OUT = 1  # the exit code of a process that faulthandler has ended
 _FORKED = re.compile(
     r"CUDA in forked subprocess|CUDA error: initialization error|"
     r"combination with fork-based multiprocessing"
@@ -56,7 +53,7 @@ class Task(NamedTuple):
     job: Job
     params: Configuration
     seed: int
-    state: Any  # to resume from: the live object, or its checkpoint
+    state: State  # to resume from: the live object, or its checkpoint
     as_bytes: bool  # the state comes back as a checkpoint
     may_retry: bool  # keep the state of the last good epoch, should the next one fail
     sign: float  # +1 where higher scores are better, else -1
@@ -69,8 +66,7 @@ class Task(NamedTuple):
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
     deadline: float = math.inf  # on time.time, after which no other epoch begins
     skips: bool = False  # nor the first one
-    grace: float = math.inf  # seconds after the deadline at which its process ends
-    epoch_timeout: float = math.inf  # seconds of an epoch, likewise
+    epoch_timeout: float = math.inf  # seconds of an epoch, after which its process ends
 
 
 class Outcome(NamedTuple):
@@ -78,7 +74,7 @@ class Outcome(NamedTuple):
 
     report: Report
     ended: bool | str = False  # the arm, by itself; text: why
-    resume_from: Any = None  # the state, as in a task; None where nothing will resume
+    resume_from: State = None  # the state, as in a task; None where nothing will resume
     snapshot: tuple[int, bytes] | None = None  # the arm's epoch, its state then
     n_calls: int = 0  # of train; not those that have only said that the arm has ended
     elapsed: float = 0.0  # seconds of training, a failed epoch's included
@@ -90,6 +86,11 @@ class Outcome(NamedTuple):
     charged: int | None = None  # epochs that a failed job has trained; None: not known
     startup: float | None = None  # of that, before the first epoch; NaN: not known
     leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
+
+    @property
+    def last_epoch(self) -> int:
+        """The arm's last epoch with a score, after the job."""
+        return self.report.job.from_epoch + len(self.report.scores)
 
 
 class Workers(ABC):
@@ -111,7 +112,7 @@ class Workers(ABC):
         """Number of jobs that can run at the same time now; None if it is unknown."""
 
     @abstractmethod
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+    def train(self, trainable: Trainable, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
 
     def recorded(self, job: Job) -> None:  # noqa: B027, most keep nothing
@@ -127,7 +128,7 @@ class InProcess(Workers):
     n_workers = 1
     shares_process = True
 
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+    def train(self, trainable: Trainable, task: Task) -> Future[Outcome]:
         """Run a job."""
         future: Future[Outcome] = Future()
         future.set_result(run_task(trainable, task))
@@ -145,14 +146,14 @@ class StartedEpochs(list[Any]):
         self.why_ended = why_ended
 
 
-def run_task(trainable: Any, task: Task) -> Outcome:
+def run_task(trainable: Trainable, task: Task) -> Outcome:
     """Train the epochs of one job; a failure comes back in the report."""
     return run_from(partial(start_or_restore, trainable, task), trainable, task)[0]
 
 
 def run_from(
-    begin: Callable[[], Any], trainable: Any, task: Task
-) -> tuple[Outcome, Any]:
+    begin: Callable[[], State], trainable: Trainable, task: Task
+) -> tuple[Outcome, State]:
     """Train the epochs of one job from the state that ``begin`` returns."""
     run = _JobRun(trainable, task)
     failure: Exception | None = None
@@ -186,7 +187,7 @@ def run_from(
 class _JobRun:
     """Trains the epochs of one job, and holds their results so far."""
 
-    def __init__(self, trainable: Any, task: Task) -> None:
+    def __init__(self, trainable: Trainable, task: Task) -> None:
         self.clock = _Clock()
         self.startup = 0.0
         self.ended: bool | str = False
@@ -198,68 +199,73 @@ class _JobRun:
         self._n_begun = 1  # epochs, of which the last may have failed
         self._scores: list[float] = []
         self._seconds: list[float] = []
-        self._metrics: list[dict[str, Any]] = []
+        self._metrics: list[Params] = []
         self._n_calls = 0
 
-    def train(self, state: Any) -> None:
+    def train(self, state: State) -> None:
         """Train until the job is done, an epoch fails, or the arm or search ends."""
-        job = self._task.job
+        task = self._task
+        job = task.job
         last = job.from_epoch + job.n_epochs
-        train = partial(self._trainable.train, state)
-        at_once = False
+        at_once = has_method(self._trainable, "train_epochs")
         dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
-        share = 0.0  # of the time that the epochs took together
-        results: Any = None
-        if has_method(self._trainable, "train_epochs"):
-            self._n_begun = job.n_epochs
-            with self.clock, self.limited(job.n_epochs):
-                results = self._trainable.train_epochs(state, job.n_epochs)
-            train = partial(next, iter(results))
-            at_once = True
-            dumped = cache(dumped)  # they have all changed it
-            share = self.clock.lap() / max(1, len(results))
-            self._n_begun = max(1, len(results))
-            self.startup += getattr(results, "startup", 0.0)
-        for epoch in range(job.from_epoch + 1, last + 1):
-            self._n_calls += 1
-            self._n_begun = max(self._n_begun, epoch - job.from_epoch)
-            try:
-                with self.clock, self.limited(1):
-                    result = train()
-            except StopIteration as end:
-                self._n_calls -= 1
-                why = getattr(results, "why_ended", end.value)
-                self.ended = why if why and isinstance(why, str) else True
-                break
+        if at_once:
+            results = self._all_at_once(state)
+            dumped = cache(dumped)  # all epochs have changed the state
+        else:
+            results = self._one_by_one(state)
+        for epoch, (seconds, result) in enumerate(results, job.from_epoch + 1):
             score, metrics = self._checked(result)
-            ends_early = (
+            is_over = (
                 not math.isfinite(score)
-                or self._task.interrupted()
-                or time.time() >= self._task.deadline
+                or task.interrupted()
+                or time.time() >= task.deadline
             )
-            is_last = epoch == last or (ends_early and not at_once)
-            self._record(epoch, score, metrics, dumped, is_last=is_last)
-            self._seconds.append(share or self.clock.lap())
+            is_last = epoch == last or (is_over and not at_once)
+            self._keep(epoch, score, dumped, is_last=is_last)
+            self._scores.append(score)
+            self._metrics.append(metrics)
+            self._seconds.append(seconds)
             if is_last:
                 break
 
-    @contextmanager
-    def limited(self, n_epochs: int) -> Iterator[None]:
-        """End this process, with a traceback, if epochs take too long."""
-        task = self._task
-        late = max(0.0, task.deadline - time.time()) + task.grace
-        seconds = min(task.epoch_timeout * n_epochs, late)
-        if seconds > threading.TIMEOUT_MAX:
-            yield
-            return
-        # a thread of C, which waits for no lock of Python
-        faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+    def _one_by_one(self, state: State) -> Iterator[tuple[float, object]]:
+        """Train epoch after epoch; yield the seconds and the result of each."""
+        while True:
+            self._n_calls += 1
+            self._n_begun = self._n_calls
+            try:
+                with self.clock, self.limited(1):
+                    result = self._trainable.train(state)
+            except StopIteration as end:
+                self._n_calls -= 1
+                self._end(end.value)
+                return
+            yield self.clock.lap(), result
 
-    def _checked(self, result: Any) -> tuple[float, dict[str, Any]]:
+    def _all_at_once(self, state: State) -> Iterator[tuple[float, object]]:
+        """Train all epochs in one call; yield their share of its seconds, and each."""
+        self._n_begun = self._task.job.n_epochs
+        with self.clock, self.limited(self._n_begun):
+            results = self._trainable.train_epochs(state, self._n_begun)  # type: ignore[attr-defined]
+        share = self.clock.lap() / max(1, len(results))
+        self._n_begun = max(1, len(results))
+        self.startup += getattr(results, "startup", 0.0)
+        for result in results:
+            self._n_calls += 1
+            yield share, result
+        self._end(getattr(results, "why_ended", None))
+
+    def _end(self, why: object) -> None:
+        """Note that the arm has ended by itself, and why if that is a text."""
+        self.ended = why if why and isinstance(why, str) else True
+
+    def limited(self, n_epochs: int) -> AbstractContextManager[None]:
+        """End this process, with its traceback, if epochs take too long."""
+        seconds = self._task.epoch_timeout * n_epochs
+        return nullcontext() if seconds > LONGEST else time_limit(seconds)
+
+    def _checked(self, result: object) -> tuple[float, Params]:
         """Return the score and the metrics of an epoch, or raise an error."""
         task = self._task
         by = getattr(self._trainable, "scored_by", "train")
@@ -273,16 +279,10 @@ class _JobRun:
             )
         return score, metrics
 
-    def _record(
-        self,
-        epoch: int,
-        score: float,
-        metrics: dict[str, Any],
-        dumped: Callable[[], bytes],
-        *,
-        is_last: bool,
+    def _keep(
+        self, epoch: int, score: float, dumped: Callable[[], bytes], *, is_last: bool
     ) -> None:
-        """Count an epoch, once all that is kept of its state is safe."""
+        """Save what is kept of the state after an epoch."""
         task = self._task
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
@@ -291,10 +291,8 @@ class _JobRun:
         if is_best:
             self._best_reward = task.sign * score
             self._snapshot = epoch, self.kept
-        self._scores.append(score)
-        self._metrics.append(metrics)
 
-    def outcome(self, failure: Exception | None, resume_from: Any) -> Outcome:
+    def outcome(self, failure: Exception | None, resume_from: State) -> Outcome:
         """Return the outcome of the job."""
         task = self._task
         resumes = self._scores and not self.ended and resume_from is not None
@@ -370,7 +368,7 @@ def count_seconds(seconds: float) -> None:
     _COUNTED.get([]).append(seconds)
 
 
-def start_or_restore(trainable: Any, task: Task) -> Any:
+def start_or_restore(trainable: Trainable, task: Task) -> State:
     """Return the state that a task begins from."""
     if task.epochs_missing < task.job.from_epoch:
         as_bytes = task.as_bytes or task.is_checkpoint
@@ -387,12 +385,12 @@ def start_or_restore(trainable: Any, task: Task) -> Any:
 
 
 def checked_score(
-    result: float | Mapping[str, Any], metric: str = "score", by: str = "train"
-) -> tuple[float, dict[str, Any]]:
+    result: object, metric: str = "score", by: str = "train"
+) -> tuple[float, Params]:
     """Split the result of ``train`` into the score (or ``metric``) and the others."""
     if type(result) is float and abs(result) <= LARGEST_SCORE:
         return result, {}
-    more: dict[str, Any] = {}
+    more: Params = {}
     score: Any = unwrapped(result)
     if isinstance(result, Mapping):
         more = {name: unwrapped(value) for name, value in result.items()}
@@ -423,9 +421,9 @@ def _check_same(score: Any, named: Any, metric: str, by: str) -> None:
         )
 
 
-def savable(metrics: dict[Any, Any]) -> dict[str, Any]:
+def savable(metrics: Mapping[Any, object]) -> Params:
     """Return the metrics of an epoch, as text where JSON cannot hold them."""
-    saved: dict[str, Any] = {}
+    saved: Params = {}
     for name, value in metrics.items():
         text = name if isinstance(name, str) else shown(name)
         try:

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable
 
-from risingsearch.arms import Job
 from risingsearch.budget import SECONDS, WALL_CLOCK, in_words
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.training import Outcome
@@ -45,14 +44,18 @@ class WallClock:
         measured = recorded if math.isfinite(recorded) else 0.0
         self._zero = self._run_began - max([spent, measured, *self._returned.values()])
 
+    def seconds(self) -> float:
+        """Return how long the search has run."""
+        return max(0.0, time.monotonic() - self._zero)
+
     @property
     def now(self) -> float | None:
         """The spent part of a wall-clock budget; None under another."""
         return self.seconds() * self._second if self._counts else None
 
-    def with_timestamp(self, job: Job, outcome: Outcome) -> Outcome:
+    def with_timestamp(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a job with the time when it came back."""
-        clock = self._returned.setdefault(job.id, self.seconds())
+        clock = self._returned.setdefault(outcome.report.job.id, self.seconds())
         now = clock * self._second if self._counts else None
         return outcome._replace(clock=clock, now=now)
 
@@ -61,6 +64,25 @@ class WallClock:
         """Seconds until the search ends, or this run of it."""
         left = min(self._left_of_run, self._left_of_budget)
         return left if math.isinf(left) else left - self._seconds_besides()
+
+    @property
+    def ends_search(self) -> bool:
+        """Whether the time of the budget passes before that of this run."""
+        return self._left_of_budget <= self._left_of_run
+
+    @property
+    def _of_run(self) -> float:
+        return time.monotonic() - self._run_began
+
+    @property
+    def _left_of_run(self) -> float:
+        return self._timeout - self._of_run
+
+    @property
+    def _left_of_budget(self) -> float:
+        if not self._counts:
+            return math.inf
+        return self._scheduler.budget / self._second - self.seconds()
 
     def why_over(self) -> str | None:
         """Return the reason for ending, as text; None while there is time left."""
@@ -73,32 +95,12 @@ class WallClock:
 
     def grace(self, longest: float) -> float:
         """Return for how long jobs are waited for once the time is over."""
-        total = time.monotonic() - self._run_began + self.left
+        total = self._of_run + self.left
         return max(SHORTEST, 2.0 * longest or min(total, LONGEST))
 
     @property
     def remark(self) -> str:
         """Addition to the reason for ending, if a process took most time to start."""
-        is_most = 2.0 * self.waited > time.monotonic() - self._run_began
-        told = f"; a worker process took {self.waited:.1f} s to start"
-        return told if is_most and self.left <= 0.0 else ""
-
-    @property
-    def ends_search(self) -> bool:
-        """Whether the time of the budget passes before that of this run."""
-        return self._left_of_budget <= self._left_of_run
-
-    @property
-    def _left_of_run(self) -> float:
-        return self._timeout - (time.monotonic() - self._run_began)
-
-    @property
-    def _left_of_budget(self) -> float:
-        now = self.now
-        if now is None:
-            return math.inf
-        return (self._scheduler.budget - now) / self._second
-
-    def seconds(self) -> float:
-        """Return how long the search has run."""
-        return max(0.0, time.monotonic() - self._zero)
+        if self.left > 0.0 or 2.0 * self.waited <= self._of_run:
+            return ""
+        return f"; a worker process took {self.waited:.1f} s to start"

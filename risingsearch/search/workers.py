@@ -76,8 +76,10 @@ def checked_n_jobs(options: SearchOptions, workers: Workers) -> int | None:
     return None if workers.is_elastic and not options.deterministic else n_workers
 
 
-def workers_to_resume(executor: Any, n_jobs: int | None, *, own: bool) -> Any:
-    """Return the executor of a resumed search that was made with ``n_jobs``."""
-    if executor is None and (own or n_jobs == 1):
+def workers_to_resume(
+    executor: object, n_jobs: int | None, *, is_own: bool
+) -> Workers | None:
+    """Return the workers of a resumed search; None for processes of its own."""
+    if executor is None and is_own:
         return None
     return workers_of(executor, is_elastic=n_jobs is None)

@@ -4,11 +4,12 @@ import ast
 import contextlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError
 
-Calls: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
+Calls: TypeAlias = Mapping[str, tuple[str, Configuration]]
 """Names and parameters, by the calls as they are written."""
 
 CALL = re.compile(r"([^\s()=]+)\s*(?:\((.*)\))?", re.DOTALL)
@@ -45,7 +46,7 @@ def read_calls(text: str) -> Calls:
     >>> read_calls("auto, cure-ucb(sigma=0.1)")
     {'auto': ('auto', {}), 'cure-ucb(sigma=0.1)': ('cure-ucb', {'sigma': 0.1})}
     """
-    calls: dict[str, tuple[str, dict[str, Any]]] = {}
+    calls: dict[str, tuple[str, Params]] = {}
     for part in _parts(text):
         match = CALL.fullmatch(part)
         if match is None:
@@ -61,7 +62,7 @@ def read_calls(text: str) -> Calls:
     return calls
 
 
-def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
+def read_parameters(texts: Iterable[str]) -> Params:
     """Return the values of several ``name=value``, by their names.
 
     Parameters
@@ -85,7 +86,7 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
     >>> read_parameters(["noise=0.1", "kind=student", "reward_range=[0, 100]"])
     {'noise': 0.1, 'kind': 'student', 'reward_range': [0, 100]}
     """
-    values: dict[str, Any] = {}
+    values: Params = {}
     for text in texts:
         match = PARAMETER.fullmatch(text.strip())
         if match is None:

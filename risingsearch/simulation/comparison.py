@@ -12,17 +12,21 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
+from risingsearch.json_values import Json
 from risingsearch.policies.arrays import Floats
 from risingsearch.simulation.plan import (
     Environments,
     Plan,
     Player,
     Policies,
-    Row,
     counted,
     named_pairs,
 )
-from risingsearch.simulation.statistics import average_ranks, half_width
+from risingsearch.simulation.statistics import (
+    average_ranks,
+    half_width,
+    table_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +61,7 @@ class Comparison:
     regret: Floats
     best_mean: Floats
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Json]:
         """Return one row per environment, horizon and policy.
 
         Returns
@@ -80,23 +84,22 @@ class Comparison:
         [('ucb1', 1.0), ('random', 2.0)]
         """
         half = half_width(self.regret)
-        ranks = average_ranks(self.regret)
         mean = self.regret.mean(axis=-1)
-        best = self.best_mean.mean(axis=-1)
-        return [
+        return table_rows(
             {
-                "environment": self.environments[e],
-                "horizon": self.horizons[h],
-                "policy": self.policies[p],
-                "mean_regret": float(mean[e, h, p]),
-                "low": float(mean[e, h, p] - half[e, h, p]),
-                "high": float(mean[e, h, p] + half[e, h, p]),
-                "average_rank": float(ranks[e, h, p]),
-                "best_mean": float(best[e, h, p]),
-                "n_runs": self.regret.shape[-1],
-            }
-            for e, h, p in np.ndindex(mean.shape)
-        ]
+                "environment": self.environments,
+                "horizon": self.horizons,
+                "policy": self.policies,
+            },
+            {
+                "mean_regret": mean,
+                "low": mean - half,
+                "high": mean + half,
+                "average_rank": average_ranks(self.regret),
+                "best_mean": self.best_mean.mean(axis=-1),
+                "n_runs": np.full(mean.shape, self.regret.shape[-1]),
+            },
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return ``rows`` as a table.
@@ -122,7 +125,11 @@ class Comparison:
         """
         return pandas().DataFrame(self.rows())
 
-    def wins(self, environment: str, horizon: int) -> pd.DataFrame:
+    def wins(
+        self,
+        environment: str,
+        horizon: int,
+    ) -> pd.DataFrame:
         """Return how often each policy beat each other one.
 
         Parameters
@@ -160,7 +167,11 @@ class Comparison:
         np.fill_diagonal(shares, np.nan)
         return pd.DataFrame(shares, self.policies, self.policies)
 
-    def _at(self, environment: str, horizon: int) -> Floats:
+    def _at(
+        self,
+        environment: str,
+        horizon: int,
+    ) -> Floats:
         if environment not in self.environments:
             raise unknown_name("environment", environment, self.environments)
         if horizon not in self.horizons:
@@ -230,10 +241,16 @@ def compare(
         for (e, (environment, params)), (h, horizon) in product(
             enumerate(named_environments.values()), enumerate(horizons)
         ):
-            plan = Plan(players, environment, params, compiled)
             last = np.array([horizon])
-            runs = plan.play(last, horizon, n_runs, seed, jobs, on_run=on_run)
-            for k, run in enumerate(runs):
+            plan = Plan(
+                players,
+                environment,
+                params,
+                compiled,
+                last,
+                horizon,
+            )
+            for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
                     best_mean[e, h, p, k] = record.best_mean[-1]

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecut
 from contextlib import contextmanager
 from functools import partial
 from threading import get_ident
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,23 +35,18 @@ from risingsearch.simulation.engine import (
     play,
 )
 
+Kind = TypeVar("Kind")
 PolicyLike: TypeAlias = str | Callable[..., Policy]
 """A registered name, a class with ``create``, or another factory."""
 
 EnvironmentLike: TypeAlias = str | Environment | Callable[..., Environment]
 """A registered name, an environment, or a generator of environments."""
 
-Parameters: TypeAlias = Mapping[str, Any]
-Policies: TypeAlias = (
-    Mapping[str, PolicyLike | tuple[PolicyLike, Parameters | None]]
-    | Sequence[PolicyLike | tuple[PolicyLike, Parameters | None]]
-)
-Environments: TypeAlias = (
-    Mapping[str, EnvironmentLike | tuple[EnvironmentLike, Parameters | None]]
-    | Sequence[EnvironmentLike | tuple[EnvironmentLike, Parameters | None]]
-)
-Row: TypeAlias = dict[str, Any]
-"""A row of a table, by the names of its columns."""
+Parameters: TypeAlias = Mapping[str, object]
+Pair: TypeAlias = tuple[Kind, Parameters | None]
+Several: TypeAlias = Mapping[str, Kind | Pair[Kind]] | Sequence[Kind | Pair[Kind]]
+Policies: TypeAlias = Several[PolicyLike]
+Environments: TypeAlias = Several[EnvironmentLike]
 
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
@@ -66,9 +61,18 @@ class PlayedRun(NamedTuple):
 
 
 class Player:
-    """A policy to be played, given with its parameters as ``simulate`` takes them."""
+    """A policy to be played, given with its parameters as ``simulate`` takes them.
 
-    def __init__(self, policy: PolicyLike, params: Parameters | None = None) -> None:
+    ``longest`` is how many pulls of an arm it is told of: None for the most in its run,
+    which a live search does not know of the candidates that it has drawn.
+    """
+
+    def __init__(
+        self,
+        policy: PolicyLike,
+        params: Parameters | None = None,
+        longest: int | None = None,
+    ) -> None:
         if isinstance(policy, str):
             policy = partial(make_policy, resolve_policy(policy))
         elif isinstance(policy, type):
@@ -76,15 +80,17 @@ class Player:
         self._make = _with_params(
             "policy", policy, "n_arms, horizon, max_pulls", params
         )
-        # Pulls of an arm that it is told of: None for the most in its run, which a live
-        # search does not know of the candidates that it has drawn.
-        self.longest: int | None = None
+        self._longest = longest
 
-    def policy(self, environment: Environment, horizon: int) -> Policy:
+    def policy(
+        self,
+        environment: Environment,
+        horizon: int,
+    ) -> Policy:
         """Return a policy for a run, told how many pulls every arm can give."""
         limits = pull_limits(environment, horizon)
-        most = min(self.longest or int(limits.max()), horizon)
-        policy: Policy = self._make(environment.n_arms, horizon, most)
+        max_pulls = min(self._longest or int(limits.max()), horizon)
+        policy: Policy = self._make(environment.n_arms, horizon, max_pulls)
         check_contract(policy, environment.n_arms)
         policy.available[:] = limits > 0
         policy.pulls_left[:] = limits
@@ -95,7 +101,7 @@ class Player:
 
 
 class Plan:
-    """Which policies play in which environment, given as ``simulate`` takes it."""
+    """Policies in an environment, given as ``simulate`` takes it; played once."""
 
     def __init__(
         self,
@@ -103,22 +109,36 @@ class Plan:
         environment: EnvironmentLike,
         environment_params: Parameters | None,
         compiled: bool | None,
+        checkpoints: Ints,
+        horizon: int,
+        trace: bool = False,
     ) -> None:
         self._players = players
         self._compiled = compiled
         if compiled is not None:
             self._compiled = checked_flag("compiled", compiled)
+        self._checkpoints = checkpoints
+        self._horizon = horizon
+        self._rounds_kept = horizon if trace else 0
         self._loops: dict[tuple[type, type], Loop] = {}
-        self._ready_made = hasattr(environment, "optimal")
+        self._optimal: Floats | None = None
+        self._under_way: dict[int, Ints] = {}  # thread: pulls left
+        self._ended = False
         params = environment_params or {}
-        if self._ready_made and params:
-            msg = f"a ready-made environment takes no parameters; got {params}"
-            raise InvalidParameterError(msg)
-        if self._ready_made:
+        if hasattr(environment, "optimal"):
+            if params:
+                msg = f"a ready-made environment takes no parameters; got {params}"
+                raise InvalidParameterError(msg)
+            self._optimal = environment.optimal(checkpoints)
             self._sample: Callable[..., Any] = lambda rng, horizon: environment
         elif isinstance(environment, str):
             make = partial(make_environment, environment)
-            named = _with_params("environment", make, "horizon, rng", params)
+            named = _with_params(
+                "environment",
+                make,
+                "horizon, rng",
+                params,
+            )
             self._sample = lambda rng, horizon: named(horizon, rng)
         else:
             self._sample = _with_params(
@@ -127,12 +147,9 @@ class Plan:
 
     def play(
         self,
-        checkpoints: Ints,
-        horizon: int,
         n_runs: int,
         seed: int,
         jobs: int | None,
-        trace: bool = False,
         on_run: Callable[[object], object] = lambda _: None,
     ) -> Iterator[PlayedRun]:
         """Yield the runs, in their order; ``on_run`` is called after each."""
@@ -141,24 +158,14 @@ class Plan:
         if jobs is not None:
             jobs = checked_int("jobs", jobs, 1)
         [first] = np.random.SeedSequence(seed).spawn(1)
-        environment = self._environment(first, horizon)
+        environment = self._sample(_generators(first)[0], self._horizon)
         loops = [
-            self._loop(
-                player, player.policy(environment, horizon), environment, horizon
-            )
+            self._loop(player.policy(environment, self._horizon), environment)
             for player in self._players
         ]
-        optimal = None
-        if self._ready_made:
-            optimal = environment.optimal(checkpoints)
-        game = _Game(checkpoints, horizon, trace)
-
-        def run(child: np.random.SeedSequence) -> PlayedRun:
-            return self._run(child, game, optimal)
-
         if jobs in (None, 1) and all(loop is play for loop in loops):
             for _ in range(n_runs):
-                yield run(*root.spawn(1))
+                yield self._run(*root.spawn(1))
                 on_run(None)
             return
         # Compiled code ignores Ctrl-C: even a single job leaves this thread free.
@@ -166,85 +173,62 @@ class Plan:
         try:
             for begin in range(0, n_runs, AT_ONCE):
                 seeds = root.spawn(min(AT_ONCE, n_runs - begin))
-                futures = [pool.submit(run, child) for child in seeds]
+                futures = [pool.submit(self._run, child) for child in seeds]
                 for future in futures:
                     future.add_done_callback(on_run)
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 yield from [future.result() for future in futures if future in done]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            game.end()
+            self._end()
 
-    def _run(
-        self, seed: np.random.SeedSequence, game: _Game, optimal: Floats | None
-    ) -> PlayedRun:
-        environment = self._environment(seed, game.horizon)
+    def _run(self, seed: np.random.SeedSequence) -> PlayedRun:
+        environment = self._sample(_generators(seed)[0], self._horizon)
+        optimal = self._optimal
         if optimal is None:
-            optimal = environment.optimal(game.checkpoints)
-        records = []
-        for player in self._players:
-            policy = player.policy(environment, game.horizon)
-            loop = self._loop(player, policy, environment, game.horizon)
-            # Every policy gets the same draws.
-            rng = _generators(seed)[1]
-            records.append(game.play(loop, policy, environment, rng))
+            optimal = environment.optimal(self._checkpoints)
+        # Every policy gets the same draws.
+        records = [
+            self._record(player, environment, _generators(seed)[1])
+            for player in self._players
+        ]
         return PlayedRun(optimal, records)
 
-    def _environment(self, seed: np.random.SeedSequence, horizon: int) -> Environment:
-        environment: Environment = self._sample(_generators(seed)[0], horizon)
-        return environment
-
-    def _loop(
+    def _record(
         self,
         player: Player,
-        policy: Policy,
-        environment: Environment,
-        horizon: int,
-    ) -> Loop:
-        classes = type(policy), type(environment)
-        if classes not in self._loops:
-            # The loop is tried on these two, and a run needs its own untouched.
-            spare = player.policy(environment, horizon)
-            loop = loop_for(spare, fresh(environment), self._compiled)
-            self._loops[classes] = loop
-        return self._loops[classes]
-
-
-class _Game:
-    """Settings shared by all runs, and a way to end those in progress."""
-
-    def __init__(self, checkpoints: Ints, horizon: int, trace: bool) -> None:
-        self.checkpoints = checkpoints
-        self.horizon = horizon
-        self._rounds_kept = horizon if trace else 0
-        self._under_way: dict[int, Ints] = {}  # thread: pulls left
-        self._ended = False
-
-    def play(
-        self,
-        loop: Loop,
-        policy: Policy,
         environment: Environment,
         rng: Rng,
     ) -> Record:
         """Return a policy's run."""
-        record = new_record(self.checkpoints, environment.n_arms, self._rounds_kept)
+        policy = player.policy(environment, self._horizon)
+        loop = self._loop(policy, environment)
+        record = new_record(self._checkpoints, environment.n_arms, self._rounds_kept)
         with self._listed(policy), np.errstate(over="ignore", invalid="ignore"):
             try:
-                loop(policy, fresh(environment), self.horizon, rng, record)
+                loop(
+                    policy,
+                    fresh(environment),
+                    self._horizon,
+                    rng,
+                    record,
+                )
             except PolicyError as error:
                 n_pulls = record.pulls.sum()
                 msg = f"{type(policy).__name__}, after {n_pulls} pulls: {error}"
                 raise PolicyError(msg) from error
         return record
 
-    def end(self) -> None:
-        """Let every arm end with its next pull, so that the loops return at once."""
-        self._ended = True
-        while self._under_way:
-            for left in list(self._under_way.values()):
-                np.minimum(left, 1, out=left)
-            time.sleep(0.01)
+    def _loop(
+        self,
+        policy: Policy,
+        environment: Environment,
+    ) -> Loop:
+        classes = type(policy), type(environment)
+        if classes not in self._loops:
+            loop = loop_for(policy, fresh(environment), self._compiled)
+            self._loops[classes] = loop
+        return self._loops[classes]
 
     @contextmanager
     def _listed(self, policy: Policy) -> Iterator[None]:
@@ -255,6 +239,14 @@ class _Game:
             yield
         finally:
             del self._under_way[get_ident()]
+
+    def _end(self) -> None:
+        """Let every arm end with its next pull, so that the loops return at once."""
+        self._ended = True
+        while self._under_way:
+            for left in list(self._under_way.values()):
+                np.minimum(left, 1, out=left)
+            time.sleep(0.01)
 
 
 @contextmanager
@@ -324,13 +316,13 @@ def named_pairs(
         items = [items]
     if not isinstance(items, Collection) or not len(items):
         raise InvalidParameterError(f"{kind} must be at least one; got {items!r}")
-    if not isinstance(items, Mapping):
-        named = {name_of(_pair(kind, item)[0]): item for item in items}
-        if len(named) < len(items):
-            msg = f"two share a name in {list(named)}: give names of your own"
-            raise InvalidParameterError(msg)
-        items = named
-    return {str(name): _pair(kind, item) for name, item in items.items()}
+    if isinstance(items, Mapping):
+        return {str(name): _pair(kind, item) for name, item in items.items()}
+    named = {name_of(pair[0]): pair for pair in (_pair(kind, item) for item in items)}
+    if len(named) < len(items):
+        msg = f"two share a name in {list(named)}: give names of your own"
+        raise InvalidParameterError(msg)
+    return named
 
 
 def _pair(kind: str, item: object) -> tuple[Any, Parameters]:

@@ -13,7 +13,6 @@ array([[0.952, 0.942],
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +21,7 @@ from risingsearch.checks import checked_float, checked_int
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import Json
 from risingsearch.policies import (
     policy_info,
     recommended_arms,
@@ -35,12 +35,11 @@ from risingsearch.simulation.plan import (
     Player,
     Policies,
     PolicyLike,
-    Row,
     counted,
     name_of,
     named_pairs,
 )
-from risingsearch.simulation.statistics import half_width
+from risingsearch.simulation.statistics import half_width, table_rows
 
 EPOCH_SCHEDULERS = (
     "auto",
@@ -96,7 +95,13 @@ class RecordedSearch:
         """How far the scores are from the best recorded one, at least 0."""
         return np.abs(self.score - self.best)
 
-    def rows(self) -> list[Row]:
+    @property
+    def mean_distance(self) -> Floats:
+        """The mean of ``distance`` over the runs, of shape (n_budgets, n_policies)."""
+        means: Floats = self.distance.mean(axis=-1)
+        return means
+
+    def rows(self) -> list[Json]:
         """Return one row per budget and policy, the best policy of a budget first.
 
         Returns
@@ -117,25 +122,23 @@ class RecordedSearch:
         """
         mean = self.score.mean(axis=-1)
         half = half_width(self.score)
-        distance = self.distance.mean(axis=-1)
-        epochs = self.epochs.mean(axis=-1)
-        as_good = self.as_good()
-        winners = self.winners()
-        return [
+        distance = self.mean_distance
+        rows = table_rows(
             {
-                "budget": budget,
-                "policy": self.policies[p],
-                "mean_score": float(mean[b, p]),
-                "low": float(mean[b, p] - half[b, p]),
-                "high": float(mean[b, p] + half[b, p]),
-                "distance": float(distance[b, p]),
-                "epochs": float(epochs[b, p]),
-                "best": self.policies[p] == winners[b],
-                "as_good": bool(as_good[b, p]),
-            }
-            for b, budget in enumerate(self.budgets)
-            for p in np.argsort(distance[b], kind="stable")
-        ]
+                "budget": self.budgets,
+                "policy": self.policies,
+            },
+            {
+                "mean_score": mean,
+                "low": mean - half,
+                "high": mean + half,
+                "distance": distance,
+                "epochs": self.epochs.mean(axis=-1),
+                "best": np.arange(len(self.policies)) == distance.argmin(1)[:, None],
+                "as_good": self.as_good(),
+            },
+        )
+        return sorted(rows, key=lambda row: (row["budget"], row["distance"]))
 
     def winners(self) -> list[str]:
         """Return the policy of the best mean score, per budget.
@@ -145,8 +148,7 @@ class RecordedSearch:
         list of str
             One for each of ``budgets``.
         """
-        nearest = self.distance.mean(axis=-1).argmin(axis=-1)
-        return [self.policies[p] for p in nearest]
+        return [self.policies[p] for p in self.mean_distance.argmin(axis=-1)]
 
     def as_good(self) -> Bools:
         """Return which policies cannot be told from the winner of their budget.
@@ -166,10 +168,9 @@ class RecordedSearch:
         array([[ True,  True],
                [ True,  True]])
         """
-        distance = self.distance
-        winner = distance.mean(axis=-1).argmin(axis=-1)
-        of_winner = distance[np.arange(len(winner)), winner]
-        behind = distance - of_winner[:, None]
+        winner = self.mean_distance.argmin(axis=-1)
+        of_winner = self.distance[np.arange(len(winner)), winner]
+        behind = self.distance - of_winner[:, None]
         worse: Bools = behind.mean(axis=-1) > half_width(behind)
         return ~worse
 
@@ -200,8 +201,7 @@ class RecordedSearch:
         >>> result.enough(within=0.05)
         (20, 'asha')
         """
-        nearest = self.distance.mean(axis=-1).min(axis=-1)
-        near = np.flatnonzero(nearest <= self.near(within))
+        near = np.flatnonzero(self.mean_distance.min(axis=-1) <= self.near(within))
         if len(near) == 0:
             return None
         return self.budgets[near[0]], self.winners()[near[0]]
@@ -291,34 +291,40 @@ def search_recorded(
     score = np.empty(shape)
     epochs = np.empty(shape, dtype=np.int64)
     longest = int(table.pulls.max())
-    players = []
-    n_arms = []
-    for policy, params in named.values():
-        players.append(
-            Player(
-                policy,
-                {
-                    **_declared_range(policy, table),
-                    **params,
-                },
-            )
-        )
+    plans = {}
+    for p, (policy, params) in enumerate(named.values()):
+        declared = {
+            **_declared_range(policy, table),
+            **params,
+        }
+        player = Player(policy, declared, longest)
         name = registered_name(policy)
-        rule = partial(recommended_arms, "random")
-        # A policy that is not registered has no rule, as random has none.
-        if name is not None:
-            rule = partial(recommended_arms, name, **params)
-        n_arms.append([rule(budget, longest) for budget in budgets])
-    with counted(score.size, progress) as on_run:
-        for (p, player), (b, budget) in product(enumerate(players), enumerate(budgets)):
-            drawn = partial(_candidates, table=table, n_arms=n_arms[p][b])
-            player.longest = longest
-            plan = Plan([player], drawn, None, compiled)
+        if name is None:
+            # It has no rule, as random has none.
+            name = "random"
+            params = {}
+        for b, budget in enumerate(budgets):
+            n_arms = recommended_arms(
+                name,
+                budget,
+                longest,
+                **params,
+            )
+            drawn = partial(_candidates, table=table, n_arms=n_arms)
             last = np.array([budget])
-            runs = plan.play(last, budget, n_runs, seed, jobs, on_run=on_run)
-            for k, run in enumerate(runs):
-                score[b, p, k] = sign * run.records[0].best_mean[-1]
-                epochs[b, p, k] = run.records[0].n_played[0]
+            plans[b, p] = Plan(
+                [player],
+                drawn,
+                None,
+                compiled,
+                last,
+                budget,
+            )
+    with counted(score.size, progress) as on_run:
+        for place, plan in plans.items():
+            for k, run in enumerate(plan.play(n_runs, seed, jobs, on_run)):
+                score[place][k] = sign * run.records[0].best_mean[-1]
+                epochs[place][k] = run.records[0].n_played[0]
     highest = np.nanmax(table.means, axis=1)
     return RecordedSearch(
         list(named),

@@ -2,18 +2,18 @@
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from risingsearch.curves import LoadedCurves, list_environments, make_environment
+from risingsearch.json_values import Json
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation import recorded_search
 from risingsearch.simulation.calls import Calls
 from risingsearch.simulation.comparison import compare
-from risingsearch.simulation.plan import Parameters, Row
+from risingsearch.simulation.plan import Parameters
 
 REFERENCES = {
     "best-arm": "the best single arm",
@@ -32,9 +32,6 @@ RESTLESS = ("be", "rexp3", "sw-ucb", "d-ucb", "raven-ucb", "ucb1", "round-robin"
 
 _SAME_FOR_ALL = ("environment", "n_runs")
 
-Report: TypeAlias = Mapping[str, Any]
-"""Plain values by name, among them ``rows``."""
-
 
 def environment_report(
     name: str,
@@ -46,10 +43,15 @@ def environment_report(
     parameters: Parameters,
     *,
     progress: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Play policies in a named environment; return one row per horizon and policy."""
     horizons = horizons or HORIZONS
-    sample = make_environment(name, horizons[0], seed, **parameters)
+    sample = make_environment(
+        name,
+        horizons[0],
+        seed,
+        **parameters,
+    )
     if not policies:
         [setting] = [info.setting for info in list_environments() if info.name == name]
         suitable: Sequence[str] = RISING
@@ -61,7 +63,12 @@ def environment_report(
     named = _resolved(policies)
     # What is wrong is said before anything compiles.
     for policy, params in named.values():
-        make_policy(policy, sample.n_arms, horizons[0], **params)
+        make_policy(
+            policy,
+            sample.n_arms,
+            horizons[0],
+            **params,
+        )
     environments = {name: (name, parameters)}
     result = compare(
         named, environments, horizons, n_runs, seed, jobs, progress=progress
@@ -89,7 +96,7 @@ def _resolved(policies: Calls) -> Calls:
     return named
 
 
-def environment_lines(report: Report) -> Iterator[str]:
+def environment_lines(report: Json) -> Iterator[str]:
     """Yield the lines of a table: policies by their regret, horizon by horizon."""
     rows = report["rows"]
     width = max(len(row["policy"]) for row in rows)
@@ -125,7 +132,7 @@ def recorded_report(
     minimize: bool,
     within: float | None,
     progress: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Replay searches on recorded curves; return one row per budget and policy."""
     result = recorded_search.search_recorded(
         curves.means,
@@ -156,7 +163,7 @@ def recorded_report(
     }
 
 
-def recorded_lines(report: Report) -> Iterator[str]:
+def recorded_lines(report: Json) -> Iterator[str]:
     """Yield the lines of a table: policies by their score, budget by budget."""
     rows = report["rows"]
     digits = _score_digits(report["best"], report["typical"])
@@ -202,25 +209,29 @@ def verdict(result: recorded_search.RecordedSearch, within: float | None) -> str
     """Return a sentence that says which policy and budget would have been enough."""
     digits = _score_digits(result.best, result.typical)
     scores = result.score.mean(axis=-1)
-    distance = result.distance.mean(axis=-1)
+    distance = result.mean_distance
     enough = result.enough(within)
     if enough is None:
-        b, p = np.unravel_index(distance.argmin(), distance.shape)
-        words = (
-            f"No policy comes within {result.near(within):.{digits}f} of the best "
-            f"recorded score, {result.best:.{digits}f}, on average. Nearest is "
-            f"{result.policies[p]} with {_counted(result.budgets[b], 'epoch')}: "
-            f"{scores[b, p]:.{digits}f}."
-        )
+        b, p = divmod(int(distance.argmin()), len(result.policies))
     else:
         b = result.budgets.index(enough[0])
         p = result.policies.index(enough[1])
+    policy = result.policies[p]
+    budget = _counted(result.budgets[b], "epoch")
+    score = f"{scores[b, p]:.{digits}f}"
+    best = f"{result.best:.{digits}f}"
+    if enough is None:
         words = (
-            f"{enough[1]} with {_counted(enough[0], 'epoch')} would have found "
-            f"{scores[b, p]:.{digits}f} on average (best recorded "
-            f"{result.best:.{digits}f})."
+            f"No policy comes within {result.near(within):.{digits}f} of the best "
+            f"recorded score, {best}, on average. Nearest is {policy} with {budget}: "
+            f"{score}."
         )
-    if BASELINE not in result.policies or result.policies[p] == BASELINE:
+    else:
+        words = (
+            f"{policy} with {budget} would have found {score} on average (best "
+            f"recorded {best})."
+        )
+    if BASELINE not in result.policies or policy == BASELINE:
         return words
     baseline = result.policies.index(BASELINE)
     reached = np.flatnonzero(distance[:, baseline] <= distance[b, p])
@@ -233,7 +244,7 @@ def verdict(result: recorded_search.RecordedSearch, within: float | None) -> str
     )
 
 
-def _blocks(rows: Sequence[Row], key: str) -> Iterator[tuple[int, list[Row]]]:
+def _blocks(rows: Sequence[Json], key: str) -> Iterator[tuple[int, list[Json]]]:
     for value in dict.fromkeys(row[key] for row in rows):
         yield value, [row for row in rows if row[key] == value]
 
@@ -248,10 +259,10 @@ def _wrapped(text: str) -> list[str]:
 
 def _score_digits(best: float, typical: float) -> int:
     # Four figures of what separates the good from the usual, at most five of a score.
-    most = _digits(max(abs(best), abs(typical)), 5)
+    digits = _digits(max(abs(best), abs(typical)), 5)
     if best == typical:
-        return most
-    return min(most, _digits(abs(best - typical), 4))
+        return digits
+    return min(digits, _digits(abs(best - typical), 4))
 
 
 def _digits(scale: float, figures: int) -> int:

@@ -188,12 +188,19 @@ def simulate(
     >>> result.regret.shape, result.pulls.sum(axis=1)
     ((3, 1), array([20000, 20000, 20000]))
     """
-    player = Player(policy, policy_params)
-    plan = Plan([player], environment, environment_params, compiled)
     horizon = checked_int("horizon", horizon, 1)
     marks = checked_checkpoints(checkpoints, horizon)
     trace = checked_flag("trace", trace)
-    runs = list(plan.play(marks, horizon, n_runs, seed, jobs, trace))
+    plan = Plan(
+        [Player(policy, policy_params)],
+        environment,
+        environment_params,
+        compiled,
+        marks,
+        horizon,
+        trace,
+    )
+    runs = list(plan.play(n_runs, seed, jobs))
     records = [run.records[0] for run in runs]
     optimal = np.array([run.optimal for run in runs])
     reward = np.array([record.reward for record in records])

@@ -1,11 +1,14 @@
-"""Statistics over many runs: 95 % interval of a mean, and average ranks."""
+"""Statistics over many runs: 95 % interval of a mean, average ranks, and tables."""
 
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from risingsearch.errors import needed
-from risingsearch.policies.arrays import Floats
+from risingsearch.json_values import Json
+from risingsearch.policies.arrays import Array, Floats
 
 
 def scipy_stats() -> Any:
@@ -40,3 +43,25 @@ def average_ranks(values: Floats) -> Floats:
     """
     ranks: Floats = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
     return ranks
+
+
+def table_rows(
+    names: Mapping[str, Sequence[object]], columns: Mapping[str, Array]
+) -> list[Json]:
+    """Return one row per combination of names, and the entry of each column there.
+
+    Examples
+    --------
+    >>> names = {"horizon": [10], "policy": ["asha", "random"]}
+    >>> table_rows(names, {"regret": np.array([[0.5, 0.9]])})[1]
+    {'horizon': 10, 'policy': 'random', 'regret': 0.9}
+    """
+    keys = (*names, *columns)
+    places = product(*names.values())
+    entries = zip(
+        *(column.ravel().tolist() for column in columns.values()), strict=True
+    )
+    return [
+        dict(zip(keys, (*place, *values), strict=True))
+        for place, values in zip(places, entries, strict=True)
+    ]

@@ -127,25 +127,23 @@ class RunDirectory:
         """Return the search, which begins with this header if there is none yet."""
         path = self.path / JOURNAL
         if saved is None:
-            n_in_state, state = _saved_state(self.path / STATE)
             if not holds_search(self.path):
+                n_in_state, _ = _saved_state(self.path / STATE)
                 _check_complete(path, 0, n_in_state)
                 check_free(self.path / STATE)
                 if self._url is not None:  # a new folder of the object store
                     header = {**header, URL: f"{self._url}/{secrets.token_hex(8)}"}
                     ObjectStore(header[URL]).check()
                 create(path, header)
-            saved = Saved(read(path), n_in_state, state)
-            _check_complete(path, len(saved.events), n_in_state)
+            saved = saved_search(self.path)
         else:
             saved = saved._replace(recorded=read_appended(path, saved.recorded))
-        recorded, n_in_state, _ = saved
-        self.journal = Journal(path, recorded)
-        self.n_events_saved = n_in_state
+        self.journal = Journal(path, saved.recorded)
+        self.n_events_saved = saved.n_in_state
         for left in (*temp_files_of(path), *temp_files_of(self.path / STATE)):
             with _usable(left):
                 left.unlink()
-        self.checkpoints = self._store(recorded)
+        self.checkpoints = self._store(saved.recorded)
         return saved
 
     def _store(self, recorded: Recorded) -> Store:

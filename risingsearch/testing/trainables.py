@@ -6,8 +6,9 @@ import copy
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from risingsearch.search.trainable import (
     restore,
 )
 from risingsearch.search.training import checked_score
-from risingsearch.testing.policies import require
+from risingsearch.testing.policies import Result, require
 
 
 def check_trainable(
@@ -70,40 +71,47 @@ def check_trainable(
     AssertionError: Functions breaks the rule "the seed decides, not the global...
     """
     epochs = checked_int("epochs", epochs, 2)
+    every = range(1, epochs + 1)
     arm = _ArmUnderTest(trainable, params, seed)
     unused = copy_of(trainable)
     other = arm._replace(seed=seed + 1)
     with _global_random_kept():
         with _rule(arm, "start and train work, and scores are finite numbers"):
-            expected = arm.scores(arm.start(), epochs)
-            require(bool(expected), "train raised StopIteration in its first epoch")
+            expected = list(arm.trained(arm.start(), every))
+            require(expected, "train raised StopIteration in its first epoch")
         if has_method(trainable, "uninterrupted"):
             with _rule(arm, "a paused training equals one that nothing interrupts"):
                 whole = arm.scores_uninterrupted(epochs)
                 _require_same_scores(whole, expected, "when trained epoch by epoch")
         with _rule(arm, "the same seed gives the same scores"):
-            first, again = (arm.scores_apart(epochs, global_seed=1) for _ in "12")
+            first = arm.scores_apart(every, global_seed=1)
+            again = arm.scores_apart(every, global_seed=1)
             _require_same_scores(first, again, "when started again")
         with _rule(arm, "the seed decides, not the global random states"):
-            scores = arm.scores_apart(epochs, global_seed=2)
+            scores = arm.scores_apart(every, global_seed=2)
             _require_same_scores(first, scores, "with random and numpy seeded anew")
         with _rule(arm, "saving a state leaves it as it is"):
-            scores, saved = arm.scores_and_checkpoints(epochs)
+            scores, saved = arm.scores_and_checkpoints(every)
             _require_same_scores(expected, scores, "when saved after every epoch")
         with _rule(arm, "a state that was saved and loaded continues as before"):
             for k, checkpoint in enumerate(saved, start=1):
-                scores = arm.scores(arm.load(checkpoint), epochs - k)
+                scores = [*expected[:k], *arm.trained(arm.load(checkpoint), every[k:])]
                 what = f"when saved after epoch {k} and loaded"
-                _require_same_scores(expected, expected[:k] + scores, what)
+                _require_same_scores(expected, scores, what)
         with _rule(arm, "a state is all that another process needs"):
-            scores = arm.scores_elsewhere(unused, epochs)
+            scores = arm.scores_elsewhere(unused, every)
             what = "when saved and loaded by another trainable after every epoch"
             _require_same_scores(expected, scores, what)
         with _rule(arm, "arms that train in turns leave each other alone"):
-            alone = other.scores(other.start(), epochs)
-            scores, others = arm.scores_in_turns(other, epochs)
-            _require_same_scores(expected, scores, "in turns with another arm")
-            _require_same_scores(alone, others, "in turns with another arm")
+            alone = list(other.trained(other.start(), every))
+            turns = [a.trained(a.start(), every) for a in (arm, other)]
+            together = zip(*zip_longest(*turns), strict=True)
+            for scores, in_turns in zip((expected, alone), together, strict=True):
+                _require_same_scores(
+                    scores,
+                    [score for score in in_turns if score is not None],
+                    "in turns with another arm",
+                )
 
 
 class _ArmUnderTest(NamedTuple):
@@ -111,7 +119,7 @@ class _ArmUnderTest(NamedTuple):
     params: Configuration
     seed: int
 
-    def start(self) -> Any:
+    def start(self) -> object:
         trainable = _tried("", checked_trainable, self.trainable)
         return _tried(
             "start",
@@ -120,7 +128,7 @@ class _ArmUnderTest(NamedTuple):
             self.seed,
         )
 
-    def load(self, checkpoint: bytes) -> Any:
+    def load(self, checkpoint: bytes) -> object:
         return _tried(
             "loading the state",
             restore,
@@ -128,43 +136,48 @@ class _ArmUnderTest(NamedTuple):
             checkpoint,
         )
 
-    def scores(self, state: object, n_epochs: int) -> list[float]:
-        """Train some epochs, or until the arm ends by itself."""
-        scores: list[float] = []
-        while len(scores) < n_epochs and self.train(state, scores):
-            pass
-        return scores
+    def trained(
+        self,
+        state: object,
+        epochs: Iterable[int],
+    ) -> Iterator[float]:
+        """Train these epochs, or until the arm ends by itself; yield their scores."""
+        for epoch in epochs:
+            try:
+                result = self.trainable.train(state)
+            except StopIteration:
+                return
+            except Exception as error:
+                msg = f"train raised {error!r} in epoch {epoch}"
+                raise AssertionError(msg) from error
+            score = _tried("", checked_score, result)[0]
+            require(math.isfinite(score), f"epoch {epoch} scored {score}")
+            yield score
 
-    def train(self, state: object, scores: list[float]) -> bool:
-        """Append the score of one more epoch; False where the arm has ended."""
-        try:
-            result = self.trainable.train(state)
-        except StopIteration:
-            return False
-        except Exception as error:
-            msg = f"train raised {error!r} in epoch {len(scores) + 1}"
-            raise AssertionError(msg) from error
-        scores.append(_tried("", checked_score, result)[0])
-        require(math.isfinite(scores[-1]), f"epoch {len(scores)} scored {scores[-1]}")
-        return True
-
-    def scores_apart(self, n_epochs: int, global_seed: int) -> list[float]:
+    def scores_apart(
+        self,
+        epochs: Iterable[int],
+        global_seed: int,
+    ) -> list[float]:
         """Train with the global random states seeded before every call."""
         _seed_globally(global_seed)
         state = self.start()
         scores: list[float] = []
-        for k in range(n_epochs):
-            _seed_globally(global_seed + k)
-            if not self.train(state, scores):
-                break
+        _seed_globally(global_seed)
+        for score in self.trained(state, epochs):
+            scores.append(score)
+            _seed_globally(global_seed + len(scores))
         return scores
 
-    def scores_and_checkpoints(self, n_epochs: int) -> tuple[list[float], list[bytes]]:
+    def scores_and_checkpoints(
+        self, epochs: Iterable[int]
+    ) -> tuple[list[float], list[bytes]]:
         """Train, and save the state after every epoch."""
         state = self.start()
         scores: list[float] = []
         saved: list[bytes] = []
-        while len(scores) < n_epochs and self.train(state, scores):
+        for score in self.trained(state, epochs):
+            scores.append(score)
             saved.append(_tried("saving the state", dump, self.trainable, state))
         return scores, saved
 
@@ -180,30 +193,31 @@ class _ArmUnderTest(NamedTuple):
         )
         return [_tried("", checked_score, result)[0] for result in results]
 
-    def scores_elsewhere(self, unused: object, n_epochs: int) -> list[float]:
+    def scores_elsewhere(
+        self,
+        unused: object,
+        epochs: Iterable[int],
+    ) -> list[float]:
         """Train every epoch with a copy of an unused trainable, as processes do."""
         state = self.start()
         scores: list[float] = []
         arm = self
-        while len(scores) < n_epochs and arm.train(state, scores):
-            saved = _tried("saving the state", dump, arm.trainable, state)
+        for epoch in epochs:
+            scores.extend(arm.trained(state, [epoch]))
+            if len(scores) < epoch:
+                break
+            saved = _tried(
+                "saving the state",
+                dump,
+                arm.trainable,
+                state,
+            )
             arm = self._replace(trainable=copy_of(unused))
             state = arm.load(saved)
         return scores
 
-    def scores_in_turns(
-        self, other: _ArmUnderTest, n_epochs: int
-    ) -> tuple[list[float], list[float]]:
-        """Train two arms, one epoch each in turn."""
-        states = self.start(), other.start()
-        scores: tuple[list[float], list[float]] = ([], [])
-        for _ in range(n_epochs):
-            for arm, state, told in zip((self, other), states, scores, strict=True):
-                arm.train(state, told)
-        return scores
 
-
-def copy_of(trainable: object) -> Any:
+def copy_of(trainable: Result) -> Result:
     """Return a copy of a trainable as it is now; itself if it cannot be copied."""
     try:
         return copy.deepcopy(trainable)
@@ -220,7 +234,11 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
         raise AssertionError(msg) from error
 
 
-def _tried(what: str, function: Callable[..., object], *args: object) -> Any:
+def _tried(
+    what: str,
+    function: Callable[..., Result],
+    *args: object,
+) -> Result:
     try:
         return function(*args)
     except Exception as error:

@@ -77,9 +77,11 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def url(runs):
     """Return where both runs are served."""
-    arguments = ["serve", str(runs / "going-on"), str(runs / "at-its-end")]
+    arguments = ["report", str(runs / "going-on"), str(runs / "at-its-end")]
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, *arguments, "--watch"],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield process.stdout.readline().strip()
@@ -107,11 +109,11 @@ def tab(browser, place, **options):
 def test_every_page_fits_and_has_the_system_colours(chromium, url, runs, width, scheme):
     view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     report = (runs / "report.html").as_uri()
-    for place in (url, f"{url}0/", f"{url}1/", f"{url}comparison/", report):
+    for place in (url, f"{url}0/", f"{url}1/", report):
         with tab(chromium, place, **view) as page:
             shown = page.evaluate(SHOWN)
             assert shown["fits"], place
-            assert (shown["charts"] > 5) == (place != url), place
+            assert shown["charts"] > 5, place
             red = int(shown["colour"].partition("(")[2].split(",")[0])
             assert (red < 128) == (scheme == "dark"), place
 
@@ -135,11 +137,12 @@ def test_a_new_epoch_appears_and_the_view_stays(chromium, url, runs):
         assert page.locator("#arms tbody tr").count()
 
 
-def test_the_list_leads_to_the_comparison(chromium, url):
+def test_the_comparison_leads_to_each_run(chromium, url):
     with tab(chromium, url) as page:
-        page.get_by_text("Compare the runs").click()
-        page.wait_for_url(f"{url}comparison/")
         assert "going-on" in page.inner_text("table")
+        page.get_by_role("link", name="at-its-end").click()
+        page.wait_for_url(f"{url}1/")
+        assert page.inner_text("h1") == "at-its-end"
 
 
 def test_a_finger_moves_the_axes_until_the_score_is_seen(chromium, url):

@@ -87,7 +87,7 @@ def test_a_sweep_and_its_run_are_not_confused(folder, capsys):
     Path("runs", "sweep").mkdir(parents=True)
     assert main(["status", "runs/sweep"]) == 0
     assert "no epoch is recorded yet" in capsys.readouterr().out
-    for command in ("resume", "status", "export", "report", "watch", "serve"):
+    for command in ("resume", "status", "export", "report", "watch"):
         with pytest.raises(SystemExit, match="2"):
             main([command, "sweep.yaml"])
         assert "give the directory of its run, as runs/sweep" in capsys.readouterr().err

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from risingsearch.proposers.base import Opened
 from risingsearch.proposers.gaussian_process import (
     GaussianProcess,
+    LogLikelihood,
     Observations,
-    _Likelihood,
     standardised,
 )
 from risingsearch.proposers.open_space import FEWEST, ListProposer, OpenSpaceProposer
@@ -150,7 +151,7 @@ def test_the_fit_climbs_the_likelihood_along_its_gradient():
     rng = np.random.default_rng(3)
     at = rng.random((25, 4))
     seen = Observations(at, np.sin(6 * at[:, 0]) + 0.1 * rng.standard_normal(25))
-    fit = _Likelihood(seen, 3)
+    fit = LogLikelihood(seen, 3)
     logs = fit.typical + 0.2 * rng.standard_normal(6)
     slopes = [
         (fit.evaluate(logs + step)[0] - fit.evaluate(logs - step)[0]) / 2e-5
@@ -161,6 +162,35 @@ def test_the_fit_climbs_the_likelihood_along_its_gradient():
     reached = np.log([*process.inverse_lengths, *process[1:]])
     assert fit.evaluate(reached)[0] > fit.evaluate(fit.typical)[0]
     assert process.inverse_lengths[0] > 2 * process.inverse_lengths[1:].max()
+
+
+def score_of_epoch(at):
+    return at[:, -1]
+
+
+def score_of_two(at):
+    return np.sin(3 * at[:, 0]) * at[:, 1]
+
+
+@pytest.mark.parametrize(
+    ("score", "n", "n_parameters"), [(score_of_epoch, 30, 3), (score_of_two, 40, 6)]
+)
+def test_a_fit_is_near_the_highest_likelihood(score, n, n_parameters):
+    at = np.random.default_rng(0).random((n, n_parameters + 1))
+    scores = score(at)
+    seen = Observations(at, (scores - scores.mean()) / scores.std())
+    objective = LogLikelihood(seen, n_parameters)
+
+    def loss(logs):
+        likelihood, gradient = objective.evaluate(logs)
+        return -likelihood, -gradient
+
+    bounds = list(zip(objective.low, objective.high, strict=True))
+    highest = -minimize(loss, objective.typical, jac=True, bounds=bounds).fun
+    process = GaussianProcess.fitted(seen, n_parameters)
+    start, _ = objective.evaluate(objective.typical)
+    reached, _ = objective.evaluate(np.log([*process.inverse_lengths, *process[1:]]))
+    assert highest - reached < 0.01 * (highest - start)
 
 
 def test_where_arms_fail_does_not_hide_how_the_others_rise():

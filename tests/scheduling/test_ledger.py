@@ -10,6 +10,7 @@ import pytest
 from risingsearch import Budget, InvalidParameterError, Scheduler
 from risingsearch.arms import Job
 from risingsearch.scheduling.ledger import Ledger
+from risingsearch.scheduling.results import Result
 
 COSTS = [0.5, 1.0, 2.0, 4.0]
 
@@ -31,10 +32,12 @@ class Account:
         self, job: Job, cost: float | None = None, n_scores: int | None = None
     ) -> None:
         charged = job.n_epochs if n_scores is None else n_scores
-        self.ledger.charge(job, charged, charged, cost, failed=False)
+        scores = (0.5,) * charged
+        self.ledger.charge(Result(job, scores, cost, None, False, 1, charged))
 
     def fail(self, job: Job, cost: float | None = None, n_scores: int = 0) -> None:
-        self.ledger.charge(job, job.n_epochs, n_scores, cost, failed=True)
+        scores = (0.5,) * n_scores
+        self.ledger.charge(Result(job, scores, cost, "broken", False, 1, job.n_epochs))
 
     def train(self, arm: int, cost: float, n_epochs: int = 1) -> None:
         self.charge(self.reserve(arm, n_epochs), cost)

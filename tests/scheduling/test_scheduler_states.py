@@ -92,7 +92,7 @@ def test_a_saved_or_copied_search_goes_on_as_if_never_interrupted(
     "damage",
     [
         lambda state: state["arms"]["epochs"].__setitem__(0, 10**40),
-        lambda state: state["arms"]["in_flight"].append(7),
+        lambda state: state["arms"]["decisions"].append(7),
         lambda state: state.update(rng={"bit_generator": "PCG64", "state": 1}),
         lambda state: state["policy"].update(arm_at=[10**40]),
         lambda state: state.update(ledger=None),

@@ -14,7 +14,7 @@ from risingsearch.budget import Budget
 from risingsearch.comparison import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.arguments import pickled_candidates, settings_of
-from risingsearch.search.run import FIRST_DEFAULTS, Run
+from risingsearch.search.run import Run
 from risingsearch.storage.journal import Recorded, create, read
 from risingsearch.storage.run_directory import Saved
 
@@ -29,13 +29,12 @@ def on_disk(candidates, **arguments):
     """Return the options, and the candidates, after a trip through JSON."""
     settings = settings_of(candidates, {"budget": Budget(epochs=9)} | arguments)
     header = {
+        "entropy": 0,
         "settings": settings,
         "candidates": pickled_candidates(settings, candidates),
     }
     header = json.loads(json.dumps(header, allow_nan=False))
-    run = Run(Path("run"), Saved(Recorded(header, [], 0), 0, None))
-    header["settings"] = FIRST_DEFAULTS | header["settings"]
-    run = Run(Path("run"), Saved(Recorded(header, [], 0), 0, None))
+    run = Run.of_saved(Path("run"), Saved(Recorded(header, [], 0), 0, None))
     return run.options({}, unpickle=True), run.candidates(unpickle=True)
 
 

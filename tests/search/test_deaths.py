@@ -143,7 +143,8 @@ def check_the_guilty_failed_alone(result):
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_worker_that_cannot_use_its_gpu_is_replaced(tmp_path, error):
-    result = deadly_search(UsesGpu(tmp_path, error), n_jobs=2).run()
+    search = deadly_search(UsesGpu(tmp_path, error), n_jobs=2, deterministic=True)
+    result = search.run()
     check_the_guilty_failed_alone(result)
 
 

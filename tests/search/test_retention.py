@@ -28,11 +28,19 @@ def outcome_of(job, score=0.5, best=None):
     )
 
 
+def note(states, outcome):
+    """Note that an outcome was recorded."""
+    arm = outcome.report.job.arm
+    states.note_last(Key(arm, outcome.last_epoch))
+    if outcome.snapshot is not None:
+        states.note_best(Key(arm, outcome.snapshot[0]), outcome.report.scores[0])
+
+
 def trained(states, arm, epoch, **options):
     job = Job(arm, epoch - 1, 1, 0)
     outcome = outcome_of(job, **options)
-    states.save(job, outcome)
-    states.note(job, outcome)
+    states.save(outcome)
+    note(states, outcome)
     states.drop_unneeded(0.5)
 
 
@@ -91,11 +99,11 @@ def test_whatever_happens_the_last_two_of_an_arm_are_kept_and_the_best(make, see
             is_best = score > max(scores.values(), default=0.0)
             job = Job(arm, key.epoch - 1, 1, 0)
             outcome = outcome_of(job, score, best=key.epoch if is_best else None)
-            states.save(job, outcome)
+            states.save(outcome)
             if rng.random() < 0.1:  # it could not be recorded
                 epochs[arm] -= 1
             else:
-                states.note(job, outcome)
+                note(states, outcome)
                 latest[arm].append(key)
                 scores |= {key: score} if is_best else {}
         states.drop_unneeded(max(scores.values(), default=math.nan))

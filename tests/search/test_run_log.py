@@ -1,8 +1,10 @@
 """A search on disk loses nothing, lets one process in, and keeps few checkpoints."""
 
+import os
 import shutil
 import signal
 from collections import Counter
+from itertools import count
 
 import pytest
 from kept_search import (
@@ -18,7 +20,9 @@ from kept_search import (
 )
 
 from risingsearch.errors import RunDirError
+from risingsearch.search.run_log import RunLog
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.journal import read
 
 
 @pytest.mark.filterwarnings("ignore:the code has changed")
@@ -67,8 +71,65 @@ class TestInterruptions:
         assert facts(search.run()) == expected
         assert facts(a_search(copy, **options).run()) == expected
 
+    @pytest.mark.parametrize("at", [1, 4, 9])
+    def test_a_job_that_was_interrupted_before_it_began_is_written_in_its_order(
+        self, folder, monkeypatch, threads, at
+    ):
+        """The start of a job is on disk before all results that came after it."""
+        calls = count()
+        usual = RunLog.begin
+
+        def begin(log, job, *, here):
+            if next(calls) == at:
+                raise KeyboardInterrupt
+            usual(log, job, here=here)
+
+        monkeypatch.setattr(RunLog, "begin", begin)
+        options = {"executor": threads, "deterministic": False, "policy": "asha"}
+        search = a_search(folder, **options)
+        with pytest.raises(KeyboardInterrupt):
+            search.run()
+        search.extend(1)
+        events = read(folder / "journal.jsonl").events
+        starts = [event for event in events if event["event"] == "started"]
+        assert [event["job"][-1] for event in starts] == list(range(at + 1))
+        result = search.run()
+        assert facts(RisingSearch.saved_result(folder)) == facts(result)
+
 
 class TestTwoAtOnce:
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="the trainable forks")
+    def test_a_fork_of_the_search_changes_nothing(self, tmp_path, folder):
+        class Forks(Rising):
+            child = None
+
+            def train(self, state):
+                result = super().train(state)
+                if len(self.trained) == 7:
+                    Forks.child = os.fork()
+                    if Forks.child == 0:
+                        return result | {"score": 99.0}
+                    os.waitpid(Forks.child, 0)
+                    seen.append(files(folder))
+                return result
+
+        seen = []
+        search = a_search(folder, Forks(), callbacks=[lambda epoch: before(epoch)])
+
+        def before(epoch):
+            if epoch.number == 6:
+                seen.append(files(folder))
+
+        try:
+            result = search.run()
+        except RunDirError as error:
+            assert Forks.child == 0
+            os._exit(0 if "forked from" in str(error) else 1)
+        assert {path for path in seen[1] if path.suffix == ".ckpt"} == {
+            path for path in seen[0] if path.suffix == ".ckpt"
+        }
+        assert facts(result) == facts(whole(tmp_path))
+
     def test_a_second_search_is_refused_while_one_runs(self, tmp_path, folder):
         refused = []
 

@@ -1,5 +1,7 @@
 """Epochs that never end, and workers that begin after the time is over."""
 
+import contextlib
+import faulthandler
 import os
 import re
 import signal
@@ -10,7 +12,7 @@ from example_search import start
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, SearchFailedError
-from risingsearch.search import loop, processes, wall_clock
+from risingsearch.search import processes, wall_clock
 
 GUILTY = 2
 
@@ -80,10 +82,49 @@ def test_an_epoch_that_never_ends_fails(does, max_failures):
     )
 
 
+def waits_with_an_alarm_of_its_own(state):
+    """Train for at most some milliseconds, as evaluations of generated code are."""
+
+    def raise_timeout(number, frame):
+        raise TimeoutError
+
+    usual = signal.signal(signal.SIGALRM, raise_timeout)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    with contextlib.suppress(TimeoutError):
+        time.sleep(3600)
+    signal.signal(signal.SIGALRM, usual)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_timers_of_the_caller_and_of_a_training_are_their_own(capfd):
+    rung = []
+    usual = signal.signal(signal.SIGALRM, lambda number, frame: rung.append(number))
+    faulthandler.dump_traceback_later(3600)
+    does = [sleeps, waits_with_an_alarm_of_its_own]
+    try:
+        result = RisingSearch(
+            Functions(start, train),
+            [{"arm": GUILTY, "does": each} for each in does],
+            policy="round-robin",
+            budget=8,
+            max_epochs=4,
+            n_jobs=2,
+            epoch_timeout=1,
+            shuffle=False,
+        ).run()
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        while not rung:
+            time.sleep(0.01)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, usual)
+    assert [arm.status for arm in result.arms] == ["failed", "finished"]
+    assert "in sleeps" in capfd.readouterr().err
+
+
 def test_a_worker_that_never_starts_is_ended(monkeypatch):
     monkeypatch.setattr(processes, "end_with_parent", sleeps)
     monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
-    monkeypatch.setattr(loop, "LATE", 0.1)
     search = RisingSearch(
         Functions(start, train), [{"arm": 0}] * 3, budget=4, n_jobs=2, timeout=0.1
     )
@@ -95,7 +136,6 @@ def test_a_worker_that_never_starts_is_ended(monkeypatch):
 @pytest.mark.parametrize("start", [start, start_never_ends])
 def test_no_arm_may_ever_begin(monkeypatch, start, limit):
     monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
-    monkeypatch.setattr(loop, "LATE", 3600.0)  # the processes end themselves
     trainable = Functions(start, never_ends)
     candidates = [{"hangs_after": 0}, {"hangs_after": 0}]
     search = RisingSearch(trainable, candidates, budget=4, n_jobs=2, **limit)
@@ -106,7 +146,6 @@ def test_no_arm_may_ever_begin(monkeypatch, start, limit):
 @pytest.mark.parametrize("options", [{}, {"budget": 100}])
 def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
     monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
-    monkeypatch.setattr(loop, "LATE", 3600.0)
     candidates = [{"hangs_after": n} for n in (1, 2, 3)]
     options |= {"max_epochs": 9, "n_jobs": 2}
     for timeout in (0.5, 5, 50):  # on a busy machine no second job may have begun
@@ -123,8 +162,7 @@ def test_a_search_with_a_timeout_comes_back(monkeypatch, options):
 
 
 @pytest.mark.parametrize("policy", ["auto", "asha", "successive-halving"])
-def test_no_epoch_begins_after_the_time_but_the_first(monkeypatch, policy):
-    monkeypatch.setattr(loop, "LATE", 3600.0)
+def test_no_epoch_begins_after_the_time_but_the_first(policy):
     search = RisingSearch(
         SlowToArrive(),
         [{"top": 1}] * 6,
@@ -160,7 +198,6 @@ def test_it_is_a_time(wrong):
 def test_a_limit_of_epochs_is_not_blamed_where_none_began(monkeypatch):
     monkeypatch.setattr(processes, "end_with_parent", sleeps)
     monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
-    monkeypatch.setattr(loop, "LATE", 0.1)
     limits = {"timeout": 0.1, "epoch_timeout": 0.05}
     search = RisingSearch(
         Functions(start, train), [{"arm": 0}] * 3, budget=4, n_jobs=2, **limits

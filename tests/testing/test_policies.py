@@ -170,7 +170,7 @@ class ExplainCounts(EpsilonGreedy):
             "what changes is kept in arrays",
             "holds order, a list, which no saved state has",
         ),
-        (ExplainCounts, "explain changes nothing", "has changed the state at round 2"),
+        (ExplainCounts, "explain changes nothing", "explain changed array mean at r"),
     ],
 )
 def test_a_broken_policy_is_caught_by_its_rule(policy, rule, detail):

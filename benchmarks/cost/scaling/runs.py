@@ -273,7 +273,7 @@ def disk(folder: Path, n_lines: int) -> Iterator[Row]:
     lines = []
     for k in range(n_lines):
         trained = Report(Job(k % 1000, 1, 1, k), (0.123456789,), (1.0,), ({},))
-        event = as_event(trained.job, Outcome(trained, False, None, None, 1, 1.0))
+        event = as_event(Outcome(trained, False, None, None, 1, 1.0))
         begin = time.perf_counter()
         directory.journal.append(event.to_json())
         lines.append(time.perf_counter() - begin)

@@ -1,4 +1,4 @@
-// In `risingsearch serve`: a page asks for news, and loads itself again when there is
+// In `risingsearch report --watch`: a page asks for news, and loads itself again when there is
 // any and the user is at rest. What the user sees, has entered and chosen stays.
 
 const PERIOD = 1000; // milliseconds between two questions
@@ -18,7 +18,7 @@ addEventListener("input", ({ target }) => {
 });
 
 const every = (selector) => [...document.querySelectorAll(selector)];
-const isRun = typeof state !== "undefined"; // not the list, nor the comparison
+const isRun = typeof state !== "undefined"; // not the comparison
 
 // The element that shows it has the focus: its number in the nearest one with an id.
 function focused() {
@@ -105,7 +105,7 @@ async function ask() {
       location.reload();
     }
   } catch {
-    said.textContent = "no answer: risingsearch serve has ended, or cannot be reached";
+    said.textContent = "no answer: risingsearch report has ended, or cannot be reached";
   }
 }
 

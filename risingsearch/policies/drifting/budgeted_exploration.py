@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import LARGEST_INT, checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import (
@@ -16,6 +14,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
@@ -141,7 +140,7 @@ class BudgetedExploration(NamedTuple):
             one_armed=known_reward is not None,
             known_reward=known_reward or 0.0,
             epoch_end=int_zeros(1),
-            total=np.zeros(n_arms),
+            total=zeros(n_arms),
             epoch_pulls=int_zeros(n_arms),
             alive=all_true(n_arms),
         )
@@ -227,17 +226,20 @@ def rate_optimal(
     """
     T = float(horizon)
     log_t = math.log(T)
+
+    def product(of_lipschitz: float, of_horizon: float, of_log: float) -> float:
+        """Return the product of L, T and ln T with these exponents."""
+        return (
+            math.pow(lipschitz, of_lipschitz)
+            * math.pow(T, of_horizon)
+            * math.pow(log_t, of_log)
+        )
+
     if rate == "non-smooth":
-        return (
-            math.pow(lipschitz, -2 / 3) * math.pow(T, 2 / 3) * math.pow(log_t, 1 / 3),
-            math.pow(lipschitz, -1 / 3) * math.pow(T, 1 / 3) * math.pow(log_t, 2 / 3),
-        )
-    length = math.pow(lipschitz, -2 / 5) * math.pow(T, 4 / 5) * math.pow(log_t, 1 / 5)
+        return product(-2 / 3, 2 / 3, 1 / 3), product(-1 / 3, 1 / 3, 2 / 3)
+    length = product(-2 / 5, 4 / 5, 1 / 5)
     if n_drifting == 1:
-        return (
-            length,
-            math.pow(lipschitz, -1 / 5) * math.pow(T, 2 / 5) * math.pow(log_t, 3 / 5),
-        )
+        return length, product(-1 / 5, 2 / 5, 3 / 5)
     log_k = math.log(n_drifting)
     length *= math.pow(n_drifting, -3 / 5) * math.pow(log_k, 1 / 5)
     return length, math.sqrt(length * log_t * log_k / n_drifting)

@@ -6,18 +6,18 @@ the arms; here they share one scale, and only a new reward is divided by it.
 
 from __future__ import annotations
 
-import math
+from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from risingsearch.checks import (
     checked_choice,
-    checked_finite_range,
     checked_float,
     checked_int,
+    checked_reward_range,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -25,7 +25,7 @@ from risingsearch.policies.base import (
     least_pulled,
     pull_limit,
 )
-from risingsearch.policies.shared.rewards import coin_flip, unit_reward
+from risingsearch.policies.shared.rewards import coin_flip, range_width, unit_reward
 
 SMALLEST_SCALE = 1e-6
 SMALLEST_BETA = 1e-300
@@ -104,7 +104,7 @@ class DUCB(NamedTuple):
         *,
         discount: float | None = None,
         xi: float = 0.5,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> DUCB:
         """Return a new policy.
 
@@ -117,31 +117,30 @@ class DUCB(NamedTuple):
         xi : float, default 0.5
             Exploration factor of the bonus, at least 0.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         if discount is None:
-            discount = 1.0 - 0.25 / math.sqrt(horizon)
+            discount = 1.0 - 0.25 / sqrt(horizon)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             discount=checked_discount(discount),
             xi=checked_float("xi", xi, 0.0),
-            width=high - low,
+            width=range_width(checked_reward_range(reward_range)),
             scale=np.ones(1),
-            discounted_pulls=np.zeros(n_arms),
-            discounted_total=np.zeros(n_arms),
-            all_pulls=np.zeros(1),
+            discounted_pulls=zeros(n_arms),
+            discounted_total=zeros(n_arms),
+            all_pulls=zeros(1),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index."""
         padding = discounted_padding(self)
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.discounted_pulls[i]
-                index = math.inf
+                index = inf
                 if n > 0.0:
-                    bonus = 2.0 * self.width * math.sqrt(padding / n)
+                    bonus = 2.0 * self.width * sqrt(padding / n)
                     index = self.discounted_total[i] / n + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
@@ -166,18 +165,18 @@ class DUCB(NamedTuple):
         if n == 0.0:
             return {
                 "recent_mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
         return {
             "recent_mean": self.discounted_total[arm] / n,
-            "bonus": 2.0 * self.width * math.sqrt(discounted_padding(self) / n),
+            "bonus": 2.0 * self.width * sqrt(discounted_padding(self) / n),
         }
 
 
 def discounted_padding(policy: DUCB) -> float:
     """Return ``xi ln(sum of all n)``, divided by the scale of the ``n``."""
     scale: float = policy.scale[0]
-    return policy.xi * math.log(max(1.0, policy.all_pulls[0])) / scale
+    return policy.xi * log(max(1.0, policy.all_pulls[0])) / scale
 
 
 class FDSWTS(NamedTuple):
@@ -227,8 +226,7 @@ class FDSWTS(NamedTuple):
     pulls: Ints  # (n_arms,)
     discount: float
     combine: int  # place in COMBINATIONS
-    low: float
-    high: float
+    reward_range: RewardRange
     prior: float  # 1, or 0 where it is part of successes and failures
     scale: Floats  # (1,), what the next two are to be multiplied by
     successes: Floats  # (n_arms,), discounted
@@ -246,7 +244,7 @@ class FDSWTS(NamedTuple):
         combine: str = "min",
         discount: float = 0.9,
         window: int | None = 30,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> FDSWTS:
         """Return a new policy.
 
@@ -261,7 +259,6 @@ class FDSWTS(NamedTuple):
         window : int or None, default 30
             Rewards of an arm's second pair, at least 1; None for no second pair.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("combine", combine, COMBINATIONS)
         length = 0
         prior = 0.0
@@ -273,14 +270,13 @@ class FDSWTS(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             discount=checked_discount(discount),
             combine=COMBINATIONS.index(combine),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             prior=prior,
             scale=np.ones(1),
             successes=np.full(n_arms, 1.0 - prior),
             failures=np.full(n_arms, 1.0 - prior),
-            window_rewards=np.zeros((n_arms, length)),
-            window_successes=np.zeros(n_arms),
+            window_rewards=zeros((n_arms, length)),
+            window_successes=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -290,7 +286,7 @@ class FDSWTS(NamedTuple):
             if arm != WAIT:
                 return arm
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = combined_draw(self, i, rng)
@@ -305,17 +301,16 @@ class FDSWTS(NamedTuple):
         rng: Rng,
     ) -> None:
         """Let all rewards fade, and credit this one to both pairs of its arm."""
-        credit = unit_reward(reward, self.low, self.high)
+        credit = unit_reward(reward, self.reward_range)
         length = self.window_rewards.shape[1]
-        if length == 0:
-            self.successes[arm] += credit / self.scale[0]
-            self.failures[arm] += (1.0 - credit) / self.scale[0]
-            age(self.scale, self.discount, self.successes, self.failures)
-        else:
+        if length > 0:
             credit = coin_flip(credit, rng)
             age(self.scale, self.discount, self.successes, self.failures)
-            self.successes[arm] += credit / self.scale[0]
-            self.failures[arm] += (1.0 - credit) / self.scale[0]
+        self.successes[arm] += credit / self.scale[0]
+        self.failures[arm] += (1.0 - credit) / self.scale[0]
+        if length == 0:
+            age(self.scale, self.discount, self.successes, self.failures)
+        else:
             # A slot that was never used holds a 0, which takes nothing away.
             slot = self.pulls[arm] % length
             self.window_successes[arm] += credit - self.window_rewards[arm, slot]
@@ -371,9 +366,9 @@ def beta_draw(a: float, b: float, rng: Rng) -> float:
     if max(a, b) > 1.0 or min(a, b) == 1.0:
         return rng.beta(a, b)
     while True:
-        log_x = math.log(1.0 - rng.random()) / a
-        log_y = math.log(1.0 - rng.random()) / b
+        log_x = log(1.0 - rng.random()) / a
+        log_y = log(1.0 - rng.random()) / b
         gap = abs(log_x - log_y)
-        log_sum = max(log_x, log_y) + math.log1p(math.exp(-gap))
+        log_sum = max(log_x, log_y) + log1p(exp(-gap))
         if log_sum <= 0.0:
-            return math.exp(log_x - log_sum)
+            return exp(log_x - log_sum)

@@ -10,10 +10,10 @@ import numpy as np
 from risingsearch.checks import (
     LARGEST_INT,
     checked_choice,
-    checked_finite_range,
     checked_float,
+    checked_reward_range,
 )
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -64,8 +64,7 @@ class Rexp3(NamedTuple):
     pulls: Ints  # (n_arms,)
     batch_length: int  # in rounds
     gamma: float  # share of the uniform distribution
-    low: float
-    high: float
+    reward_range: RewardRange
     batch_end: Ints  # (1,), last round of the batch
     log_weight: Floats  # (n_arms,), up to a shift of all
     weight: Floats  # (n_arms,), its exponential
@@ -80,7 +79,7 @@ class Rexp3(NamedTuple):
         *,
         variation: float | None = None,
         batch_rule: str = "besbes",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> Rexp3:
         """Return a new policy.
 
@@ -94,7 +93,6 @@ class Rexp3(NamedTuple):
             The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
         """
         checked_choice("batch_rule", batch_rule, ("besbes", "printed"))
-        low, high = checked_finite_range("reward_range", reward_range)
         if variation is None:
             variation = n_arms
         variation = checked_float("variation", variation, 0.0, open_low=True)
@@ -109,10 +107,9 @@ class Rexp3(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             batch_length=length,
             gamma=gamma,
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             batch_end=np.full(1, length, dtype=np.int64),
-            log_weight=np.zeros(n_arms),
+            log_weight=zeros(n_arms),
             weight=np.ones(n_arms),
             probability=np.ones(n_arms),
         )
@@ -153,7 +150,7 @@ class Rexp3(NamedTuple):
         """Raise the weight of the arm, unless the batch of round ``t`` is over."""
         self.pulls[arm] += 1
         if t > self.batch_end[0] - self.batch_length:
-            x = unit_reward(reward, self.low, self.high)
+            x = unit_reward(reward, self.reward_range)
             gain = self.gamma * x / (self.probability[arm] * len(self.weight))
             raise_weight(self.log_weight, self.weight, arm, gain)
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from math import log, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
-from risingsearch.checks import checked_finite_range, checked_float
+from risingsearch.checks import checked_float, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
-from risingsearch.policies.base import WAIT, arm_arrays, best_available
-from risingsearch.policies.shared.rewards import unit_reward
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays, best_available
+from risingsearch.policies.shared.rewards import record_mean, unit_reward
 
 
 class SER4(NamedTuple):
@@ -64,8 +64,7 @@ class SER4(NamedTuple):
     log_factor: float  # ln(4 K / delta)
     eps: float
     restart_probability: float  # phi
-    low: float
-    high: float
+    reward_range: RewardRange
     active: Bools  # (n_arms,), takes part
     turns: Ints  # (n_arms,), pulls since the restart
     mean: Floats  # (n_arms,), since the restart
@@ -81,7 +80,7 @@ class SER4(NamedTuple):
         delta: float | None = None,
         eps: float | None = None,
         switches: float = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SER4:
         """Return a new policy.
 
@@ -96,7 +95,6 @@ class SER4(NamedTuple):
         switches : float, default 1.0
             Expected changes of the best arm, ``N``, at least 0; 0 for no restart.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon
         if delta is None:
             delta = 1.0 / horizon
@@ -106,17 +104,16 @@ class SER4(NamedTuple):
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         restarts = 0.0
         if rounds > 1.0:
-            restarts = switches / (rounds * math.log(rounds))
+            restarts = switches / (rounds * log(rounds))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            log_factor=math.log(4.0 * n_arms / delta),
+            log_factor=log(4.0 * n_arms / delta),
             eps=checked_float("eps", eps, 0.0),
-            restart_probability=min(1.0, math.sqrt(restarts)),
-            low=low,
-            high=high,
+            restart_probability=min(1.0, sqrt(restarts)),
+            reward_range=checked_reward_range(reward_range),
             active=all_true(n_arms),
             turns=int_zeros(n_arms),
-            mean=np.zeros(n_arms),
+            mean=zeros(n_arms),
             sweeps=int_zeros(1),
         )
 
@@ -125,11 +122,11 @@ class SER4(NamedTuple):
 
         Drawn one after another, they come in the order of a shuffle.
         """
-        fewest = 0
+        fewest = NO_LIMIT
         n_owed = 0
         for i in range(len(self.turns)):
             if self.active[i] and self.available[i]:
-                if n_owed == 0 or self.turns[i] < fewest:
+                if self.turns[i] < fewest:
                     fewest = self.turns[i]
                     n_owed = 1
                 elif self.turns[i] == fewest:
@@ -153,9 +150,8 @@ class SER4(NamedTuple):
     ) -> None:
         """Move the arm's mean, end the sweep if it was the last of it, or restart."""
         self.pulls[arm] += 1
-        self.turns[arm] += 1
-        x = unit_reward(reward, self.low, self.high)
-        self.mean[arm] += (x - self.mean[arm]) / self.turns[arm]
+        x = unit_reward(reward, self.reward_range)
+        record_mean(self.turns, self.mean, arm, x)
         if rng.random() >= self.restart_probability:
             end_sweep(self)
             return
@@ -176,20 +172,20 @@ class SER4(NamedTuple):
 def end_sweep(policy: SER4) -> None:
     """Drop arms too far behind, once all that can still train had their turn."""
     best = WAIT
-    tau = 0
+    tau = NO_LIMIT
     for i in range(len(policy.turns)):
         if policy.active[i] and policy.pulls_left[i] > 0:
             if policy.turns[i] <= policy.sweeps[0]:
                 return
             if best == WAIT or policy.mean[i] > policy.mean[best]:
                 best = i
-            if tau == 0 or policy.turns[i] < tau:
+            if policy.turns[i] < tau:
                 tau = policy.turns[i]
     if best == WAIT:
         return
     policy.sweeps[0] = tau
-    log_term = policy.log_factor + 2.0 * math.log(tau)
-    radius = 2.0 * math.sqrt(log_term / (2.0 * tau))
+    log_term = policy.log_factor + 2.0 * log(tau)
+    radius = 2.0 * sqrt(log_term / (2.0 * tau))
     for i in range(len(policy.turns)):
         gap = policy.mean[best] - policy.mean[i] + policy.eps
         if policy.active[i] and i != best and gap >= radius:

@@ -6,22 +6,22 @@ and the sum of those in the ring, so that ``update`` costs the same for any wind
 
 from __future__ import annotations
 
-import math
+from math import ceil, inf, log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.checks import checked_float, checked_int, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
-from risingsearch.policies.shared.rewards import coin_flip, unit_reward
+from risingsearch.policies.shared.rewards import coin_flip, range_width, unit_reward
 
 
 class Windowed(NamedTuple):
@@ -37,8 +37,7 @@ class Windowed(NamedTuple):
     taken: Ints  # (1,), rewards so far
     window_pulls: Ints  # (n_arms,), those in the window
     window_total: Floats  # (n_arms,), their sum
-    low: float
-    high: float
+    reward_range: RewardRange
     weight: float  # xi, c or precision
     forced_pulls: int
 
@@ -49,22 +48,20 @@ class Windowed(NamedTuple):
         horizon: int,
         max_pulls: int | None,
         window: int,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
         weight: float = 0.0,
         forced_pulls: int = 0,
     ) -> Self:
         """Return a policy with an empty window."""
         window = checked_int("window", window, 1)
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             window_arms=int_zeros(window),
-            window_rewards=np.zeros(window),
+            window_rewards=zeros(window),
             taken=int_zeros(1),
             window_pulls=int_zeros(n_arms),
-            window_total=np.zeros(n_arms),
-            low=low,
-            high=high,
+            window_total=zeros(n_arms),
+            reward_range=checked_reward_range(reward_range),
             weight=weight,
             forced_pulls=forced_pulls,
         )
@@ -147,7 +144,7 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
         *,
         window: int | None = None,
         xi: float = 1.5,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SWUCB:
         """Return a new policy.
 
@@ -161,22 +158,22 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
             Exploration factor of the bonus, at least 0.
         """
         if window is None:
-            window = max(n_arms, int(2.0 * math.sqrt(horizon * math.log(horizon))))
+            window = max(n_arms, int(2.0 * sqrt(horizon * log(horizon))))
         xi = checked_float("xi", xi, 0.0)
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range, xi)
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index; one outside the window comes first."""
-        padding = self.weight * math.log(rounds_seen(self, t))
-        width = self.high - self.low
+        padding = self.weight * log(rounds_seen(self, t))
+        width = range_width(self.reward_range)
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
-                index = math.inf
+                index = inf
                 if n > 0:
-                    bonus = width * math.sqrt(padding / n)
+                    bonus = width * sqrt(padding / n)
                     index = self.window_total[i] / n + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
@@ -187,12 +184,12 @@ class SWUCB(Windowed):  # numpydoc ignore=PR01
         if n == 0:
             return {
                 "recent_mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
-        padding = self.weight * math.log(rounds_seen(self, int(self.taken[0]) + 1))
+        padding = self.weight * log(rounds_seen(self, int(self.taken[0]) + 1))
         return {
             "recent_mean": self.window_total[arm] / n,
-            "bonus": (self.high - self.low) * math.sqrt(padding / n),
+            "bonus": range_width(self.reward_range) * sqrt(padding / n),
         }
 
 
@@ -235,7 +232,7 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         *,
         window: int | None = None,
         c: float = 0.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SWKLUCB:
         """Return a new policy.
 
@@ -257,11 +254,11 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         """Return the arm of highest bound; one outside the window comes first."""
         exploration = kl_exploration(self.weight, rounds_seen(self, t))
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
-                index = math.inf
+                index = inf
                 if n > 0:
                     mean = window_mean(self, i)
                     level = exploration / n
@@ -279,7 +276,7 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         rng: Rng,
     ) -> None:
         """Move the window on by this reward."""
-        slide(self, arm, unit_reward(reward, self.low, self.high))
+        slide(self, arm, unit_reward(reward, self.reward_range))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent mean and bonus at the coming round, in units of [0, 1]."""
@@ -287,7 +284,7 @@ class SWKLUCB(Windowed):  # numpydoc ignore=PR01
         if n == 0:
             return {
                 "recent_mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
         mean = window_mean(self, arm)
         t = int(self.taken[0]) + 1
@@ -341,7 +338,7 @@ class SWTS(Windowed):  # numpydoc ignore=PR01
         max_pulls: int | None = None,
         *,
         window: int | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> SWTS:
         """Return a new policy.
 
@@ -353,13 +350,13 @@ class SWTS(Windowed):  # numpydoc ignore=PR01
             Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
         """
         if window is None:
-            window = math.ceil(math.sqrt(horizon))
+            window = ceil(sqrt(horizon))
         return cls.empty(n_arms, horizon, max_pulls, window, reward_range)
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 successes = self.window_total[i]
@@ -376,7 +373,7 @@ class SWTS(Windowed):  # numpydoc ignore=PR01
         rng: Rng,
     ) -> None:
         """Move the window on by a success or a failure."""
-        slide(self, arm, coin_flip(unit_reward(reward, self.low, self.high), rng))
+        slide(self, arm, coin_flip(unit_reward(reward, self.reward_range), rng))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean of the arm's posterior, in units of [0, 1]."""
@@ -451,13 +448,13 @@ class ETSWGTS(Windowed):  # numpydoc ignore=PR01
         arm = least_pulled(self.available, self.pulls, self.forced_pulls)
         if arm != WAIT:
             return arm
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
-                theta = math.inf
+                theta = inf
                 if n > 0:
-                    spread = math.sqrt(1.0 / (self.weight * n))
+                    spread = sqrt(1.0 / (self.weight * n))
                     theta = self.window_total[i] / n + spread * rng.standard_normal()
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
@@ -468,9 +465,9 @@ class ETSWGTS(Windowed):  # numpydoc ignore=PR01
         if n == 0:
             return {
                 "recent_mean": 0.0,
-                "spread": math.inf,
+                "spread": inf,
             }
         return {
             "recent_mean": self.window_total[arm] / n,
-            "spread": math.sqrt(1.0 / (self.weight * n)),
+            "spread": sqrt(1.0 / (self.weight * n)),
         }

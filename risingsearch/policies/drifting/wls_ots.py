@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.checks import checked_float, checked_int, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 
 LEAST_DEVIATION = 1e-6
 
@@ -82,7 +86,7 @@ class WLSOptimisticTS(NamedTuple):
         *,
         decay: float = 0.95,
         window: int = 50,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> WLSOptimisticTS:
         """Return a new policy.
 
@@ -97,21 +101,21 @@ class WLSOptimisticTS(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Of an arm's second draw; rewards outside are taken as they are.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
+        low, high = checked_reward_range(reward_range)
         size = (n_arms, checked_int("window", window, 2))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             decay=checked_float("decay", decay, 0.0, 1.0, open_low=True),
             low=low,
             high=high,
-            rounds=np.zeros(size),
-            rewards=np.zeros(size),
-            weights=np.zeros(size),
-            newest=np.zeros(n_arms),
-            level=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            total_weight=np.zeros(n_arms),
-            residual=np.zeros(n_arms),
+            rounds=zeros(size),
+            rewards=zeros(size),
+            weights=zeros(size),
+            newest=zeros(n_arms),
+            level=zeros(n_arms),
+            slope=zeros(n_arms),
+            total_weight=zeros(n_arms),
+            residual=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -167,7 +171,7 @@ class WLSOptimisticTS(NamedTuple):
         """Return where the line is at the coming round, and the deviation around it."""
         if self.pulls[arm] < 2:
             return {}
-        prediction, deviation = trend(self, arm, int(self.pulls.sum()) + 1)
+        prediction, deviation = trend(self, arm, coming_round(self.pulls))
         return {
             "prediction": prediction,
             "deviation": deviation,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
+from risingsearch.policies.base import WAIT, arm_arrays, coming_round, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
     add_residual,
@@ -99,22 +99,22 @@ class CureUCB(NamedTuple):
             eps=checked_eps(eps),
             sigma=checked_sigma(sigma),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
+            average=zeros(n_arms),
+            slope=zeros(n_arms),
             average_spread=np.full(n_arms, 2.0),
             slope_spread=np.full(n_arms, 0.75),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
+            last_two=zeros((n_arms, 2)),
+            residual=zeros(2),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
         noise = cure_noise(self, t)
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                index = math.inf  # until there is a slope
+                index = inf  # until there is a slope
                 if self.pulls[i] >= SLOPE_PULLS:
                     recent, gain, bonus = cure_index(self, i, t, noise)
                     index = recent + gain + bonus
@@ -138,7 +138,7 @@ class CureUCB(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average, expected gain and bonus at the coming round."""
-        t = int(self.pulls.sum()) + 1
+        t = coming_round(self.pulls)
         recent, gain, bonus = cure_index(self, arm, t, cure_noise(self, t))
         return {
             "recent_average": recent,
@@ -150,7 +150,7 @@ class CureUCB(NamedTuple):
 def cure_noise(policy: CureUCB, t: int) -> float:
     """Return ``sigma sqrt(6 ln t)``, the common factor of the bonuses of a round."""
     sigma = noise_scale(policy.sigma, policy.residual)
-    return sigma * math.sqrt(6.0 * math.log(t))
+    return sigma * sqrt(6.0 * log(t))
 
 
 def cure_index(
@@ -165,5 +165,5 @@ def cure_index(
     return (
         policy.average[arm],
         0.5 * left * policy.slope[arm],
-        noise * math.sqrt(spread),
+        noise * sqrt(spread),
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.base import WAIT, arm_arrays, coming_round, leader
 
 
 class MaxUCB(NamedTuple):
@@ -69,19 +69,19 @@ class MaxUCB(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             alpha=checked_float("alpha", alpha, 0.0),
-            best=np.full(n_arms, -math.inf),
-            extent=np.array([math.inf, -math.inf]),
+            best=np.full(n_arms, -inf),
+            extent=np.array([inf, -inf]),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after a pull of each."""
         scale = reward_scale(self.extent)
-        reach = self.alpha * math.log(t)
+        reach = self.alpha * log(t)
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                index = math.inf  # until it is pulled
+                index = inf  # until it is pulled
                 if self.pulls[i] > 0:
                     highest, bonus = max_index(self, i, scale, reach)
                     index = highest + bonus
@@ -105,7 +105,7 @@ class MaxUCB(NamedTuple):
         """Return the stretched maximum and the bonus; nothing before the first pull."""
         if self.pulls[arm] == 0:
             return {}
-        reach = self.alpha * math.log(int(self.pulls.sum()) + 1)
+        reach = self.alpha * log(coming_round(self.pulls))
         highest, bonus = max_index(self, arm, reward_scale(self.extent), reach)
         return {
             "best_reward": highest,

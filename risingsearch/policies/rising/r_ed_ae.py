@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from math import isnan, log, sqrt
 from typing import NamedTuple
-
-import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import (
@@ -15,9 +13,15 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import arm_arrays
-from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
+from risingsearch.policies.shared.race import (
+    all_have,
+    drop_behind,
+    in_race,
+    next_in_turn,
+)
 from risingsearch.policies.shared.rewards import (
     add_residual,
     append_reward,
@@ -100,11 +104,11 @@ class REdAE(NamedTuple):
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
             P=prefix_sums(n_arms, horizon, max_pulls),
             alive=all_true(n_arms),
-            value=np.zeros(n_arms),
-            radius=np.zeros(n_arms),
+            value=zeros(n_arms),
+            radius=zeros(n_arms),
             judged=int_zeros(1),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
+            last_two=zeros((n_arms, 2)),
+            residual=zeros(2),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -137,24 +141,20 @@ class REdAE(NamedTuple):
 
 def judge_lines(policy: REdAE, half: int) -> None:
     """Estimate all arms in the race from ``2M`` rewards each, and drop the losers."""
-    if math.isnan(policy.sigma) and policy.residual[1] == 0.0:
+    if isnan(policy.sigma) and policy.residual[1] == 0.0:
         return
     sigma = noise_scale(policy.sigma, policy.residual)
     alive = policy.alive
     pulls_left = policy.pulls_left
     P = policy.P
     M = float(half)
-    floor = -math.inf
     for i in range(len(policy.pulls)):
         if in_race(alive, pulls_left, i):
             T = policy.horizon[i]
             ahead = max(0.0, T - 2.0 * M)
             slope = (P[i, 2 * half] - 2.0 * P[i, half]) / (M * M)
             spread = 1.0 / M + ahead * ahead / (M * M * M)
-            log_term = math.log(2.0 * len(policy.pulls) * T / policy.delta)
+            log_term = log(2.0 * len(policy.pulls) * T / policy.delta)
             policy.value[i] = P[i, 2 * half] / (2.0 * M) + 0.5 * slope * ahead
-            policy.radius[i] = sigma * math.sqrt(log_term * spread)
-            floor = max(floor, policy.value[i] - policy.radius[i])
-    for i in range(len(policy.pulls)):
-        if in_race(alive, pulls_left, i) and policy.value[i] + policy.radius[i] < floor:
-            alive[i] = False
+            policy.radius[i] = sigma * sqrt(log_term * spread)
+    drop_behind(pulls_left, alive, policy.value, policy.radius)

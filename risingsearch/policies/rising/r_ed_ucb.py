@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from math import ceil, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from risingsearch.checks import LARGEST_INT, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
+from risingsearch.policies.base import WAIT, arm_arrays, coming_round, leader
 from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
     add_residual,
@@ -125,19 +125,19 @@ class REdUCB(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             sigma=checked_sigma(sigma),
-            exploration=10.0 * math.log(1.0 / delta),
+            exploration=10.0 * log(1.0 / delta),
             alpha=alpha,
             to_horizon=False,
             initial_pulls=SLOPE_PULLS,
             P=prefix_sums(n_arms, horizon, max_pulls),
             Q=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            lag=np.zeros(n_arms),
+            average=zeros(n_arms),
+            slope=zeros(n_arms),
+            lag=zeros(n_arms),
             window=np.ones(n_arms),
             spread=np.ones(n_arms),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
+            last_two=zeros((n_arms, 2)),
+            residual=zeros(2),
         )
 
     @classmethod
@@ -164,7 +164,7 @@ class REdUCB(NamedTuple):
         return policy._replace(
             exploration=checked_float("exploration", exploration, 0.0),
             to_horizon=True,
-            initial_pulls=math.ceil(min(LARGEST_INT, 1.0 / policy.eps)),
+            initial_pulls=ceil(min(LARGEST_INT, 1.0 / policy.eps)),
         )
 
     @staticmethod
@@ -178,16 +178,16 @@ class REdUCB(NamedTuple):
         >>> REdUCB.recommended_arms_r_ucbe(270, 27)
         33
         """
-        return max(2, horizon // (2 * math.ceil(min(LARGEST_INT, 1.0 / eps))))
+        return max(2, horizon // (2 * ceil(min(LARGEST_INT, 1.0 / eps))))
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after the first pulls of each."""
         noise = r_ed_noise(self, t)
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
-                index = math.inf  # until there is a slope
+                index = inf  # until there is a slope
                 if self.pulls[i] >= self.initial_pulls:
                     recent, gain, bonus = r_ed_index(self, i, t, noise)
                     index = recent + gain + bonus
@@ -211,11 +211,11 @@ class REdUCB(NamedTuple):
             d = window_sum(self.Q, arm, n - 2 * h, n - h) + h * b
             self.lag[arm] = (c - d) / (float(h) * h)
             self.window[arm] = h
-            self.spread[arm] = 1.0 / (h * math.sqrt(h))
+            self.spread[arm] = 1.0 / (h * sqrt(h))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average, gain and bonus; of R-UCBE the final reward instead."""
-        t = int(self.pulls.sum()) + 1
+        t = coming_round(self.pulls)
         recent, gain, bonus = r_ed_index(self, arm, t, r_ed_noise(self, t))
         if self.to_horizon:
             return {
@@ -233,8 +233,8 @@ def r_ed_noise(policy: REdUCB, t: int) -> float:
     """Return the common factor of all bonuses of a round: sigma and exploration."""
     level = policy.exploration
     if policy.alpha > 0.0:
-        level = 10.0 * (policy.alpha * math.log(t))
-    return noise_scale(policy.sigma, policy.residual) * math.sqrt(level)
+        level = 10.0 * (policy.alpha * log(t))
+    return noise_scale(policy.sigma, policy.residual) * sqrt(level)
 
 
 def r_ed_index(

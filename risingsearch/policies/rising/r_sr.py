@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import ceil, fsum, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, better, pull_limit
 from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
@@ -98,7 +99,7 @@ class RSR(NamedTuple):
             phase=int_zeros(1),
             P=prefix_sums(n_arms, horizon, max_pulls),
             alive=all_true(n_arms),
-            value=np.zeros(n_arms),
+            value=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -168,9 +169,9 @@ def phase_targets(n_arms: int, horizon: int) -> Ints:
     >>> phase_targets(3, 15)
     array([3, 5])
     """
-    log_bar = 0.5 + math.fsum(1.0 / i for i in range(2, n_arms + 1))
+    log_bar = 0.5 + fsum(1.0 / i for i in range(2, n_arms + 1))
     targets = [
-        max(1, math.ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))
+        max(1, ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))
         for j in range(1, n_arms)
     ]
     return np.array(targets, dtype=np.int64)
@@ -183,11 +184,11 @@ def end_phases(policy: RSR) -> None:
         policy.pulls_left, policy.alive, policy.pulls, policy.target[policy.phase[0]]
     ):
         worst = WAIT
-        lowest = math.inf
+        lowest = inf
         for i in range(len(policy.pulls)):
             if policy.alive[i]:
                 n = policy.pulls[i]
-                value = -math.inf
+                value = -inf
                 if n > 0:
                     value = policy.value[i]
                 if worst == WAIT or not better(value, n, lowest, policy.pulls[worst]):

@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_int
+from risingsearch.checks import checked_int, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
@@ -51,8 +53,7 @@ class RisingBandits(NamedTuple):
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    low: float
-    high: float
+    reward_range: RewardRange
     past: Floats  # (n_arms, C), the last C values of y, in a ring
     alive: Bools  # (n_arms,)
     value: Floats  # (n_arms,), y(N), which is l
@@ -68,7 +69,7 @@ class RisingBandits(NamedTuple):
         max_pulls: int | None = None,
         *,
         window: int = 7,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> RisingBandits:
         """Return a new policy.
 
@@ -79,14 +80,12 @@ class RisingBandits(NamedTuple):
         window : int, default 7
             Pulls ``C`` that the slope is taken over, at least 1.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            low=low,
-            high=high,
-            past=np.zeros((n_arms, checked_int("window", window, 1))),
+            reward_range=checked_reward_range(reward_range),
+            past=zeros((n_arms, checked_int("window", window, 1))),
             alive=all_true(n_arms),
-            value=np.zeros(n_arms),
+            value=zeros(n_arms),
             before=np.full(n_arms, -1.0),
             upper=np.ones(n_arms),
             judged=int_zeros(1),
@@ -109,7 +108,7 @@ class RisingBandits(NamedTuple):
         C = self.past.shape[1]
         n = int(self.pulls[arm]) + 1
         self.pulls[arm] = n
-        self.value[arm] = max(self.value[arm], unit_reward(reward, self.low, self.high))
+        self.value[arm] = max(self.value[arm], unit_reward(reward, self.reward_range))
         slot = n % C
         if n > C:
             self.before[arm] = self.past[arm, slot]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader
+from risingsearch.checks import checked_float, checked_int, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
+from risingsearch.policies.base import arm_arrays, best_available
 from risingsearch.policies.shared.rewards import (
     append_reward,
     append_weighted,
@@ -70,6 +70,7 @@ class TIUCB(NamedTuple):
     start: Ints  # (n_arms,), s
     forecast: Floats  # (n_arms,)
     bonus: Floats  # (n_arms,)
+    value: Floats  # (n_arms,), their sum; infinite until there is a line
 
     @classmethod
     def create(
@@ -81,7 +82,7 @@ class TIUCB(NamedTuple):
         delta: float = 0.01,
         omega: int = 100,
         gamma: float = 0.3,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> TIUCB:
         """Return a new policy.
 
@@ -98,34 +99,27 @@ class TIUCB(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; no forecast is outside.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
+        low, high = checked_reward_range(reward_range)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         gamma = checked_float("gamma", gamma, 0.0, open_low=True)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             low=low,
             high=high,
-            first_bonus=(high - low) * math.sqrt(4.0 * math.log(1.0 / delta)),
+            first_bonus=(high - low) * sqrt(4.0 * log(1.0 / delta)),
             omega=checked_int("omega", omega, 2),
             gamma=gamma * (high - low),
             P=prefix_sums(n_arms, horizon, max_pulls),
             Q=prefix_sums(n_arms, horizon, max_pulls),
             start=np.ones(n_arms, dtype=np.int64),
-            forecast=np.zeros(n_arms),
-            bonus=np.zeros(n_arms),
+            forecast=zeros(n_arms),
+            bonus=zeros(n_arms),
+            value=np.full(n_arms, inf),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of highest index, after two pulls of each."""
-        arm = WAIT
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                index = math.inf  # until there is a line
-                if self.pulls[i] >= INITIAL_PULLS:
-                    index = self.forecast[i] + self.bonus[i]
-                arm, best = leader(arm, best, i, index, self.pulls)
-        return arm
+        return best_available(self.available, self.value, self.pulls)
 
     def update(
         self,
@@ -142,7 +136,8 @@ class TIUCB(NamedTuple):
                 self.start[arm] = n - self.omega + 1
             line = line_at(self, arm, self.start[arm], n, n + 1)
             self.forecast[arm] = min(self.high, max(self.low, line))
-            self.bonus[arm] = self.first_bonus / math.sqrt(n)
+            self.bonus[arm] = self.first_bonus / sqrt(n)
+            self.value[arm] = self.forecast[arm] + self.bonus[arm]
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the forecast of the next reward, and the bonus."""

@@ -5,7 +5,7 @@ Short windows see that an arm has worn out, long ones tell small differences.
 
 from __future__ import annotations
 
-import math
+from math import ceil, inf, log, sqrt
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -17,10 +17,12 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
+    coming_round,
     leader,
     least_pulled,
     pull_limit,
@@ -72,18 +74,18 @@ class AdaptiveWindows(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             length=length,
             spread=1.0 / np.sqrt(length),
-            mean=np.zeros(shape),
-            pending=np.zeros(shape),
+            mean=zeros(shape),
+            pending=zeros(shape),
             filled=int_zeros(shape),
             n_full=int_zeros(n_arms),
             alpha=checked_float("alpha", alpha, 0.0, open_low=True),
             sigma=checked_sigma(sigma),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
+            last_two=zeros((n_arms, 2)),
+            residual=zeros(2),
             kept=int_zeros(n_arms),
             tightest=int_zeros(n_arms),
             latest=int_zeros(2),
-            width=np.zeros(1),
+            width=zeros(1),
         )
 
     def update(
@@ -126,7 +128,7 @@ class FEWA(AdaptiveWindows):  # numpydoc ignore=PR01
 
     Examples
     --------
-    >>> from risingsearch.policies.base import play_alone
+    >>> from risingsearch.policies.base import coming_round, play_alone
     >>> policy = FEWA.create(n_arms=2, horizon=12, sigma=0.1)
     >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
     [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
@@ -182,7 +184,7 @@ def keep_best(
     tolerance: float,
 ) -> tuple[int, int]:
     """Filter ``kept``; return how many pass, and the least pulled of no longer one."""
-    best = -math.inf
+    best = -inf
     for k in range(n_kept):
         best = max(best, policy.mean[policy.kept[k], window])
     lowest = best - tolerance
@@ -225,7 +227,7 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
 
     Examples
     --------
-    >>> from risingsearch.policies.base import play_alone
+    >>> from risingsearch.policies.base import coming_round, play_alone
     >>> policy = RAWUCB.create(n_arms=2, horizon=12, sigma=0.1)
     >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
     [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
@@ -268,13 +270,13 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
         if t != self.latest[1]:
             width = confidence_width(self, t)
         promising = WAIT
-        reached = -math.inf
+        reached = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 bound = last_bound(self, i, width)
                 promising, reached = leader(promising, reached, i, bound, self.pulls)
         reached = lowest_bound(self, promising, width)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 bound = last_bound(self, i, width)
@@ -304,9 +306,9 @@ class RAWUCB(AdaptiveWindows):  # numpydoc ignore=PR01
         if self.pulls[arm] == 0:
             return {
                 "recent_average": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
-        width = confidence_width(self, int(self.pulls.sum()) + 1)
+        width = confidence_width(self, coming_round(self.pulls))
         window = tightest_window(self, arm, width)
         return {
             "recent_average": self.mean[arm, window],
@@ -339,7 +341,7 @@ def lowest_bound(policy: RAWUCB, arm: int, width: float) -> float:
 def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
     """Return the window of the arm's lowest bound; the shortest one wins ties."""
     tightest = 0
-    lowest = math.inf
+    lowest = inf
     for j in range(policy.n_full[arm]):
         bound = window_bound(policy, arm, j, width)
         if bound < lowest:
@@ -351,7 +353,7 @@ def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:
 def confidence_width(policy: AdaptiveWindows, t: int) -> float:
     """Return ``sigma * sqrt(2 alpha ln t)``, how far one reward may be off its mean."""
     sigma = noise_scale(policy.sigma, policy.residual)
-    return sigma * math.sqrt(2.0 * policy.alpha * math.log(t))
+    return sigma * sqrt(2.0 * policy.alpha * log(t))
 
 
 def window_lengths(growth: float, max_pulls: int) -> Ints:
@@ -365,7 +367,7 @@ def window_lengths(growth: float, max_pulls: int) -> Ints:
     growth = checked_float("growth", growth, 1.0, 2.0)
     lengths = [1]
     while lengths[-1] <= max_pulls:
-        lengths.append(max(lengths[-1] + 1, math.ceil(growth * lengths[-1])))
+        lengths.append(max(lengths[-1] + 1, ceil(growth * lengths[-1])))
     return np.array(lengths, dtype=np.int64)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +16,12 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
+    coming_round,
     leader,
     least_pulled,
     pull_limit,
@@ -69,7 +71,7 @@ class DCTOUCB(NamedTuple):
     --------
     Arm 1 falls, arm 0 does not: two pulls of each tell.
 
-    >>> from risingsearch.policies.base import play_alone
+    >>> from risingsearch.policies.base import coming_round, play_alone
     >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
     >>> policy = DCTOUCB.create(2, 9, 5, models=models, sigma=0.01)
     >>> policy.explore_pulls
@@ -149,8 +151,8 @@ class DCTOUCB(NamedTuple):
             sigma=sigma,
             P=prefix_sums(n_arms, horizon, max_pulls),
             model=int_zeros(n_arms),
-            offset=np.zeros(n_arms),
-            forecast=np.zeros(n_arms),
+            offset=zeros(n_arms),
+            forecast=zeros(n_arms),
         )
 
     @classmethod
@@ -210,13 +212,13 @@ class DCTOUCB(NamedTuple):
             return arm
         width = 0.0
         if self.shifted:
-            width = self.sigma * math.sqrt(8.0 * math.log(t))
-        best = -math.inf
+            width = self.sigma * sqrt(8.0 * log(t))
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = self.forecast[i]
                 if self.shifted:
-                    bonus = width / math.sqrt(self.pulls[i])
+                    bonus = width / sqrt(self.pulls[i])
                     index = self.offset[i] + index + bonus
                 arm, best = leader(arm, best, i, index, self.pulls)
         return arm
@@ -239,12 +241,12 @@ class DCTOUCB(NamedTuple):
         """Return offset, forecast and bonus; the first two are 0 while exploring."""
         if not self.shifted:
             return {"forecast": self.forecast[arm]}
-        t = int(self.pulls.sum()) + 1
+        t = coming_round(self.pulls)
         n = int(self.pulls[arm])
         return {
             "offset": self.offset[arm],
             "forecast": self.forecast[arm],
-            "bonus": self.sigma * math.sqrt(8.0 * math.log(t) / n) if n else math.inf,
+            "bonus": self.sigma * sqrt(8.0 * log(t) / n) if n else inf,
         }
 
 
@@ -256,7 +258,7 @@ def find_model(policy: DCTOUCB, arm: int, n: int) -> None:
         Z = 2.0 * policy.P[arm, half] - Z
     first_half = policy.model_sums[half]
     model_sums = policy.model_sums[n]
-    smallest = math.inf
+    smallest = inf
     for k in range(len(model_sums)):
         expected = model_sums[k]
         if policy.shifted:
@@ -308,7 +310,7 @@ def detection_pulls(
     """
     n = np.arange(len(model_sums))
     Z = 2.0 * model_sums[n // 2] - model_sums
-    limit = 8.0 * math.log(2.0 * n_arms / delta) * sigma * sigma * n
+    limit = 8.0 * log(2.0 * n_arms / delta) * sigma * sigma * n
     rounding = 1e-9 * n  # sums of models that do not differ differ by less
     m = 2
     for a, b in itertools.combinations(range(Z.shape[1]), 2):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.arrays import Floats
+from risingsearch.policies.arrays import Floats, zeros
 
 EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
@@ -46,7 +46,7 @@ def model_arrays(models: ArrayLike | None, max_pulls: int) -> tuple[Floats, Floa
             f"after {table.shape[1]}: give more, or set max_pulls"
         )
     by_pull = np.ascontiguousarray(table.T[:max_pulls])
-    sums = np.zeros((max_pulls + 1, len(table)))
+    sums = zeros((max_pulls + 1, len(table)))
     np.cumsum(by_pull, axis=0, out=sums[1:])
     return by_pull, sums
 

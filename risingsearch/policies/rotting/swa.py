@@ -14,6 +14,7 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
 from risingsearch.policies.shared.rewards import append_reward, prefix_sums, window_sum
@@ -131,7 +132,7 @@ class SWA(NamedTuple):
             next_epoch=np.full(1, 2, dtype=np.int64),
             epoch_pulls=int_zeros(n_arms),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
+            average=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:

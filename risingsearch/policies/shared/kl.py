@@ -1,6 +1,6 @@
 """The Kullback-Leibler divergence of two coins, and the upper bound it gives a mean."""
 
-import math
+from math import exp, inf, log, sqrt
 
 CLIP = 1e-9
 
@@ -14,12 +14,12 @@ def bernoulli_kl(p: float, q: float) -> float:
     0.1438
     """
     if (q <= 0.0 < p) or (p < 1.0 <= q):
-        return math.inf
+        return inf
     total = 0.0
     if p > 0.0:
-        total += p * math.log(p / q)
+        total += p * log(p / q)
     if p < 1.0:
-        total += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+        total += (1.0 - p) * log((1.0 - p) / (1.0 - q))
     return max(0.0, total)
 
 
@@ -52,18 +52,18 @@ def kl_upper(mean: float, level: float) -> float:
     p = min(max(mean, CLIP), 1.0 - CLIP)
     rest = 1.0 - p
     c = 2.0 / 3.0 * (rest - p) * level
-    d = c + math.sqrt(c * c + 2.0 * p * rest * level)  # q - p
+    d = c + sqrt(c * c + 2.0 * p * rest * level)  # q - p
     if level > 1e-10:  # below, the bound is exact
-        g = p * math.log(p) + rest * math.log(rest) - level
+        g = p * log(p) + rest * log(rest) - level
         if level > 1.0 or d > 0.4 * rest:
-            tail = math.exp(g / rest)
+            tail = exp(g / rest)
             if tail < 1e-10:
                 return 1.0
             d = min(d, rest - tail)
         for _ in range(2):
             q = p + d
             tail = rest - d
-            f = g - p * math.log(q) - rest * math.log(tail)
+            f = g - p * log(q) - rest * log(tail)
             w = q * tail
             d -= f * w * d / (d * d - 0.5 * f * (w - d * (tail - q)))
     return min(1.0, max(mean, p + d))
@@ -93,5 +93,5 @@ def kl_exploration(c: float, t: int) -> float:
     >>> round(kl_exploration(0.0, 100), 3), round(kl_exploration(3.0, 100), 3)
     (4.605, 9.187)
     """
-    log_t = math.log(t)
-    return log_t if c == 0.0 or log_t <= 1.0 else log_t + c * math.log(log_t)
+    log_t = log(t)
+    return log_t if c == 0.0 or log_t <= 1.0 else log_t + c * log(log_t)

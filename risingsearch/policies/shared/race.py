@@ -4,7 +4,7 @@ The functions take arrays and not the policy: a ``NamedTuple`` is copied where t
 compiler does not inline a call.
 """
 
-import math
+from math import inf
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, best_available, leader
@@ -106,11 +106,27 @@ def next_in_round(
     if arm != WAIT or busy:
         return arm
     arm = WAIT
-    best = -math.inf
+    best = -inf
     for i in range(len(pulls)):
         if available[i] and in_race(alive, pulls_left, i):
             arm, best = leader(arm, best, i, value[i], pulls)
     return arm
+
+
+def drop_behind(
+    pulls_left: Ints,
+    alive: Bools,
+    value: Floats,
+    radius: Floats,
+) -> None:
+    """Drop the arms in the race that are worse than its best one for certain."""
+    floor = -inf
+    for i in range(len(value)):
+        if in_race(alive, pulls_left, i):
+            floor = max(floor, value[i] - radius[i])
+    for i in range(len(value)):
+        if in_race(alive, pulls_left, i) and value[i] + radius[i] < floor:
+            alive[i] = False
 
 
 def all_have(

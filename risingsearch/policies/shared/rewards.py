@@ -13,13 +13,13 @@ through them reaches
 at the last pull that the arm can still get: of ``R`` in all, in ``T`` rounds.
 """
 
-import math
 from collections.abc import Sequence
+from math import isnan, nan, sqrt
 
 import numpy as np
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Floats, Ints, Rng
+from risingsearch.policies.arrays import Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import pull_limit
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
@@ -27,14 +27,21 @@ BIASED, EQ5, ALG1 = range(3)
 SLOPE_PULLS = 2  # that make a slope
 
 
-def unit_reward(reward: float, low: float, high: float) -> float:
-    """Return the reward mapped from [low, high] to [0, 1], and clipped there.
+def range_width(reward_range: RewardRange) -> float:
+    """Return the distance from the lowest to the highest reward."""
+    low, high = reward_range
+    return high - low
+
+
+def unit_reward(reward: float, reward_range: RewardRange) -> float:
+    """Return the reward mapped from its range to [0, 1], and clipped there.
 
     Examples
     --------
-    >>> unit_reward(15.0, 10.0, 20.0), unit_reward(30.0, 10.0, 20.0)
+    >>> unit_reward(15.0, (10.0, 20.0)), unit_reward(30.0, (10.0, 20.0))
     (0.5, 1.0)
     """
+    low, high = reward_range
     return min(1.0, max(0.0, (reward - low) / (high - low)))
 
 
@@ -117,7 +124,7 @@ def record_moments(
 def prefix_sums(n_arms: int, horizon: int, max_pulls: int | None) -> Floats:
     """Return zeros for ``P[i, n]``, the sum of the first ``n`` rewards of arm ``i``."""
     limit = pull_limit(horizon, max_pulls)
-    return np.zeros((n_arms, limit + 1))
+    return zeros((n_arms, limit + 1))
 
 
 def append_reward(
@@ -208,7 +215,7 @@ def checked_eps(eps: float) -> float:
 def checked_sigma(sigma: float | None) -> float:
     """Return ``sigma`` as a number at least 0; NaN stands for None, "estimate it"."""
     if sigma is None:
-        return math.nan
+        return nan
     return checked_float("sigma", sigma, 0.0)
 
 
@@ -232,15 +239,15 @@ def noise_scale(sigma: float, residual: Floats) -> float:
 
     Examples
     --------
-    >>> noise_scale(0.1, np.zeros(2)), noise_scale(math.nan, np.array([0.24, 4.0]))
+    >>> noise_scale(0.1, np.zeros(2)), noise_scale(nan, np.array([0.24, 4.0]))
     (0.1, 0.1)
     """
     # Independent noise gives second differences ``d`` the variance ``6 sigma^2``.
-    if not math.isnan(sigma):
+    if not isnan(sigma):
         return sigma
     if residual[1] == 0.0:
         return 0.0
-    return math.sqrt(residual[0] / (6.0 * residual[1]))
+    return sqrt(residual[0] / (6.0 * residual[1]))
 
 
 def record_slope(
@@ -322,7 +329,7 @@ def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> f
     # A curve that flattens ends below that, so what cannot win by it cannot win.
     n = len(scores)
     sums = np.concatenate([[0.0], np.cumsum(scores)])[None]
-    average = np.zeros(1)
-    slope = np.zeros(1)
+    average = zeros(1)
+    slope = zeros(1)
     record_slope(sums, average, slope, 0, n, eps)
     return float(average[0] + slope[0] * max(0, max_pulls - n))

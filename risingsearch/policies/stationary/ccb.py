@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_finite_range
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.rewards import record_mean
+from risingsearch.policies.shared.rewards import range_width, record_mean
 
 
 class CCB(NamedTuple):
@@ -61,7 +61,7 @@ class CCB(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> CCB:
         """Return a new policy.
 
@@ -72,13 +72,12 @@ class CCB(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            width=high - low,
-            mean=np.zeros(n_arms),
+            width=range_width(checked_reward_range(reward_range)),
+            mean=zeros(n_arms),
             gap=np.ones(1),
-            enough=np.zeros(1),
+            enough=zeros(1),
         )
 
     def select(self, t: int, rng: Rng) -> int:

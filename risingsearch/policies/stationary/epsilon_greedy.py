@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -66,7 +64,7 @@ class EpsilonGreedy(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             epsilon=checked_float("epsilon", epsilon, 0.0, 1.0),
-            mean=np.zeros(n_arms),
+            mean=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
-from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.checks import checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import record_mean, unit_reward
 
@@ -43,8 +47,7 @@ class KLUCB(NamedTuple):
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
     c: float
-    low: float
-    high: float
+    reward_range: RewardRange
     mean: Floats  # (n_arms,), in [0, 1]
 
     @classmethod
@@ -55,7 +58,7 @@ class KLUCB(NamedTuple):
         max_pulls: int | None = None,
         *,
         c: float = 0.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> KLUCB:
         """Return a new policy.
 
@@ -66,13 +69,11 @@ class KLUCB(NamedTuple):
         c : float, default 0.0
             Weight of the term ``ln ln t``, at least 0; 3 in the theory, 0 in practice.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             c=checked_float("c", c, 0.0),
-            low=low,
-            high=high,
-            mean=np.zeros(n_arms),
+            reward_range=checked_reward_range(reward_range),
+            mean=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -81,7 +82,7 @@ class KLUCB(NamedTuple):
         if arm != WAIT:
             return arm
         exploration = kl_exploration(self.c, t)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 level = exploration / self.pulls[i]
@@ -98,7 +99,7 @@ class KLUCB(NamedTuple):
         rng: Rng,
     ) -> None:
         """Move the arm's mean."""
-        reward = unit_reward(reward, self.low, self.high)
+        reward = unit_reward(reward, self.reward_range)
         record_mean(self.pulls, self.mean, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:
@@ -107,10 +108,10 @@ class KLUCB(NamedTuple):
         if n == 0:
             return {
                 "mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
         mean = self.mean[arm]
-        level = kl_exploration(self.c, int(self.pulls.sum()) + 1) / n
+        level = kl_exploration(self.c, coming_round(self.pulls)) / n
         return {
             "mean": mean,
             "bonus": kl_upper(mean, level) - mean,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
 from risingsearch.checks import checked_choice, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.arrays import Bools, Floats, Ints, Rng, zeros
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
 from risingsearch.policies.shared.rewards import VARIANCES, record_moments
 
 
@@ -96,10 +100,10 @@ class RavenUCB(NamedTuple):
             beta0=checked_float("beta0", beta0, 0.0),
             eps=checked_float("eps", eps, 0.0),
             variance_kind=VARIANCES.index(variance),
-            mean=np.zeros(n_arms),
-            variance=np.zeros(n_arms),
-            inverse_root=np.zeros(n_arms),
-            variance_bonus=np.zeros(n_arms),
+            mean=zeros(n_arms),
+            variance=zeros(n_arms),
+            inverse_root=zeros(n_arms),
+            variance_bonus=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -108,7 +112,7 @@ class RavenUCB(NamedTuple):
         if arm != WAIT:
             return arm
         scale = raven_scale(self, t)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 bonus = scale * self.inverse_root[i]
@@ -127,8 +131,8 @@ class RavenUCB(NamedTuple):
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
         )
-        self.inverse_root[arm] = 1.0 / math.sqrt(n + 1.0)
-        self.variance_bonus[arm] = self.beta0 * math.sqrt(
+        self.inverse_root[arm] = 1.0 / sqrt(n + 1.0)
+        self.variance_bonus[arm] = self.beta0 * sqrt(
             self.variance[arm] / (n + 1.0) + self.eps
         )
 
@@ -137,10 +141,10 @@ class RavenUCB(NamedTuple):
         if self.pulls[arm] == 0:
             return {
                 "mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
                 "variance_bonus": 0.0,
             }
-        scale = raven_scale(self, int(self.pulls.sum()) + 1)
+        scale = raven_scale(self, coming_round(self.pulls))
         return {
             "mean": self.mean[arm],
             "bonus": scale * self.inverse_root[arm],
@@ -150,4 +154,4 @@ class RavenUCB(NamedTuple):
 
 def raven_scale(policy: RavenUCB, t: int) -> float:
     """Return ``alpha0 sqrt(ln(t + 1)) / ln(t + eps)``, the same for all arms."""
-    return policy.alpha0 * math.sqrt(math.log(t + 1)) / math.log(t + policy.eps)
+    return policy.alpha0 * sqrt(log(t + 1)) / log(t + policy.eps)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
-from risingsearch.checks import checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
+from risingsearch.checks import checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_reward
 
@@ -45,8 +43,7 @@ class ThompsonBeta(NamedTuple):
     pulls_left: Ints  # (n_arms,)
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
-    low: float
-    high: float
+    reward_range: RewardRange
     fractional: bool
     successes: Floats  # (n_arms,), S
     failures: Floats  # (n_arms,), F
@@ -58,7 +55,7 @@ class ThompsonBeta(NamedTuple):
         horizon: int,
         max_pulls: int | None = None,
         *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
         fractional: bool = False,
     ) -> ThompsonBeta:
         """Return a new policy.
@@ -70,20 +67,18 @@ class ThompsonBeta(NamedTuple):
         fractional : bool, default False
             Count parts of successes instead of flipping coins.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            low=low,
-            high=high,
+            reward_range=checked_reward_range(reward_range),
             fractional=bool(fractional),
-            successes=np.zeros(n_arms),
-            failures=np.zeros(n_arms),
+            successes=zeros(n_arms),
+            failures=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the arm of the highest draw."""
         arm = WAIT
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = rng.beta(self.successes[i] + 1.0, self.failures[i] + 1.0)
@@ -99,7 +94,7 @@ class ThompsonBeta(NamedTuple):
     ) -> None:
         """Count a success, a failure, or parts of both."""
         self.pulls[arm] += 1
-        success = unit_reward(reward, self.low, self.high)
+        success = unit_reward(reward, self.reward_range)
         if not self.fractional:
             success = coin_flip(success, rng)
         self.successes[arm] += success
@@ -112,7 +107,7 @@ class ThompsonBeta(NamedTuple):
         mean = a / (a + b)
         return {
             "posterior_mean": mean,
-            "posterior_deviation": math.sqrt(mean * (1.0 - mean) / (a + b + 1.0)),
+            "posterior_deviation": sqrt(mean * (1.0 - mean) / (a + b + 1.0)),
         }
 
 
@@ -175,8 +170,8 @@ class ThompsonGaussian(NamedTuple):
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             sigma=checked_float("sigma", sigma, 0.0),
-            mean=np.zeros(n_arms),
-            deviation=np.zeros(n_arms),
+            mean=zeros(n_arms),
+            deviation=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -184,7 +179,7 @@ class ThompsonGaussian(NamedTuple):
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = self.mean[i] + self.deviation[i] * rng.standard_normal()
@@ -200,14 +195,14 @@ class ThompsonGaussian(NamedTuple):
     ) -> None:
         """Move the arm's posterior."""
         n = record_mean(self.pulls, self.mean, arm, reward)
-        self.deviation[arm] = self.sigma / math.sqrt(n)
+        self.deviation[arm] = self.sigma / sqrt(n)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and deviation of the posterior."""
         if self.pulls[arm] == 0:
             return {
                 "posterior_mean": 0.0,
-                "posterior_deviation": math.inf,
+                "posterior_deviation": inf,
             }
         return {
             "posterior_mean": self.mean[arm],

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
-from risingsearch.checks import checked_choice, checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.rewards import record_mean
+from risingsearch.checks import checked_choice, checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
+from risingsearch.policies.shared.rewards import range_width, record_mean
 
 
 class UCB1(NamedTuple):
@@ -57,7 +61,7 @@ class UCB1(NamedTuple):
         *,
         c: float = 2.0,
         denominator: str = "n",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> UCB1:
         """Return a new policy.
 
@@ -70,14 +74,13 @@ class UCB1(NamedTuple):
         denominator : {"n", "n+1"}, default "n"
             The divisor of the bonus.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             c=checked_float("c", c, 0.0),
             extra=extra_pulls(denominator),
-            width=high - low,
-            mean=np.zeros(n_arms),
-            inverse_root=np.zeros(n_arms),
+            width=range_width(checked_reward_range(reward_range)),
+            mean=zeros(n_arms),
+            inverse_root=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -86,7 +89,7 @@ class UCB1(NamedTuple):
         if arm != WAIT:
             return arm
         scale = ucb1_scale(self, t)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = self.mean[i] + scale * self.inverse_root[i]
@@ -102,16 +105,16 @@ class UCB1(NamedTuple):
     ) -> None:
         """Move the arm's mean."""
         n = record_mean(self.pulls, self.mean, arm, reward)
-        self.inverse_root[arm] = 1.0 / math.sqrt(n + self.extra)
+        self.inverse_root[arm] = 1.0 / sqrt(n + self.extra)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and bonus at the coming round."""
         if self.pulls[arm] == 0:
             return {
                 "mean": 0.0,
-                "bonus": math.inf,
+                "bonus": inf,
             }
-        scale = ucb1_scale(self, int(self.pulls.sum()) + 1)
+        scale = ucb1_scale(self, coming_round(self.pulls))
         return {
             "mean": self.mean[arm],
             "bonus": scale * self.inverse_root[arm],
@@ -125,4 +128,4 @@ def extra_pulls(denominator: str) -> float:
 
 def ucb1_scale(policy: UCB1, t: int) -> float:
     """Return ``B sqrt(c ln t)``, the part of the bonus that is the same for all."""
-    return policy.width * math.sqrt(policy.c * math.log(t))
+    return policy.width * sqrt(policy.c * log(t))

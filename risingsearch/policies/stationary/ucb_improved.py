@@ -7,20 +7,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_choice, checked_finite_range
+from risingsearch.checks import checked_choice, checked_reward_range
 from risingsearch.policies.arrays import (
     Bools,
     Floats,
     Ints,
+    RewardRange,
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
-from risingsearch.policies.base import WAIT, arm_arrays
-from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
-from risingsearch.policies.shared.rewards import record_mean
-
-NEVER = np.iinfo(np.int64).max
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays
+from risingsearch.policies.shared.race import (
+    all_have,
+    drop_behind,
+    in_race,
+    next_in_turn,
+)
+from risingsearch.policies.shared.rewards import range_width, record_mean
 
 
 class ImprovedUCB(NamedTuple):
@@ -69,7 +74,7 @@ class ImprovedUCB(NamedTuple):
     range_width: float
     resolution: Floats  # (1,), Delta
     target: Ints  # (1,), n
-    width: Floats  # (1,)
+    width: Floats  # (n_arms,), the same of all
     alive: Bools  # (n_arms,)
     value: Floats  # (n_arms,), mean
 
@@ -81,7 +86,7 @@ class ImprovedUCB(NamedTuple):
         max_pulls: int | None = None,
         *,
         order: str = "round-robin",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> ImprovedUCB:
         """Return a new policy.
 
@@ -92,17 +97,16 @@ class ImprovedUCB(NamedTuple):
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         policy = cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             random_order=checked_choice("order", order, ("round-robin", "random"))
             == "random",
-            range_width=high - low,
+            range_width=range_width(checked_reward_range(reward_range)),
             resolution=np.ones(1),
             target=int_zeros(1),
-            width=np.zeros(1),
+            width=zeros(n_arms),
             alive=all_true(n_arms),
-            value=np.zeros(n_arms),
+            value=zeros(n_arms),
         )
         begin_stage(policy)
         return policy
@@ -127,7 +131,7 @@ class ImprovedUCB(NamedTuple):
         """Move the arm's mean; end the stage when all have their pulls."""
         record_mean(self.pulls, self.value, arm, reward)
         if all_have(self.pulls_left, self.alive, self.pulls, self.target[0]):
-            drop_behind(self)
+            drop_behind(self.pulls_left, self.alive, self.value, self.width)
             self.resolution[0] *= 0.5
             begin_stage(self)
 
@@ -135,37 +139,21 @@ class ImprovedUCB(NamedTuple):
         """Return the mean, and the width it will be judged with next."""
         return {
             "mean": self.value[arm],
-            "width": self.width[0],
+            "width": self.width[arm],
         }
 
 
 def begin_stage(policy: ImprovedUCB) -> None:
     """Set the pulls that the stage asks for, and the width at its end."""
-    T = 1.0
-    for i in range(len(policy.horizon)):
-        T = max(T, policy.horizon[i])
+    T = policy.horizon[policy.horizon.argmax()]  # max() does not compile
     square = policy.resolution[0] * policy.resolution[0]
     if T * square < math.e:
-        policy.target[0] = NEVER
+        policy.target[0] = NO_LIMIT
         return
     confidence = math.log(T * square)
     policy.target[0] = math.ceil(2.0 * confidence / square)
-    policy.width[0] = policy.range_width * math.sqrt(
-        0.5 * confidence / policy.target[0]
-    )
-
-
-def drop_behind(policy: ImprovedUCB) -> None:
-    """Drop the arms in the race that are worse than its best one for certain."""
-    alive = policy.alive
-    pulls_left = policy.pulls_left
-    floor = -math.inf
-    for i in range(len(policy.pulls)):
-        if in_race(alive, pulls_left, i):
-            floor = max(floor, policy.value[i] - policy.width[0])
-    for i in range(len(policy.pulls)):
-        if in_race(alive, pulls_left, i) and policy.value[i] + policy.width[0] < floor:
-            alive[i] = False
+    width = math.sqrt(0.5 * confidence / policy.target[0])
+    policy.width[:] = policy.range_width * width
 
 
 def random_of_race(policy: ImprovedUCB, rng: Rng) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, log, sqrt
 from typing import NamedTuple
 
-import numpy as np
-
-from risingsearch.checks import checked_choice, checked_finite_range, checked_float
-from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
-from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.rewards import VARIANCES, record_moments
+from risingsearch.checks import checked_choice, checked_float, checked_reward_range
+from risingsearch.policies.arrays import Bools, Floats, Ints, RewardRange, Rng, zeros
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    coming_round,
+    leader,
+    least_pulled,
+)
+from risingsearch.policies.shared.rewards import VARIANCES, range_width, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
 
 
@@ -71,7 +75,7 @@ class UCBV(NamedTuple):
         c: float = 1.0,
         variance: str = "biased",
         denominator: str = "n",
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        reward_range: RewardRange = (0.0, 1.0),
     ) -> UCBV:
         """Return a new policy.
 
@@ -88,18 +92,17 @@ class UCBV(NamedTuple):
         denominator : {"n", "n+1"}, default "n"
             The divisor of the bonuses.
         """
-        low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("variance", variance, ("biased", "table4"))
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             zeta=checked_float("zeta", zeta, 0.0),
             c=checked_float("c", c, 0.0),
             extra=extra_pulls(denominator),
-            width=high - low,
+            width=range_width(checked_reward_range(reward_range)),
             variance_kind=VARIANCES.index(variance),
-            mean=np.zeros(n_arms),
-            variance=np.zeros(n_arms),
-            deviation=np.zeros(n_arms),
+            mean=zeros(n_arms),
+            variance=zeros(n_arms),
+            deviation=zeros(n_arms),
         )
 
     def select(self, t: int, rng: Rng) -> int:
@@ -108,7 +111,7 @@ class UCBV(NamedTuple):
         if arm != WAIT:
             return arm
         scale, reach = ucb_v_scales(self, t)
-        best = -math.inf
+        best = -inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 spread = scale * self.deviation[i]
@@ -127,7 +130,7 @@ class UCBV(NamedTuple):
         n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
         )
-        self.deviation[arm] = math.sqrt(self.variance[arm] / (n + self.extra))
+        self.deviation[arm] = sqrt(self.variance[arm] / (n + self.extra))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean, variance bonus and range bonus at the coming round."""
@@ -136,9 +139,9 @@ class UCBV(NamedTuple):
             return {
                 "mean": 0.0,
                 "variance_bonus": 0.0,
-                "range_bonus": math.inf,
+                "range_bonus": inf,
             }
-        scale, reach = ucb_v_scales(self, int(self.pulls.sum()) + 1)
+        scale, reach = ucb_v_scales(self, coming_round(self.pulls))
         return {
             "mean": self.mean[arm],
             "variance_bonus": scale * self.deviation[arm],
@@ -148,5 +151,5 @@ class UCBV(NamedTuple):
 
 def ucb_v_scales(policy: UCBV, t: int) -> tuple[float, float]:
     """Return ``sqrt(2 zeta ln t)`` and ``3 c B zeta ln t``, the same for all arms."""
-    exploration = policy.zeta * math.log(t)
-    return (math.sqrt(2.0 * exploration), 3.0 * policy.c * policy.width * exploration)
+    exploration = policy.zeta * log(t)
+    return (sqrt(2.0 * exploration), 3.0 * policy.c * policy.width * exploration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, least_pulled, pull_limit
 
@@ -82,8 +83,8 @@ class ASHA(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             eta=eta,
             level=np.array(level, dtype=np.int64),
-            score=np.zeros((n_arms, len(level))),
-            board=np.zeros((len(level), n_arms), dtype=np.int64),
+            score=zeros((n_arms, len(level))),
+            board=int_zeros((len(level), n_arms)),
             reached=int_zeros(len(level)),
         )
 
@@ -124,25 +125,23 @@ class ASHA(NamedTuple):
     ) -> None:
         """Enter the arm on the board of the rung it has reached, if any."""
         self.pulls[arm] += 1
-        for rung in range(len(self.level)):
-            if self.level[rung] == self.pulls[arm]:
-                enter_board(self, rung, arm, reward)
+        rung = rungs_reached(self.level, self.pulls[arm]) - 1
+        if rung >= 0 and self.level[rung] == self.pulls[arm]:
+            enter_board(self, rung, arm, reward)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the next rung."""
-        for level in self.level:
-            if level > self.pulls[arm]:
-                return int(level - self.pulls[arm])
+        rung = rungs_reached(self.level, self.pulls[arm])
+        if rung < len(self.level):
+            return int(self.level[rung] - self.pulls[arm])
         return 1
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the rung reached, from 1, and the reward there."""
-        rung = 0
-        while rung < len(self.level) and self.level[rung] <= self.pulls[arm]:
-            rung += 1
+        rung = rungs_reached(self.level, self.pulls[arm])
         return {
             "rung": rung,
-            "rung_reward": self.score[arm, rung - 1] if rung else math.nan,
+            "rung_reward": self.score[arm, rung - 1] if rung else nan,
         }
 
 
@@ -169,15 +168,20 @@ def rung_levels(min_pulls: int, max_pulls: int, eta: int) -> list[int]:
     return levels
 
 
+def rungs_reached(level: Ints, n_pulls: int) -> int:
+    """Return on how many rungs an arm has been after so many pulls."""
+    rung = 0
+    while rung < len(level) and level[rung] <= n_pulls:
+        rung += 1
+    return rung
+
+
 def between_rungs(policy: ASHA) -> int:
     """Return an available arm whose promotion was cut short, or ``WAIT``."""
     for i in range(len(policy.pulls)):
         if policy.available[i] and policy.pulls[i] > 0:
-            on_level = False
-            for rung in range(len(policy.level)):
-                if policy.level[rung] == policy.pulls[i]:
-                    on_level = True
-            if not on_level:
+            rung = rungs_reached(policy.level, policy.pulls[i])
+            if rung == 0 or policy.level[rung - 1] < policy.pulls[i]:
                 return i
     return WAIT
 

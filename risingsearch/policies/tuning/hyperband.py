@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import ceil, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import WAIT, arm_arrays, leader, pull_limit
 from risingsearch.policies.shared.race import lacks_pulls, next_below, round_is_over
@@ -83,7 +84,7 @@ class Hyperband(NamedTuple):
         """
         limit = pull_limit(horizon, max_pulls)
         brackets = cls.brackets(limit, checked_int("eta", eta, 2))
-        level = np.zeros((len(brackets), len(brackets)), dtype=np.int64)
+        level = int_zeros((len(brackets), len(brackets)))
         size = np.zeros_like(level)
         for b, (n, _) in enumerate(brackets):
             s = len(brackets) - 1 - b
@@ -99,8 +100,8 @@ class Hyperband(NamedTuple):
             due=level[0, :1].copy(),
             next_arm=int_zeros(1),
             member=np.zeros(n_arms, dtype=np.bool_),
-            rewards=np.zeros((n_arms, limit + 1)),
-            score=np.zeros(n_arms),
+            rewards=zeros((n_arms, limit + 1)),
+            score=zeros(n_arms),
             heap=int_zeros(n_arms),
         )
         start_bracket(policy)
@@ -131,7 +132,7 @@ class Hyperband(NamedTuple):
         while eta ** (s_max + 1) <= max_pulls:
             s_max += 1
         return [
-            (math.ceil((s_max + 1) * eta**s / (s + 1)), max(1, max_pulls // eta**s))
+            (ceil((s_max + 1) * eta**s / (s + 1)), max(1, max_pulls // eta**s))
             for s in range(s_max, -1, -1)
         ]
 
@@ -147,7 +148,7 @@ class Hyperband(NamedTuple):
         brackets = Hyperband.brackets(max_pulls, eta)
         n_arms = sum(n for n, _ in brackets)
         cost = len(brackets) * len(brackets) * max_pulls
-        return max(brackets[0][0], math.ceil(n_arms * horizon / cost))
+        return max(brackets[0][0], ceil(n_arms * horizon / cost))
 
     def select(self, t: int, rng: Rng) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
@@ -211,7 +212,7 @@ def promised(policy: Hyperband, level: int) -> int:
     """Return an arm that trains next in any case, where the last result is missing."""
     # The best on the rung or, after the last rung, the first of the next bracket.
     arm = WAIT
-    best = -math.inf
+    best = -inf
     if policy.rung[0] + 1 < len(policy.size) - policy.bracket[0]:
         for i in range(len(policy.pulls)):
             if policy.available[i] and policy.member[i]:

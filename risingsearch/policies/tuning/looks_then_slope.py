@@ -6,7 +6,7 @@ spares a decision most of the arms.
 
 from __future__ import annotations
 
-import math
+from math import inf, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from risingsearch.policies.arrays import (
     Ints,
     Rng,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import (
     NO_LIMIT,
@@ -125,17 +126,17 @@ class LooksThenSlope(NamedTuple):
             r1=r1,
             later_look=later,
             P=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
+            average=zeros(n_arms),
+            slope=zeros(n_arms),
             goal=int_zeros(n_arms),
             reached=rungs,
             planned=rungs.copy(),
             counts=int_zeros(5),
-            best=np.full(1, -math.inf),
+            best=np.full(1, -inf),
             behind=int_zeros(n_arms + 1),
             rung=int_zeros(n_arms),
-            bound=np.zeros(n_arms),
-            block_bound=np.full((len(rungs), n_arms // BLOCK + 1), -math.inf),
+            bound=zeros(n_arms),
+            block_bound=np.full((len(rungs), n_arms // BLOCK + 1), -inf),
         )
 
     @staticmethod
@@ -263,7 +264,7 @@ def rung_of(n: int, r1: int) -> int:
     >>> [rung_of(n, 4) for n in (1, 4, 8, 15, 16)]
     [0, 0, 1, 1, 2]
     """
-    return int(math.log2(max(n, r1) / r1))
+    return int(log2(max(n, r1) / r1))
 
 
 def first_looks(policy: LooksThenSlope, arm: int) -> float:
@@ -333,7 +334,7 @@ def pause_on_rung(policy: LooksThenSlope, arm: int, at: int) -> None:
     behind = policy.behind
     block = arm // BLOCK
     row = max(rung[arm], at)
-    highest = -math.inf
+    highest = -inf
     rung[arm] = at
     bound[arm] = policy.average[arm] + policy.slope[arm] * policy.pulls[arm]
     for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(rung))):
@@ -379,7 +380,7 @@ def highest_end(
 ) -> int:
     """Return the arm that ends highest among those on these rungs, or ``WAIT``."""
     arm = WAIT
-    best = -math.inf
+    best = -inf
     pulls = policy.pulls
     available = policy.available
     rung = policy.rung
@@ -387,7 +388,7 @@ def highest_end(
     for row in range(first, below):
         block_bound = policy.block_bound[row]
         for block in range(policy.counts[BLOCKS]):
-            if -math.inf < block_bound[block] >= best:
+            if -inf < block_bound[block] >= best:
                 for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(pulls))):
                     if bound[i] >= best and rung[i] == row and available[i]:
                         end = end_of(policy, i, t)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +69,7 @@ class MedianStopping(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             min_arms=checked_int("min_arms", min_arms, 1),
             P=prefix_sums(n_arms, horizon, max_pulls),
-            best=np.full(n_arms, -math.inf),
+            best=np.full(n_arms, -inf),
             stopped=np.zeros(n_arms, dtype=np.bool_),
         )
 
@@ -118,8 +118,8 @@ def below_median(policy: MedianStopping, arm: int) -> bool:
     best = policy.best[arm]
     n_below = 0
     n_above = 0
-    highest_below = -math.inf
-    lowest_above = math.inf
+    highest_below = -inf
+    lowest_above = inf
     for i in range(len(policy.pulls)):
         if i != arm and policy.pulls[i] >= n:
             average = policy.P[i, n] / n

@@ -6,7 +6,7 @@ leaves the rung where it stands.
 
 from __future__ import annotations
 
-import math
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from risingsearch.policies.arrays import (
     Rng,
     all_true,
     int_zeros,
+    zeros,
 )
 from risingsearch.policies.base import NO_LIMIT, arm_arrays, pull_limit
 from risingsearch.policies.shared.race import next_in_round, round_is_over
@@ -90,14 +91,15 @@ class SuccessiveHalving(NamedTuple):
         for size in sizes[:-1]:
             total += max(1, horizon // (size * (len(sizes) - 1)))
             target.append(min(total, limit))
+        target.append(NO_LIMIT)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            target=np.array([*target, NO_LIMIT], dtype=np.int64),
-            due=np.array([*target, NO_LIMIT][:1], dtype=np.int64),
+            target=np.array(target, dtype=np.int64),
+            due=np.array(target[:1], dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
             rung=int_zeros(1),
             member=all_true(n_arms),
-            score=np.zeros(n_arms),
+            score=zeros(n_arms),
             heap=int_zeros(n_arms),
         )
 
@@ -135,10 +137,9 @@ class SuccessiveHalving(NamedTuple):
     ) -> None:
         """Remember the last reward, and leave the rung if it was the last there."""
         n = self.pulls[arm] + 1
-        lacks_pulls = self.pulls_left[arm] > 0 and n < self.due[0]
         self.pulls[arm] = n
         self.score[arm] = reward
-        if not lacks_pulls:
+        if n >= self.due[0] or self.pulls_left[arm] == 0:
             climb(self)
 
     def slice_length(self, arm: int) -> int:
@@ -165,7 +166,7 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
     """
     sizes = [n_arms]
     while sizes[-1] > 1:
-        sizes.append(math.ceil(sizes[-1] / eta))
+        sizes.append(ceil(sizes[-1] / eta))
     return sizes
 
 

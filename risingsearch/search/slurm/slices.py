@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import Job
 from risingsearch.errors import SetupError
-from risingsearch.events import Returned, event_of
+from risingsearch.events import Failed, Returned, event_of
 from risingsearch.json_values import Json
 from risingsearch.search.run import earlier_failure
-from risingsearch.search.run_log import as_event, outcome_of
+from risingsearch.search.run_log import as_event, report_of
 from risingsearch.search.training import Outcome, Task
 from risingsearch.storage import files
 
@@ -85,10 +85,9 @@ class Slice(NamedTuple):
             return None
         event = event_of(noted["outcome"])
         assert isinstance(event, Returned)
-        outcome = outcome_of(event)
-        if outcome.snapshot is not None:
-            epoch, _ = outcome.snapshot
-            outcome = outcome._replace(snapshot=(epoch, self._read(_BEST)))
+        outcome = _outcome_of(event)
+        if event.best is not None:
+            outcome = outcome._replace(snapshot=(event.best, self._read(_BEST)))
         if noted["resumes"]:
             outcome = outcome._replace(resume_from=self._read(_STATE))
         return outcome
@@ -135,7 +134,7 @@ class Slice(NamedTuple):
             files.write_digested(self.folder / _STATE, outcome.resume_from)
         if outcome.snapshot is not None:
             files.write_digested(self.folder / _BEST, outcome.snapshot[1])
-        event = as_event(outcome.report.job, outcome)
+        event = as_event(outcome)
         self.note(outcome=event.to_json(), resumes=resumes, left=left)
 
     def close(self) -> None:
@@ -253,3 +252,20 @@ def note_of(home: Path) -> str:
 def counted(home: Path) -> dict[str, int]:
     """Count the slices that wait to begin, train, or are back and not recorded."""
     return dict(Counter(submitted.stage for submitted in slices_in(home)))
+
+
+def _outcome_of(event: Returned) -> Outcome:
+    """Return the outcome that was noted as an event, without its states."""
+    outcome = Outcome(
+        report_of(event),
+        ended=event.ended,
+        n_calls=event.calls,
+        elapsed=event.elapsed or 0.0,
+        cost=event.cost,
+        startup=event.startup,
+        now=event.now,
+        clock=event.clock,
+    )
+    if isinstance(event, Failed):
+        return outcome._replace(attempts=event.attempts, charged=event.charged)
+    return outcome

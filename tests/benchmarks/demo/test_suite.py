@@ -4,23 +4,25 @@ from benchmarks.demo import suite
 from risingsearch.cli.demo import OWN, DemoRun
 
 
-def runs(search, scores):
+def runs(scores):
     return [
-        DemoRun(search, seed, [(1, 0.1), (9, score)], score, 270, 60, 1.0)
+        DemoRun(seed, [0.0, 0.1, score], score, {"a", "b"})
         for seed, score in enumerate(scores)
     ]
 
 
 def test_what_is_left_is_a_row_per_run_and_a_page(monkeypatch, tmp_path, capsys):
+    scores_of = {OWN: [0.9, 0.8], "other": [0.5, 0.6]}
     asked = []
 
-    def run_all(seeds):
+    def run_seeds(search, seeds):
         asked.append(list(seeds))
-        return [*runs(OWN, [0.9, 0.8]), *runs("other", [0.5, 0.6])]
+        return runs(scores_of[search])
 
-    monkeypatch.setattr(suite, "run_all", run_all)
+    monkeypatch.setattr(suite, "SEARCHES", scores_of)
+    monkeypatch.setattr(suite, "run_seeds", run_seeds)
     suite.run(tmp_path, scale="default", seed=0, seeds=2)
-    assert asked == [[0, 1]]
+    assert asked == [[0, 1], [0, 1]]
     with (tmp_path / "results.csv").open() as file:
         scores = [float(row["score"]) for row in csv.DictReader(file)]
     assert scores == [0.9, 0.8, 0.5, 0.6]

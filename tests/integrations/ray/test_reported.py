@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray import results
-from risingsearch.integrations.ray.journal import _n_held
+from risingsearch.integrations.ray.checkpoints import _n_held
 
 
 def stopped(fake_tune, n_epochs=25, **options):

@@ -20,6 +20,7 @@ from risingsearch import Callback, Scheduler
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 from risingsearch.integrations.ray import RisingScheduler, results
 from risingsearch.integrations.ray.experiment import lift_limit
+from risingsearch.storage.journal import Journal, create, read
 
 POLICIES = [
     ("auto", True),
@@ -53,6 +54,19 @@ def told(tune):
             arm, from_epoch, *_ = line["job"]
             epochs[trials[arm]] = from_epoch + len(line["scores"])
     return epochs
+
+
+def as_recorded_before(event):
+    """Return an event as recorded before metrics and checkpoint had these names."""
+    if event["event"] not in ("result", "failed"):
+        return event
+    others = ("seconds", "calls", "ended", "metrics", "checkpoint")
+    before = {name: value for name, value in event.items() if name not in others}
+    before["results"] = event.get("metrics", [])
+    if "checkpoint" in event:
+        metrics = event["metrics"][-1]
+        before["checkpoint"] = {"name": event["checkpoint"], "metrics": metrics}
+    return before
 
 
 class StopAtFive(Callback):
@@ -385,6 +399,33 @@ class TestRestoring:
             rows = results(tune.folder / "experiment")
             assert len(rows) == budget
             assert all(row["epoch"] == row["metrics"]["epoch"] for row in rows)
+
+    @pytest.mark.parametrize(("is_function", "slice_"), [(True, 1), (False, 3)])
+    def test_a_journal_of_an_earlier_release_continues(
+        self, fake_tune, is_function, slice_
+    ):
+        tune = fake_tune(epochs_per_job=slice_, tune={"max_failures": 1})
+        tune.is_function = is_function
+        failed = []
+        tune.fails = lambda trial, epoch: (
+            epoch == 2 and not failed and not failed.append(trial)
+        )
+        while len(tune.trained) < 25:
+            tune.step()
+        journal = tune.folder / "experiment" / "risingsearch-journal.jsonl"
+        header, events, _ = read(journal)
+        create(journal, header)
+        rewritten = Journal(journal, read(journal))
+        for event in events:
+            rewritten.append(as_recorded_before(event))
+        rows, known = results(tune.folder / "experiment"), told(tune)
+        assert len(rows) == sum(known.values()) > 15
+        other = tune.restored()
+        assert other.run()
+        again = other.trained[25:]
+        assert not [(id_, epoch) for id_, epoch in again if epoch <= known[id_]]
+        assert charged(other) == 40
+        assert results(tune.folder / "experiment")[: len(rows)] == rows
 
     def test_an_epoch_that_a_resumed_trial_leaves_out_is_found_out(self, fake_tune):
         tune = fake_tune(epochs_per_job=2)

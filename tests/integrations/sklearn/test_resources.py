@@ -172,6 +172,22 @@ class TestEstimators:
         assert search.n_resources_[0] < 2 * max(fewest, 10)
         assert search.n_resources_[-1] == pytest.approx(2 * len(X) / 3)
 
+    @pytest.mark.parametrize(
+        ("space", "fewest"),
+        [
+            ([{"n_neighbors": 25}, {"n_neighbors": 25, "metric": "no such"}], 25),
+            ({"n_neighbors": [1, 25, 150, 1000]}, 25),  # of 133 rows
+            ({"n_neighbors": [1, 1000]}, 10),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:.*configurations failed")
+    def test_one_that_fails_on_all_rows_says_nothing_about_the_others(
+        self, space, fewest
+    ):
+        search = by_rows(KNeighborsClassifier(), space).fit(X, Y)
+        assert fewest <= search.n_resources_[0] < 2 * max(fewest, 10)
+        assert len(search.n_resources_) > 1
+
     def test_groups_stay_apart(self):
         groups = np.arange(200) % 7
         data = np.column_stack([X, groups])

@@ -78,7 +78,7 @@ def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
     assert [fitted().n_epochs_ for _ in range(3)] == [first.n_epochs_] * 3
     assert RisingSearch.saved_result(tmp_path).stop_reason == first.stop_reason_
     assert first.stop_reason_.endswith(", kept for the refit")
-    assert fitted()._run._refit_seconds() == first._run._refit_seconds() > 0.0
+    assert fitted()._run._seconds_kept() == first._run._seconds_kept() > 0.0
     longer = fitted().continue_search(Budget(wall_seconds=60))
     assert longer.n_epochs_ > first.n_epochs_
 

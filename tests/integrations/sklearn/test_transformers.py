@@ -130,7 +130,7 @@ class TestCounts:
 
     def test_nothing_is_kept_after_the_search(self):
         search = rising(probing(), ALPHAS, budget=10).fit(X, Y)
-        assert not search._run.folds._caches
+        assert not search._run.folds._kept.caches
         assert search.continue_search(2).n_epochs_ == 12
 
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.policies.stationary.ucb_improved import NEVER, ImprovedUCB
+from risingsearch.policies.base import NO_LIMIT
+from risingsearch.policies.stationary.ucb_improved import ImprovedUCB
 
 
 def stages_run(race_class, curves, horizon, *, order="round-robin", seed=0, span=1.0):
@@ -69,5 +70,5 @@ def test_ucb_improved_stops_refining_when_the_horizon_cannot_tell_finer():
         policy.update(1, 1, 0.5, None)
         if policy.target[0] != targets[-1]:
             targets.append(int(policy.target[0]))
-    assert targets == [7, 17, NEVER]
-    assert ImprovedUCB.create(2, 2).target.tolist() == [NEVER]
+    assert targets == [7, 17, NO_LIMIT]
+    assert ImprovedUCB.create(2, 2).target.tolist() == [NO_LIMIT]

@@ -1,4 +1,4 @@
-"""Runs in a browser: what `risingsearch serve` answers, and how it ends."""
+"""Runs in a browser: what `risingsearch report --watch` answers, and how it ends."""
 
 import html
 import json
@@ -9,19 +9,19 @@ import socket
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 from contextlib import suppress
+from http.client import HTTPConnection
+from types import SimpleNamespace
 
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
-from starlette.testclient import TestClient
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.cli import connections, live
-from risingsearch.cli.live import app_of
+from risingsearch.cli import live, server
+from risingsearch.cli.live import live_pages
 from risingsearch.cli.main import main
+from risingsearch.cli.server import PageRequest, PageServer
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.plotting import parts
 from risingsearch.storage.run_directory import JOURNAL
@@ -64,9 +64,40 @@ def _at_once(monkeypatch):
     monkeypatch.setattr(live, "REST", 0.0)
 
 
-def served(*run_dirs):
-    app = app_of(run_dirs, "token")
-    return TestClient(app, base_url="http://127.0.0.1/token/")
+def asked(port, path, method="GET", **headers):
+    """Return the answer of a server on this machine."""
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return SimpleNamespace(
+        status_code=answer.status,
+        text=text,
+        headers=answer.headers,
+        json=lambda: json.loads(text),
+    )
+
+
+@pytest.fixture
+def served():
+    """Return a function that serves runs, and returns one that asks for a page."""
+    servers = []
+
+    def serve(*run_dirs):
+        page_server = PageServer(0, live_pages(run_dirs))
+        servers.append(page_server)
+        threading.Thread(target=page_server.serve_forever, args=(0.01,)).start()
+
+        def get(path):
+            return asked(page_server.server_address[1], f"/{page_server.token}/{path}")
+
+        return SimpleNamespace(get=get, port=page_server.server_address[1])
+
+    yield serve
+    for page_server in servers:
+        page_server.shutdown()
+        page_server.server_close()
 
 
 def epochs_in(page):
@@ -75,7 +106,7 @@ def epochs_in(page):
     return len(json.loads(data[1])["recorded"]["arm"])
 
 
-def test_the_page_is_the_report_of_the_run(run_dir):
+def test_the_page_is_the_report_of_the_run(run_dir, served):
     client = served(run_dir)
     page = client.get("").text
     assert "<h1>run</h1>" in page
@@ -84,7 +115,7 @@ def test_the_page_is_the_report_of_the_run(run_dir):
     assert client.get("version").json()["words"].startswith("finished")
 
 
-def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path):
+def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path, served):
     client, seen = served(tmp_path), []
 
     def visit(epoch):
@@ -112,7 +143,7 @@ def counted(monkeypatch, name):
     return made
 
 
-def test_a_page_is_made_once_for_all_who_look(run_dir, monkeypatch):
+def test_a_page_is_made_once_for_all_who_look(run_dir, monkeypatch, served):
     made = counted(monkeypatch, "report_page")
     client = served(run_dir)
     pages = {client.get("").text for _ in range(5)}
@@ -120,7 +151,7 @@ def test_a_page_is_made_once_for_all_who_look(run_dir, monkeypatch):
 
 
 def test_what_matters_is_computed_anew_only_when_results_have_come(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, served
 ):
     computed = counted(monkeypatch, "parameter_importance")
     client, seen = served(tmp_path), []
@@ -136,7 +167,7 @@ def test_what_matters_is_computed_anew_only_when_results_have_come(
     assert len(computed) == 9
 
 
-def test_an_empty_directory_is_waited_for(tmp_path):
+def test_an_empty_directory_is_waited_for(tmp_path, served):
     client = served(tmp_path)
     assert client.get("version").json()["words"].startswith("waiting")
     assert "no epoch is recorded yet" in client.get("").text
@@ -145,7 +176,7 @@ def test_an_empty_directory_is_waited_for(tmp_path):
     assert epochs_in(client.get("").text) == 9
 
 
-def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
+def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir, served):
     client = served(run_dir)
     journal = run_dir / JOURNAL
     whole = journal.read_bytes()
@@ -169,7 +200,9 @@ def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
         lambda path: path.symlink_to("/dev/zero"),
     ],
 )
-def test_a_bad_run_does_not_keep_others_from_being_shown(run_dir, tmp_path, spoil):
+def test_a_bad_run_does_not_keep_others_from_being_shown(
+    run_dir, tmp_path, spoil, served
+):
     (tmp_path / "bad").mkdir()
     spoil(tmp_path / "bad" / JOURNAL)
     client = served(run_dir, tmp_path / "bad", tmp_path / "later")
@@ -183,14 +216,14 @@ def test_a_bad_run_does_not_keep_others_from_being_shown(run_dir, tmp_path, spoi
     assert "finished" in client.get("2/version").json()["words"]
 
 
-def test_an_error_of_any_kind_is_shown_in_its_place(run_dir, monkeypatch):
+def test_an_error_of_any_kind_is_shown_in_its_place(run_dir, monkeypatch, served):
     client = served(run_dir)
     monkeypatch.setattr(live, "report_page", lambda *a, **k: {}["unknown"])
     assert "damaged: KeyError: &#x27;unknown&#x27;" in client.get("").text
 
 
 def test_of_a_sweep_it_names_the_command_and_of_any_search_the_metric(
-    tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys, served
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sweep.yaml").write_text(SWEEP)
@@ -210,21 +243,21 @@ def test_of_a_sweep_it_names_the_command_and_of_any_search_the_metric(
         assert "finished" in capsys.readouterr().out
 
 
-def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path):
+def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path, served):
     a_search(tmp_path / "one").run()
     (tmp_path / "two").mkdir()
     client = served(tmp_path / "one", tmp_path / "two")
     listed = client.get("").text
     assert '<a href="0/">one</a>, best score 0.9; finished: ' in listed
     assert '<a href="1/">two</a>; waiting: no epoch is recorded yet' in listed
-    assert '<a href="comparison/">' in listed
     assert client.get("version").json()["words"] == "0 of 2 running"
-    assert "before two runs have an epoch" in client.get("comparison/").text
-    before = client.get("comparison/version").json()["version"]
+    assert "<h1>All runs</h1>" in listed  # there is nothing to compare yet
+    before = client.get("version").json()["version"]
     a_search(tmp_path / "two", seed=4, budget=7).run()
-    assert client.get("comparison/version").json()["version"] != before
-    page = client.get("comparison/").text
+    assert client.get("version").json()["version"] != before
+    page = client.get("").text
     assert "<h1>Comparison of the runs</h1>" in page
+    assert '<a href="1/">two</a>, best score 0.9; finished: ' in page
     assert '<th scope="col">one</th><th scope="col">two</th>' in page
     assert "the budget of 7 epochs is spent" in page
     assert "<h1>two</h1>" in client.get("1/").text
@@ -232,6 +265,7 @@ def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path):
 
 def test_a_run_that_begins_anew_in_its_directory_is_shown_from_its_first_epoch(
     tmp_path,
+    served,
 ):
     client = served(a_search(tmp_path / "run").run() and tmp_path / "run")
     assert epochs_in(client.get("").text) == 9
@@ -243,48 +277,50 @@ def test_a_run_that_begins_anew_in_its_directory_is_shown_from_its_first_epoch(
 
 class TestSecurity:
     @pytest.fixture
-    def client(self, run_dir):
-        return TestClient(app_of([run_dir], "token"), base_url="http://127.0.0.1/")
+    def client(self, run_dir, served, monkeypatch):
+        monkeypatch.setattr(server.secrets, "token_urlsafe", lambda n: "token")
+        port = served(run_dir).port
+        return lambda path, **options: asked(port, f"/{path}", **options)
 
     @pytest.mark.parametrize("path", ["wrong/", "tokem/version", "", "wrong", "a/b/c"])
     def test_without_the_token_nothing_is_seen(self, client, path):
-        answer = client.get(path)
+        answer = client(path)
         assert answer.status_code == 403
         assert "run" not in answer.text
 
     def test_an_unknown_page_is_not_found(self, client):
-        assert client.get("token/7/").status_code == 404
+        assert client("token/7/").status_code == 404
 
-    @pytest.mark.parametrize("method", ["post", "put", "delete"])
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
     def test_nothing_can_be_sent(self, client, method):
-        assert getattr(client, method)("token/").status_code == 405
+        assert client("token/", method=method).status_code == 501
 
     @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example"])
     def test_another_name_for_this_machine_is_refused(self, client, host):
-        assert client.get("token/", headers={"Host": host}).status_code == 400
+        assert client("token/", Host=host).status_code == 400
 
     @pytest.mark.parametrize("path", ["token/", "token/version", "wrong/"])
     def test_answers_are_not_kept_framed_or_shared(self, client, path):
-        headers = client.get(path).headers
+        headers = client(path).headers
         assert headers["cache-control"] == "no-store"
         assert headers["content-security-policy"] == "frame-ancestors 'none'"
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["referrer-policy"] == "no-referrer"
 
     def test_the_page_may_run_its_program_and_ask_this_server_only(self, client):
-        page = client.get("token/").text
+        page = client("token/").text
         [policy] = re.findall(r'Content-Security-Policy" content="(.*?)"', page)
         program = page.rpartition("<script>")[2].partition("</script>")[0]
         assert parts.hash_of(program) in policy
         assert "default-src 'none'" in policy
         assert "connect-src 'self'" in policy
 
-    def test_names_are_escaped(self, tmp_path):
+    def test_names_are_escaped(self, tmp_path, served):
         run_dirs = [tmp_path / "<b>one", tmp_path / "<b>two"]
         for run_dir in run_dirs:
             a_search(run_dir, budget=3).run()
         client = served(*run_dirs)
-        for path in ("", "0/", "comparison/"):
+        for path in ("", "0/"):
             page = client.get(path).text
             assert "&lt;b&gt;one" in page
             assert "<b>one" not in page
@@ -292,21 +328,19 @@ class TestSecurity:
 
 class TestCommand:
     def test_prints_a_url_serves_it_and_ends_with_ctrl_c(self, run_dir):
+        arguments = ["report", str(run_dir), "--watch", "--port", "0"]
         with subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "serve", str(run_dir), "--port", "0"],
+            [sys.executable, "-c", PROGRAM, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
             try:
                 url = process.stdout.readline().strip()
-                assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", url)
-                opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-                with opener.open(url) as answer:
-                    assert b"<h1>run</h1>" in answer.read()
-                with pytest.raises(urllib.error.HTTPError, match="403") as refused:
-                    opener.open(url[:-2] + "/")
-                refused.value.close()
+                parts = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{32}/)", url)
+                port, path = parts.groups()
+                assert "<h1>run</h1>" in asked(port, path).text
+                assert asked(port, path[:-2] + "/").status_code == 403
                 process.send_signal(signal.SIGINT)
                 assert process.communicate()[1] == ""
                 assert process.returncode == 0
@@ -315,11 +349,9 @@ class TestCommand:
                 raise
 
     def test_every_start_has_another_token(self, run_dir, monkeypatch, capsys):
-        import uvicorn
-
-        monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+        monkeypatch.setattr(PageServer, "serve_forever", lambda self: None)
         for _ in range(2):
-            assert main(["serve", str(run_dir)]) == 0
+            assert main(["report", str(run_dir), "--watch"]) == 0
         urls = capsys.readouterr().out.splitlines()
         assert len({url.split("/")[3] for url in urls}) == 2
 
@@ -328,52 +360,46 @@ class TestCommand:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             number = taken.getsockname()[1]
-            assert main(["serve", str(run_dir), "--port", str(number)]) == 2
+            assert main(["report", str(run_dir), "--watch", "--port", str(number)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert f"port {number} cannot be used" in line
 
     @pytest.mark.parametrize("number", ["-1", "65536", "http"])
     def test_what_is_no_port_is_bad_input(self, run_dir, capsys, number):
         with pytest.raises(SystemExit, match="2"):
-            main(["serve", str(run_dir), "--port", number])
+            main(["report", str(run_dir), "--watch", "--port", number])
         assert "argument --port: must be a" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--port", "0"], "--port is for --watch"),
+            (["--watch", "--out", "page.html"], "--out is for a file"),
+        ],
+    )
+    def test_a_url_or_a_file(self, run_dir, capsys, options, said):
+        assert main(["report", str(run_dir), *options]) == 2
+        assert said in capsys.readouterr().err
 
     def test_what_is_no_run_is_bad_input_in_one_sentence(self, tmp_path, capsys):
         (tmp_path / "file").touch()
-        assert main(["serve", str(tmp_path)]) == 2
+        assert main(["report", str(tmp_path), "--watch"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "holds no search: name the run directory" in line
 
-    def test_idle_and_endless_requests_keep_nobody_out(self, run_dir, monkeypatch):
-        monkeypatch.setattr(connections, "MOST", 4)
-        monkeypatch.setattr(connections, "SECONDS", 0.3)
-        server = connections.server_of(app_of([run_dir], "token"))
-        listener = socket.create_server(("127.0.0.1", 0))
-        address = listener.getsockname()
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            idle = [socket.create_connection(address) for _ in range(9)]
-            idle[-1].sendall(b"GET /token/ HTTP/1.1\r\n")  # and no end
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with opener.open(f"http://127.0.0.1:{address[1]}/token/") as answer:
-                assert b"<h1>run</h1>" in answer.read()
-            with socket.create_connection(address) as long:
-                long.sendall(b"GET /token/ HTTP/1.1\r\nA: " + 20_000 * b"a")
-                assert b" 400 " in long.recv(100)
-            for one in idle:
-                with one, suppress(ConnectionResetError):
-                    assert one.recv(1) == b""  # closed
-        finally:
-            server.should_exit = True
-            thread.join()
-
-    @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
-    def test_without_its_extra_it_says_what_to_install(
-        self, run_dir, capsys, monkeypatch, package
+    def test_idle_and_endless_requests_keep_nobody_out(
+        self, run_dir, monkeypatch, served
     ):
-        for name in ("risingsearch.cli.live", "risingsearch.cli.connections"):
-            monkeypatch.delitem(sys.modules, name, raising=False)
-        monkeypatch.setitem(sys.modules, package, None)
-        assert main(["serve", str(run_dir)]) == 2
-        assert 'pip install "risingsearch[serve]"' in capsys.readouterr().err
+        monkeypatch.setattr(server, "MOST_CONNECTIONS", 4)
+        monkeypatch.setattr(PageRequest, "timeout", 0.3)
+        client = served(run_dir)
+        address = ("127.0.0.1", client.port)
+        idle = [socket.create_connection(address) for _ in range(9)]
+        idle[-1].sendall(b"GET /token/ HTTP/1.1\r\n")  # and no end
+        assert "<h1>run</h1>" in client.get("").text
+        with socket.create_connection(address) as endless:
+            endless.sendall(b"GET /token/ HTTP/1.1\r\nA: " + 70_000 * b"a")
+            assert b" 431 " in endless.recv(100)
+        for connection in idle:
+            with connection, suppress(ConnectionResetError):
+                assert connection.recv(1) == b""  # closed
