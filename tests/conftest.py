@@ -88,6 +88,7 @@ LONG = (
     "tests/test_notebooks.py",
     "tests/integrations/sklearn/test_processes.py",
     "tests/scripts/test_slurm.py",
+    "tests/search/slurm/test_on_a_cluster.py",
     "tests/integrations/trackers/",
     "tests/search/test_object_stores.py",
     "tests/cli/test_sweep",

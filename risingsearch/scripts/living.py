@@ -55,11 +55,8 @@ class LivingTrainable(CommandTrainable):
         try:
             results = self._continued(living, run, n_epochs, home)
             run.epoch += len(results)
-            is_over = (
-                len(results) < n_epochs
-                or run.epoch == self.max_epochs
-                or has_lost(results)
-            )
+            is_last = run.epoch == self.max_epochs
+            is_over = is_last or len(results) < n_epochs or has_lost(results)
             sign = sign_of(self.direction)
             rewards = [sign * result["score"] for result in results]
             living.best = max(living.best, *(r for r in rewards if r == r), -math.inf)

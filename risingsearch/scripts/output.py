@@ -8,7 +8,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import IO
 
@@ -51,43 +51,37 @@ class ReportFile:
     """Lines that are added to a file once a script has started; it may appear later."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
+        self._path = folder / name
         self._name = name
         self._lines = Lines()
         with self._opened() as file:
-            self._at = 0 if file is None else os.fstat(file.fileno()).st_size
+            self._at = file.seek(0, os.SEEK_END)
 
     def new_lines(self, *, all_of_it: bool = False) -> Iterator[str]:
         """Yield the lines since the last call; ``all_of_it``: a partial one too."""
         with self._opened() as file:
-            end = 0 if file is None else os.fstat(file.fileno()).st_size
+            end = file.seek(0, os.SEEK_END)
             if end < self._at:
                 raise ScriptError(
                     f"the script has begun {self._name} from scratch: it must append "
                     "its reports to the file in its checkpoint directory"
                 )
-            while file is not None and self._at < end:
-                added = os.pread(file.fileno(), AT_ONCE, self._at)
-                if not added:
-                    break
+            file.seek(self._at)
+            while self._at < end and (added := file.read(AT_ONCE)):
                 self._at += len(added)
                 yield from self._lines.add(added)
         if all_of_it:
             yield from self._lines.end()
 
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes] | None]:
-        """Yield the file; None if it does not exist yet."""
+    def _opened(self) -> IO[bytes]:
+        """Open the file; an empty one takes its place until it is there."""
         try:
-            file = open_regular_file(self._folder / self._name)
+            return open_regular_file(self._path)
         except FileNotFoundError:
-            yield None
-            return
+            return io.BytesIO()
         except OSError as error:
             msg = f"the reports in {self._name} cannot be read ({error.strerror})"
             raise ScriptError(msg) from error
-        with file:
-            yield file
 
 
 def reports(

@@ -355,7 +355,12 @@ class Sweep(Strict):
 
     def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""
-        drawn = self._different()
+        space = self.candidate_space
+        if self.candidates == "all":
+            drawn = Configurations(all_of(space), None)
+        else:
+            rng = np.random.default_rng(None if self.seed is None else [self.seed, 1])
+            drawn = space.draw(self.n_candidates, rng)
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
         most = None if self.candidates == "auto" else len(everybody)
         return Configurations(everybody.values(), drawn.space, most)
@@ -364,13 +369,6 @@ class Sweep(Strict):
     def candidate_space(self) -> Space:
         """Space that configurations are drawn from."""
         return space_of(self.parameters) if self.space is None else space_in(self.space)
-
-    def _different(self) -> Configurations:
-        space = self.candidate_space
-        if self.candidates == "all":
-            return Configurations(all_of(space), None)
-        rng = np.random.default_rng(None if self.seed is None else [self.seed, 1])
-        return space.draw(self.n_candidates, rng)
 
     def earlier(self) -> list[Source] | None:
         """Return the earlier searches to learn from, not read yet."""
@@ -386,10 +384,8 @@ class Sweep(Strict):
 
     @property
     def n_candidates(self) -> int:
-        """How many configurations are drawn."""
-        if self.candidates == "all":
-            return len(self._different())
-        if self.candidates != "auto":
+        """How many configurations are drawn, if not all are taken."""
+        if isinstance(self.candidates, int):
             return self.candidates
         return min(recommended_candidates(**dict(self)), MOST_CANDIDATES)
 

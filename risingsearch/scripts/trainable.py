@@ -350,7 +350,7 @@ class CommandTrainable:
 
 
 def _sync_checkpoint(work: Path) -> None:
-    """Bring a checkpoint directory to disk, if it holds what can be copied."""
+    """Bring a checkpoint directory to disk, or raise if it cannot be copied."""
     if work.is_symlink() or not work.is_dir():
         msg = "the script has replaced its checkpoint directory"
         raise ScriptError(f"{msg}: it must write into it")
