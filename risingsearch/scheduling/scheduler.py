@@ -433,7 +433,7 @@ class Scheduler:
         return None
 
     def copy(self) -> Scheduler:
-        """Return a copy that shares what was given: for events, not for decisions."""
+        """Return a copy that shares the arguments: for events, not for decisions."""
         decider = self._decider
         given = (
             decider.options,
