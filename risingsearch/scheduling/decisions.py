@@ -102,7 +102,7 @@ class Decider:
             self.ledger,
         )
         self._draws = Draws(options.seed)
-        self._options = options
+        self.options = options
         self.rules = SearchOptions()  # patience and target_score
         self.problem_of: Callable[[Configuration], str | None] | None = None
         self.follow_up()
@@ -148,8 +148,8 @@ class Decider:
 
     def _promised(self) -> int | None:
         """Return the arm that trains before the policy is asked; None for no such."""
-        least = self._options.min_epochs
-        enqueued = self._options.enqueue
+        least = self.options.min_epochs
+        enqueued = self.options.enqueue
         if least == 1 and not enqueued:
             return None
         arms = self.arms
@@ -189,7 +189,7 @@ class Decider:
         elif self.waits:
             why = f"{self.policy.name} stopped by its own rule"
         elif too_late.any():
-            least = self._options.min_epochs
+            least = self.options.min_epochs
             why = f"what is left trains no new arm for min_epochs={least}"
         elif can_train.any() or left <= 0:
             kept = self.ledger.kept
@@ -219,7 +219,7 @@ class Decider:
             is_last = arms.history[-1]["arm"] == arm
             reason = CONTINUED if is_last else REVIVED
             return Started(job=job, reason=reason, parts=self.policy.explain(arm))
-        reason = ENQUEUED if arm in self._options.enqueue else OPENED
+        reason = ENQUEUED if arm in self.options.enqueue else OPENED
         if proposal.by_prior:
             reason = PRIOR
         elif proposal.params or proposal.arm is not None:
@@ -229,7 +229,7 @@ class Decider:
             return Started(
                 job=job, reason=reason, parts={}, params=params, like=proposal.like
             )
-        is_late = arm >= self._options.n_arms  # drawn after the header was written
+        is_late = arm >= self.options.n_arms  # drawn after the header was written
         drawn = dict(self.proposer.candidates[arm]) if is_late else None
         return Started(job=job, reason=reason, parts={}, params=drawn)
 
@@ -243,7 +243,7 @@ class Decider:
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
-        options = self._options
+        options = self.options
         wanted = options.epochs_per_job or self.policy.slice_length(selected)
         missing = options.min_epochs - int(self.arms.epochs[arm])
         return min(max(wanted, missing), self._limit(arm))
@@ -260,7 +260,7 @@ class Decider:
         arms = self.arms
         proposer = self.proposer
         n_begun = int(np.count_nonzero(arms.has_told | arms.busy))
-        is_new = not arms.charged[arm] and arm not in self._options.enqueue
+        is_new = not arms.charged[arm] and arm not in self.options.enqueue
         if not (is_new and proposer.is_due(n_begun, self.policy.proposing())):
             return NO_PROPOSAL
         unopened = arms.unopened()
@@ -430,13 +430,13 @@ class Decider:
         """Add to the budget; a policy that plans the whole horizon plans anew."""
         self.ledger.extend(budget)
         self._raise_limit()
-        if self._options.max_epochs is None or self.policy.plans_rounds:
+        if self.options.max_epochs is None or self.policy.plans_rounds:
             self._replan()
         self.arms.counted_from = len(self.arms.history)
         self._refill()
 
     def _raise_limit(self) -> None:
-        if self._options.max_epochs is None:  # an arm may use the whole budget
+        if self.options.max_epochs is None:  # an arm may use the whole budget
             self.arms.max_epochs = int(self.ledger.total)
 
     # ------------------------------------------------------------------ saved states
@@ -472,7 +472,7 @@ class Decider:
 
     def _identity(self) -> Json:
         """Return the settings that must be the same to load a saved state, as JSON."""
-        return self._options.identity() | {
+        return self.options.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,
             "proposer": self.proposer.identity,

@@ -61,7 +61,7 @@ class PolicyAdapter:
             create = partial(make_policy, name)
             self._info = policy_info(name)
             _check_named(self._info, params, ledger)
-        self._create = partial(create, **params)
+        self.create = partial(create, **params)
         self.build()
 
     def _put_in_order(self, arms: Any) -> None:
@@ -76,7 +76,7 @@ class PolicyAdapter:
         horizon = n_arms * self._arms.max_epochs
         if ledger.unit == "epochs":
             horizon = int(ledger.total)
-        policy = self._create(n_arms, horizon, self._options.max_epochs)
+        policy = self.create(n_arms, horizon, self._options.max_epochs)
         base.check_contract(policy, n_arms, "_asdict")
         self.policy: Any = policy
         self._error: PolicyError | None = None  # after which it is asked nothing

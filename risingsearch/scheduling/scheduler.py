@@ -433,9 +433,15 @@ class Scheduler:
         return None
 
     def copy(self) -> Scheduler:
-        """Return a copy that shares the proposer: it is for events, not decisions."""
-        proposer = self._decider.proposer
-        return deepcopy(self, {id(proposer): proposer})
+        """Return a copy that shares the arguments: for events, not for decisions."""
+        decider = self._decider
+        given = (
+            decider.options,
+            decider.policy.create,
+            decider.problem_of,
+            decider.proposer,
+        )
+        return deepcopy(self, {id(part): part for part in given})
 
     def with_all_results(self) -> Scheduler:
         """Return a copy to which all results are applied; itself if they are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -159,6 +160,25 @@ def test_a_state_of_another_version_is_refused() -> None:
         "this state has version 99, this release reads version 4: "
         "load it with the release that saved it"
     )
+
+
+class Factory:
+    """Makes policies, and cannot be copied."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self, n_arms: int, horizon: int, max_pulls: int | None) -> RoundRobin:
+        return RoundRobin.create(n_arms, horizon, max_pulls)
+
+
+def test_a_factory_that_cannot_be_copied_serves_loaded_states_and_copies() -> None:
+    scheduler, again = (Scheduler(Factory(), 4, 20, 5) for _ in range(2))
+    job = ask(scheduler)
+    again.load_state_dict(saved(scheduler))
+    assert again.in_flight == scheduler.in_flight
+    again.copy().tell(job, scores_of(job))
+    assert again.in_flight == (job,)
 
 
 class Holder(NamedTuple):

@@ -315,6 +315,6 @@ class TestSpace:
         known = {"arm": 1, "top": 0.9, "speed": 1, "kind": "a"}
         search = self.search(proposer=self.proposer(), enqueue=[known], n_candidates=8)
         result = search.run()
-        [arm] = search.scheduler._decider._options.enqueue
+        [arm] = search.scheduler._decider.options.enqueue
         assert result.candidates[arm] == known
         assert set(search.scheduler.proposals) == set(range(9)) - {arm}
