@@ -537,7 +537,7 @@ class RisingSampler(BaseSampler):
 
 
 def _spent(replica: StudyReplica) -> str:
-    """Return why nothing trains any more, and what to do."""
+    """Return why nothing trains any more, and the way to continue."""
     reason = replica.scheduler.stop_reason
     return (
         f"{reason}, so nothing was left to train: to continue, allow RisingSampler more"

@@ -1,4 +1,4 @@
-"""Arms of an experiment: what its events say of their trials and jobs."""
+"""Arms of an experiment, with their trials and jobs, as its events tell them."""
 
 import math
 from collections import defaultdict
@@ -24,7 +24,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 @dataclass
 class TrialRecord:
-    """What the events say of a trial, which may be no arm yet."""
+    """A trial, which may be no arm yet, as the events tell it."""
 
     arm: int | None = None
     job: Job | None = None  # in training, or to be trained
@@ -89,7 +89,7 @@ class Arms:
         self._write(event, trial_id)
 
     def _note(self, event: Event) -> None:
-        """Note what the scheduler does not know."""
+        """Note an event that the scheduler does not take."""
         match event:
             case TrialOpened():
                 self.records[event.trial].arm = event.arm
@@ -160,7 +160,7 @@ class Arms:
 
 
 def _facts(record: TrialRecord, reports: Sequence[TrialReported]) -> Json:
-    """Return the job of a trial and what these reports say of it."""
+    """Return the facts of the job of a trial, by these reports."""
     return {
         "job": record.job,
         "scores": tuple(report.score for report in reports),

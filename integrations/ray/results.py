@@ -1,4 +1,4 @@
-"""What an experiment has recorded: reading its journal."""
+"""Results of an experiment, as its journal tells them."""
 
 from pathlib import Path
 

@@ -32,7 +32,7 @@ class _Unwritten:
 
 
 class ExperimentJournal:
-    """Writes what happens in an experiment, in order.
+    """Writes the events of an experiment, in order.
 
     The header and the events of an experiment that was begun before are read first.
     """

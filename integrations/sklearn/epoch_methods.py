@@ -357,7 +357,7 @@ def _obstacle(
     name: str,
     value: Any,
 ) -> str:
-    """Return what to do about a parameter that forbids epochs; "" about another."""
+    """Return the advice on a parameter that forbids epochs; "" on another."""
     if name in _CALLBACK_PARAMETERS:
         return _bad_callback(value or ())
     adds_trees = COUNTERS.get(kind) == "n_estimators"

@@ -55,7 +55,7 @@ def _models(as_bytes: bytes) -> Models:
 
 
 class _InProcess:
-    """What a process keeps of the folds for itself: a copy elsewhere begins anew."""
+    """The folds as one process keeps them; a copy in another one begins anew."""
 
     def __init__(self) -> None:
         self.whole_folds: dict[int, tuple[Rows, Rows]] = {}

@@ -181,8 +181,8 @@ def _exit_code(processes: Sequence[BaseProcess]) -> int | None:
 def time_limit(seconds: float) -> Iterator[None]:
     """End this process, with its traceback, if a block takes longer.
 
-    The system ends it, whatever holds the lock of Python. In a training that sets an
-    alarm of its own, that one counts from there on.
+    The system ends it, even while code holds the lock of Python. Once a training
+    sets another alarm, that one counts.
     """
     end: Callable[[], object] = faulthandler.cancel_dump_traceback_later
     if HAS_ALARM:
@@ -203,7 +203,7 @@ def end_with_parent(parent: int | None) -> None:
     workers. Those forked by the search hold each other's pipes open, so none of them is
     told.
     """
-    if HAS_ALARM:  # by which a time limit ends it, whatever the search does with it
+    if HAS_ALARM:  # by which a time limit ends it, even if the search ignores it
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         faulthandler.register(signal.SIGALRM, file=_STDERR, chain=True)
 

@@ -282,7 +282,7 @@ class _JobRun:
     def _keep(
         self, epoch: int, score: float, dumped: Callable[[], bytes], *, is_last: bool
     ) -> None:
-        """Save what is kept of the state after an epoch."""
+        """Save the parts of the state that are kept after an epoch."""
         task = self._task
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)

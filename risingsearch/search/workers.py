@@ -79,7 +79,7 @@ def checked_n_jobs(options: SearchOptions, workers: Workers) -> int | None:
 def workers_to_resume(
     executor: object, n_jobs: int | None, *, is_own: bool
 ) -> Workers | None:
-    """Return the workers of a resumed search; None for processes of its own."""
+    """Return the workers of a resumed search; None for its own processes."""
     if executor is None and is_own:
         return None
     return workers_of(executor, is_elastic=n_jobs is None)
