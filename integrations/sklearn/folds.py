@@ -55,7 +55,7 @@ def _models(as_bytes: bytes) -> Models:
 
 
 class _InProcess:
-    """What a process keeps of the folds for itself: a copy elsewhere begins anew."""
+    """Rows and caches that a process keeps of the folds; a copy elsewhere has none."""
 
     def __init__(self) -> None:
         self.whole_folds: dict[int, tuple[Rows, Rows]] = {}

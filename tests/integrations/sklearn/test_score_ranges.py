@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.scoring import range_of
 from risingsearch.integrations.sklearn.preparation import _with_range
+from risingsearch.integrations.sklearn.scoring import range_of
 
 X, Y = make_classification(60, 6, flip_y=0.3, random_state=0)
 X_REAL, Y_REAL = make_regression(60, 6, noise=20, random_state=0)
