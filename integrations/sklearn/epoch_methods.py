@@ -357,7 +357,7 @@ def _obstacle(
     name: str,
     value: Any,
 ) -> str:
-    """Return the advice on a parameter that forbids epochs; "" on another."""
+    """Return the remedy of a parameter that forbids epochs; "" of another."""
     if name in _CALLBACK_PARAMETERS:
         return _bad_callback(value or ())
     adds_trees = COUNTERS.get(kind) == "n_estimators"

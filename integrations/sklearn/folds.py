@@ -55,7 +55,7 @@ def _models(as_bytes: bytes) -> Models:
 
 
 class _InProcess:
-    """The folds as one process keeps them; a copy in another one begins anew."""
+    """Rows and caches that a process keeps of the folds; a copy elsewhere has none."""
 
     def __init__(self) -> None:
         self.whole_folds: dict[int, tuple[Rows, Rows]] = {}

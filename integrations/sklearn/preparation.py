@@ -114,9 +114,7 @@ def begin(
         budget=search.budget,
         max_epochs=folds.max_epochs,
         executor=search.executor,
-        n_jobs=None
-        if search.n_jobs is None
-        else joblib.effective_n_jobs(search.n_jobs),
+        n_jobs=search.n_jobs and joblib.effective_n_jobs(search.n_jobs),
         deterministic=search.deterministic,
         callbacks=search.callbacks,
         policy_params=_with_range(folds, search.policy, search.policy_params),

@@ -376,7 +376,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         tasks.done()
 
     def _trained(self, tasks: FitTasks) -> SearchResult:
-        """Return the result, which an interrupt cuts short."""
+        """Return the result; after an interrupt, keep the results until then."""
         try:
             return self._run.train(tasks)
         except SearchFailedError as error:
