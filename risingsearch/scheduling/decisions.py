@@ -29,11 +29,10 @@ from risingsearch.policies import WAIT, Policy, policy_info
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
 from risingsearch.scheduling.arm_table import ArmTable
-from risingsearch.scheduling.ledger import Ledger
+from risingsearch.scheduling.ledger import Ledger, Result
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
-from risingsearch.scheduling.results import Result
 
 STATE_VERSION = 4
 SELECT, PROPOSE, UPDATE = range(3)

@@ -7,7 +7,7 @@ from risingsearch.errors import PolicyError
 from risingsearch.events import Started
 from risingsearch.json_values import Json
 from risingsearch.scheduling.decisions import Decider
-from risingsearch.scheduling.results import Result
+from risingsearch.scheduling.ledger import Result
 
 
 class InOrder:

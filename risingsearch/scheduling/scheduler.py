@@ -17,8 +17,8 @@ from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.explanations import Explanations
 from risingsearch.scheduling.in_order import InOrder
+from risingsearch.scheduling.ledger import Result, checked_scores
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
-from risingsearch.scheduling.results import Result, checked_scores
 
 
 class Scheduler:

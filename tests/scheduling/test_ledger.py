@@ -9,8 +9,7 @@ import pytest
 
 from risingsearch import Budget, InvalidParameterError, Scheduler
 from risingsearch.arms import Job
-from risingsearch.scheduling.ledger import Ledger
-from risingsearch.scheduling.results import Result
+from risingsearch.scheduling.ledger import Ledger, Result
 
 COSTS = [0.5, 1.0, 2.0, 4.0]
 
