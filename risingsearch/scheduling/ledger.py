@@ -1,4 +1,4 @@
-"""Results of jobs as they are told, and the ledger: spent, reserved, left of a budget."""
+"""Results of jobs, and the ledger of a budget: spent, reserved and left."""
 
 from __future__ import annotations
 
