@@ -64,6 +64,10 @@ SUITES = {
         "benchmarks.adapters.ray",
         "RisingScheduler in Ray Tune beside RisingSearch, two at a time",
     ),
+    "reliability": Suite(
+        "benchmarks.spaces.reliability",
+        "problems of sixteen kinds: worst seeds, and where others are ahead",
+    ),
     "rotting": Suite(
         "benchmarks.papers.rotting.suite",
         "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",

@@ -6,10 +6,12 @@ trials that train in turns, an epoch each.
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from optuna.pruners import HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import CmaEsSampler, GPSampler, RandomSampler, TPESampler
 
 from benchmarks.spaces.problems import EPOCHS, Params, Problem
+from risingsearch.errors import SearchFailedError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 from risingsearch.space import Space
@@ -57,15 +60,17 @@ class Training:
             return len(self._arms) - 1
 
     def train(self, arm: int) -> float:
-        """Return the score of the arm's next epoch."""
+        """Return the score of the arm's next epoch; raise where it has none."""
         with self._lock:
-            true = float(next(self._arms[arm]))
+            true = float(next(self._arms[arm], math.nan))
             score = true + self.problem.noise * float(self._rng.standard_normal())
             if score > self._best:
                 self._best, self._true = score, true
             self.found.true.append(self._true)
             seconds = time.process_time() - self._begun
             self.found.seconds.append(seconds + self.seconds_elsewhere)
+            if math.isnan(score):
+                raise ArithmeticError("this configuration has failed, for good")
             return score
 
     @property
@@ -82,7 +87,7 @@ def rising(training: Training, seed: int, n_jobs: int, *, is_open: bool = True) 
         space = [space.sample(rng) for _ in range(training.budget)]
     functions = Functions(training.start, training.train)
     with ThreadPoolExecutor(n_jobs) as executor:
-        RisingSearch(
+        searching = RisingSearch(
             functions,
             space,
             budget=training.budget,
@@ -90,7 +95,10 @@ def rising(training: Training, seed: int, n_jobs: int, *, is_open: bool = True) 
             seed=seed,
             executor=executor if n_jobs > 1 else None,
             deterministic=True,
-        ).run()
+        )
+        while not training.is_over:
+            with suppress(SearchFailedError):  # the first ten arms have all failed
+                searching.run()
 
 
 def listed(training: Training, seed: int, n_jobs: int) -> None:
@@ -122,7 +130,11 @@ def of_optuna(choice: Choice) -> Callable[[Training, int, int], None]:
                     (trial, training.start(suggested(training.problem, trial)), [])
                 )
             trial, arm, scores = running.pop(0)
-            scores.append(training.train(arm))
+            try:
+                scores.append(training.train(arm))
+            except ArithmeticError:
+                study.tell(trial, state=optuna.trial.TrialState.FAIL)
+                continue
             trial.report(scores[-1], len(scores))
             if len(scores) == EPOCHS:
                 study.tell(trial, max(scores))

@@ -87,7 +87,8 @@ def reference(problem: Problem) -> tuple[float, float]:
     space = Space.of(problem.parts)
 
     def best(point: Any) -> float:
-        return float(max(islice(problem.epochs(space.from_unit(point)), EPOCHS)))
+        scores = islice(problem.epochs(space.from_unit(point)), EPOCHS)
+        return max(filter(math.isfinite, scores), default=-math.inf)
 
     n = 40 if problem.is_real else DRAWN
     points = rng.random((n, len(space.coordinates)))
