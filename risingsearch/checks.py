@@ -2,10 +2,13 @@
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, SupportsFloat, TypeGuard
 
 import numpy as np
@@ -349,6 +352,22 @@ def checked_array(
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must be numbers in a regular table; got {shown(value)}"
         raise InvalidParameterError(msg) from error
+
+
+def checked_path(name: str, value: object) -> Path:
+    """Return a path, or raise an error."""
+    if isinstance(value, str | os.PathLike):
+        with suppress(TypeError):  # a path of bytes
+            path = Path(value)
+            if value != "" and "\0" not in str(path):
+                return path
+    msg = f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
+    raise InvalidParameterError(msg)
+
+
+def kept_path(name: str, value: object) -> Path:
+    """Return a checked path that stays the same if the current folder changes."""
+    return checked_path(name, value).absolute()
 
 
 def checked_generator(seed: object) -> np.random.Generator:

@@ -9,7 +9,6 @@ from typing import Any
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.events import Failed, Returned, Started, event_of
 from risingsearch.json_values import SHOWN, from_json
 from risingsearch.priors.earlier import (
     EarlierSearch,
@@ -23,6 +22,7 @@ from risingsearch.priors.matching import Configurations
 from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.results import RESULTS, SEARCH_CVS
 from risingsearch.priors.studies import STUDIES
+from risingsearch.scheduling.events import Failed, Returned, Started, event_of
 from risingsearch.storage import run_directory
 from risingsearch.storage.journal import read
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from risingsearch.arms import Status
-from risingsearch.events import Started, saved_params
 from risingsearch.json_values import Json, as_json, from_json
 from risingsearch.policies.arrays import Bools, Ints, int_zeros
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.columns import Columns
+from risingsearch.scheduling.events import Started, saved_params
 from risingsearch.scheduling.options import SchedulerOptions
 from risingsearch.scheduling.results import Result
 from risingsearch.scheduling.scores import Scores

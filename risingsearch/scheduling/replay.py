@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from risingsearch.arms import Job
 from risingsearch.errors import RunDirError
-from risingsearch.events import (
+from risingsearch.scheduling.events import (
     Advanced,
     Ended,
     Event,

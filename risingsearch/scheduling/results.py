@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from risingsearch.arms import Job
 from risingsearch.checks import checked_magnitude, is_number, shown, unwrapped
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Started
 from risingsearch.json_values import Json, as_json, from_json
+from risingsearch.scheduling.events import Started
 
 
 class Result(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.identity.comparison import described
 from risingsearch.json_values import plain
 from risingsearch.space.values import exact, is_between, is_number, key_of, rounding_of
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.arms import Configuration, Params
 from risingsearch.checks import shown
-from risingsearch.comparison import DIGEST, TEXT, adopted, described
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.identity.comparison import DIGEST, TEXT, adopted, described
 from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Places, place_of

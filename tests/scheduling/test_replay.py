@@ -8,8 +8,8 @@ import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.events import Advanced, Ended, Extended, Resized, event_of
 from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.scheduling.events import Advanced, Ended, Extended, Resized, event_of
 from risingsearch.scheduling.replay import apply, replay, result
 from risingsearch.scheduling.scheduler import Scheduler
 

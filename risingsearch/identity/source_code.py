@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.fingerprint import (
+from risingsearch.identity.fingerprint import (
     WRAPPED,
     WRAPPERS,
     cells,

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Self
 from risingsearch.arms import Configuration, Job
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number
-from risingsearch.comparison import described
 from risingsearch.errors import RunDirError
+from risingsearch.identity.comparison import described
 from risingsearch.json_values import Json, as_json, from_json
 
 

@@ -6,7 +6,7 @@ from types import FunctionType
 from typing import Any
 
 from risingsearch.checks import shown
-from risingsearch.fingerprint import (
+from risingsearch.identity.fingerprint import (
     NEW,
     Digester,
     changes_what_it_holds,

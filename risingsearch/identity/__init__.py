@@ -1,0 +1,5 @@
+"""Identity of what a user gives: whether it is the same when a search is resumed.
+
+``fingerprint`` has digests of values by their content, ``source_code`` the text of the
+user's modules, ``comparison`` the differences between settings in words.
+"""
