@@ -96,17 +96,14 @@ def adopted(saved: Any, current: Any) -> Any:
         return saved
     saved = saved.get("$dict", saved)
     current = current.get("$dict", current)
-    if DIGEST in current:
-        whole = saved.get("code", saved)  # of a function, beside its defaults
-        whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
-        if OLD_DIGEST not in whole:
-            return saved
-        if whole[OLD_DIGEST] == current[DIGEST]:
-            return current
-        if NEW in current[DIGEST] and _text(whole) == _text(current):
-            return current
+    if DIGEST not in current:
+        return {name: adopted(was, current.get(name)) for name, was in saved.items()}
+    whole = saved.get("code", saved)  # of a function, beside its defaults
+    whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
+    if OLD_DIGEST not in whole:
         return saved
-    return {name: adopted(value, current.get(name)) for name, value in saved.items()}
+    is_looser = NEW in current[DIGEST] and _text(whole) == _text(current)
+    return current if is_looser or whole[OLD_DIGEST] == current[DIGEST] else saved
 
 
 def first_difference(
@@ -133,8 +130,7 @@ def _pairs(
     current: Mapping[str, Any],
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield all settings with both values, those of the fingerprint one by one."""
-    names = dict.fromkeys([*current, *saved])
-    for name in sorted(names, key=_causes_first):
+    for name in sorted({**current, **saved}, key=_causes_first):
         was = saved.get(name)
         now = current.get(name)
         if name == "fingerprint" and isinstance(now, dict):

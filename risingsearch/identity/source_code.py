@@ -6,9 +6,11 @@ import hashlib
 import importlib.util
 import linecache
 import os
+import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
@@ -30,6 +32,7 @@ from risingsearch.identity.fingerprint import (
 
 _MOST_VALUES = 2**16  # that are looked through for functions and classes of the user
 _HASH_BYTES = 3  # of a line, which four characters write
+_HASH = re.compile(".{4}")
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
 
@@ -102,19 +105,15 @@ def _change(was: str | None, now: str | None) -> str:
     """Return in words how far the lines of a file differ."""
     if now is None:
         return "gone"
-    before, after = (Counter(_lines(text or "")) for text in (was, now))
+    before = Counter(_HASH.findall(was or ""))
+    after = Counter(_HASH.findall(now))
     n_lines = max((before - after).total(), (after - before).total(), 1)
     return f"{n_lines:,} line{'s' if n_lines > 1 else ''}"
 
 
-def _lines(hashes: str) -> Iterator[str]:
-    length = _HASH_BYTES * 4 // 3
-    return (hashes[i : i + length] for i in range(0, len(hashes), length))
-
-
 def _hashes(lines: Iterable[str]) -> str:
     digests = (hashlib.sha256(line.rstrip().encode()).digest() for line in lines)
-    return "".join(base64.b64encode(d[:_HASH_BYTES]).decode() for d in digests)
+    return base64.b64encode(b"".join(each[:_HASH_BYTES] for each in digests)).decode()
 
 
 class _UserCode:
@@ -151,19 +150,17 @@ class _UserCode:
         """Add the file of a user's module with all that it imports, if there is one."""
         queue = [name]
         while queue:
-            each = queue.pop()
-            if each in self._has_file:
+            module = queue.pop()
+            if module in self._has_file:
                 continue
-            file = _File.of(each)
-            self._has_file[each] = file is not None
+            file = _File.of(module)
+            self._has_file[module] = file is not None
             if file is not None:
                 self.lines[file.name] = _hashes(file.lines)
                 queue += file.imports()
-                known = getattr(sys.modules.get(each), "__dict__", {}).values()
+                known = getattr(sys.modules.get(module), "__dict__", {}).values()
                 queue += [
-                    module.__name__
-                    for module in known
-                    if isinstance(module, ModuleType)
+                    each.__name__ for each in known if isinstance(each, ModuleType)
                 ]
         return self._has_file[name]
 
@@ -205,37 +202,33 @@ def _inside(value: object) -> list[Any]:
     return [*getattr(value, "__dict__", {}).values(), *in_slots]
 
 
+@dataclass(frozen=True)
 class _File:
     """The file of a module of the user."""
 
-    def __init__(
-        self,
-        module: str,
-        path: str,
-        package: str,
-        lines: list[str],
-    ) -> None:
-        is_package = os.path.basename(path).startswith("__init__.")
-        self.name = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-        self.module = module
-        self.package = package
-        self.lines = lines
+    name: str
+    package: str
+    lines: list[str]
 
     @classmethod
-    def of(cls, name: str) -> "_File | None":
+    def of(cls, module: str) -> "_File | None":
         """Return the file of a module; None if it has none, or is installed."""
-        module = sys.modules.get(name)
-        spec = getattr(module, "__spec__", None) if module else _spec_of(name)
-        path = getattr(module, "__file__", None) if module else spec and spec.origin
-        if not path or is_installed(name) or is_in_packages(path):
+        loaded = sys.modules.get(module)
+        namespace = getattr(loaded, "__dict__", {})
+        spec = namespace.get("__spec__") if loaded else _spec_of(module)
+        path = namespace.get("__file__") if loaded else spec and spec.origin
+        if not path or is_installed(module) or is_in_packages(path):
             return None
-        package = getattr(module, "__package__", None) or (spec and spec.parent) or ""
-        if name == "__main__":
-            script = os.path.splitext(os.path.basename(path))[0]
-            name = spec.name if spec else script
         linecache.checkcache(path)
-        lines = linecache.getlines(path, vars(module) if module else None)
-        return cls(name, path, package, lines) if lines else None
+        lines = linecache.getlines(path, namespace)
+        if not lines:
+            return None
+        stem = os.path.splitext(os.path.basename(path))[0]
+        if module == "__main__":
+            module = spec.name if spec else stem
+        package = namespace.get("__package__") or (spec and spec.parent) or ""
+        name = module.replace(".", "/") + ("/__init__" if stem == "__init__" else "")
+        return cls(f"{name}.py", package, lines)
 
     def imports(self) -> Iterator[str]:
         """Yield the names of modules that it imports, and of their packages."""
