@@ -28,6 +28,9 @@ PARTS = "parts"
 OLD_DIGEST = "$digest"
 """The key of digests by releases that counted functions by their bytecode."""
 
+Difference = tuple[str, object, object]
+"""The name of a setting, its saved value, and the current one."""
+
 _DIGESTS = {DIGEST, OLD_DIGEST}
 _LONGEST = 300  # characters of a value in a message
 _SAME = 30  # of them before the first difference
@@ -50,7 +53,7 @@ def described(value: object, digester: Digester | None = None) -> Any:
     }
 
 
-def described_parts(owner: object) -> Any:
+def described_parts(owner: object) -> object:
     """Return an object as JSON, its parameters one by one, the innermost first."""
     if not hasattr(owner, "get_params"):
         return described(owner)
@@ -67,7 +70,7 @@ def described_parts(owner: object) -> Any:
     return {"class": kind, **parts}
 
 
-def _described_function(value: object, digester: Digester) -> Any:
+def _described_function(value: object, digester: Digester) -> object:
     """Return a value as JSON; a function's defaults one by one, before its code."""
     if not isinstance(value, FunctionType) or changes_what_it_holds(value):
         return described(value, digester)
@@ -79,7 +82,7 @@ def _described_function(value: object, digester: Digester) -> Any:
 
 def named(owner: object) -> dict[str, str]:
     """Return a class, a function or an object by its name and digest."""
-    kind = owner if hasattr(owner, "__qualname__") else type(owner)
+    kind: Any = owner if hasattr(owner, "__qualname__") else type(owner)
     return {OBJECT: name_of(kind), DIGEST: digest(owner)}
 
 
@@ -90,7 +93,8 @@ def adopted(saved: Any, current: Any) -> Any:
     functions, the text alone is compared.
     """
     if isinstance(saved, list) and isinstance(current, list):
-        pairs = zip_longest(saved, current[: len(saved)])
+        known = current[: len(saved)]
+        pairs = zip_longest(saved, known)
         return [adopted(was, now) for was, now in pairs]
     if not isinstance(saved, dict) or not isinstance(current, dict):
         return saved
@@ -102,8 +106,11 @@ def adopted(saved: Any, current: Any) -> Any:
     whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
     if OLD_DIGEST not in whole:
         return saved
-    is_looser = NEW in current[DIGEST] and _text(whole) == _text(current)
-    return current if is_looser or whole[OLD_DIGEST] == current[DIGEST] else saved
+    if whole[OLD_DIGEST] == current[DIGEST]:
+        return current
+    if NEW in current[DIGEST] and _text(whole) == _text(current):
+        return current
+    return saved
 
 
 def first_difference(
@@ -119,16 +126,19 @@ def first_difference(
     if not differences:
         return None
     (where, was, now), *others = differences
-    names = [name for name, *_ in others if name.partition("[")[0] not in _FOLLOWING]
+    names = []
+    for name, *_ in others:
+        setting = name.partition("[")[0]
+        if setting not in _FOLLOWING:
+            names.append(name)
     also = f"; others differ too: {', '.join(names)}" if names else ""
     before, after = _distinguished(_text(was), _text(now))
     return where, before, after, also
 
 
 def _pairs(
-    saved: Mapping[str, Any],
-    current: Mapping[str, Any],
-) -> Iterator[tuple[str, Any, Any]]:
+    saved: Mapping[str, Any], current: Mapping[str, object]
+) -> Iterator[Difference]:
     """Yield all settings with both values, those of the fingerprint one by one."""
     for name in sorted({**current, **saved}, key=_causes_first):
         was = saved.get(name)
@@ -145,7 +155,7 @@ def _causes_first(name: str) -> tuple[bool, bool, bool]:
     return name == "candidates", name == "seed", not first
 
 
-def _content(value: Any) -> Any:
+def _content(value: Any) -> object:
     """Return the compared part of a described value; numpy's numbers as Python's."""
     if isinstance(value, list):
         return [_content(item) for item in value]
@@ -159,36 +169,29 @@ def _content(value: Any) -> Any:
     if SHOWN in value:
         return _content(value.get(PARTS, value[SHOWN]))
     read = plain(from_json(value))
-    if not isinstance(read, dict):
-        return repr(read)
-    return {name: _content(item) for name, item in read.items()}
+    if isinstance(read, dict):
+        return {name: _content(item) for name, item in read.items()}
+    return repr(read)
 
 
-def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
+def _deepest(name: str, was: object, now: object) -> Difference:
     """Return the first difference between two values, deep inside them."""
     was = _parts(was)
     now = _parts(now)
-    dicts = isinstance(was, dict) and isinstance(now, dict)
-    if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
-        for key in dict.fromkeys([*now, *was]):
-            before = was.get(key)
-            after = now.get(key)
-            if _content(before) != _content(after):
-                return _deepest(
-                    f"{name}.{key}",
-                    before,
-                    after,
-                )
+    whole: Difference = (name, was, now)
+    inner: list[Difference] = []
     if isinstance(was, list) and isinstance(now, list):
-        for i, (before, after) in enumerate(zip(was, now, strict=False)):
-            if _content(before) != _content(after):
-                return _deepest(
-                    f"{name}[{i}]",
-                    before,
-                    after,
-                )
-        return f"len({name})", len(was), len(now)
-    return name, was, now
+        whole = (f"len({name})", len(was), len(now))
+        for i, pair in enumerate(zip(was, now, strict=False)):
+            inner.append((f"{name}[{i}]", *pair))
+    elif isinstance(was, dict) and isinstance(now, dict):
+        is_marked = any(key[:1] == "$" for key in was)  # JSON for something else
+        keys = {} if is_marked else {**now, **was}
+        inner = [(f"{name}.{key}", was.get(key), now.get(key)) for key in keys]
+    for place, before, after in inner:
+        if _content(before) != _content(after):
+            return _deepest(place, before, after)
+    return whole
 
 
 def _parts(value: Any) -> Any:

@@ -27,7 +27,7 @@ import numpy as np
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import plain
+from risingsearch.json_values import Json, plain
 
 NEW = "+"
 """Ends a digest that earlier releases computed from other things."""
@@ -110,7 +110,7 @@ class Digester:
         self._keeps_fitted = False  # of estimators, whose clones do not
         self._depths: dict[int, int] = {}  # of the objects that are being digested
         # With the object, because ids are used again.
-        self._done: dict[tuple[int, bool], tuple[Any, bytes, bool]] = {}
+        self._done: dict[tuple[int, bool], tuple[object, bytes, bool]] = {}
 
     def whole(self, value: object) -> str:
         """Return the digest of a value as text."""
@@ -153,7 +153,7 @@ class Digester:
             state = type(value), unknown, getattr(value, "__dict__", None)
             return _hashed(type(value).__name__, *map(self._of, state))
 
-    def _parts(self, value: Any) -> Iterator[Any]:
+    def _parts(self, value: Any) -> Iterator[bytes | str | memoryview]:
         """Yield the kind of a value, and digests or bytes of its parts."""
         kind = type(value)
         yield kind.__name__
@@ -193,9 +193,7 @@ class Digester:
             with self._keeping_fitted():
                 yield from map(self._of, _copied_parts(value))
 
-    def _estimator_parts(
-        self, estimator: object, params: dict[str, Any]
-    ) -> Iterator[bytes]:
+    def _estimator_parts(self, estimator: object, params: Json) -> Iterator[bytes]:
         """Yield the digests of all that a clone keeps of an estimator."""
         yield self._of(type(estimator))
         clones = getattr(type(estimator), "__sklearn_clone__", None)
@@ -216,7 +214,7 @@ class Digester:
         finally:
             self._keeps_fitted = before
 
-    def _code_parts(self, owner: Any) -> Iterator[bytes]:
+    def _code_parts(self, owner: FunctionType | type) -> Iterator[bytes]:
         """Yield the name of a function or class, and the digests of its parts."""
         yield name_of(owner).encode()
         is_own = not is_installed(owner.__module__)
@@ -249,7 +247,7 @@ class Digester:
         yield digest
 
 
-def name_of(owner: Any) -> str:
+def name_of(owner: FunctionType | type) -> str:
     """Return the name of a class or function, without modules of this package."""
     return without_own_modules(f"{owner.__module__}.{owner.__qualname__}")
 
@@ -287,15 +285,15 @@ def _holds_packages(folder: str) -> bool:
     return bool(glob.glob("*.dist-info", root_dir=folder))
 
 
-def _is_under_its_name(owner: Any) -> bool:
+def _is_under_its_name(owner: FunctionType | type) -> bool:
     """Return whether its module has a function or class under its name."""
-    named: Any = sys.modules.get(owner.__module__)
+    named: object = sys.modules.get(owner.__module__)
     for name in owner.__qualname__.split("."):
         named = getattr(named, name, None)
     return named is owner
 
 
-def _class_attributes(owner: type) -> dict[str, Any]:
+def _class_attributes(owner: type) -> dict[str, object]:
     """Return the attributes of a class, but for those that Python gives every class."""
     methods = (FunctionType, *WRAPPERS)
     return {
@@ -305,7 +303,7 @@ def _class_attributes(owner: type) -> dict[str, Any]:
     }
 
 
-def cells(function: FunctionType) -> list[Any]:
+def cells(function: FunctionType) -> list[object]:
     """Return the values in a function's closure."""
     contents = []
     for cell in function.__closure__ or ():
@@ -314,7 +312,7 @@ def cells(function: FunctionType) -> list[Any]:
     return contents
 
 
-def defaults_of(function: FunctionType) -> dict[str, Any]:
+def defaults_of(function: FunctionType) -> dict[str, object]:
     """Return the defaults of a function's arguments, by their names."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     return {
@@ -389,7 +387,7 @@ def _functions_in(text: str) -> dict[_Place, ast.AST]:
     return functions
 
 
-def _outline(code: CodeType) -> tuple[Any, ...]:
+def _outline(code: CodeType) -> tuple[object, ...]:
     """Return the names and constants of a function, for one without a source."""
     consts = (_outline(c) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.co_name, code.co_names, code.co_varnames, tuple(consts)
@@ -406,7 +404,7 @@ def _params_of(value: object) -> Any:
     return value.get_params(deep=False) if hasattr(value, "get_params") else None
 
 
-def kept_by_clones(estimator: object, *, fitted: bool = False) -> dict[str, Any]:
+def kept_by_clones(estimator: object, *, fitted: bool = False) -> Json:
     """Return the attributes that clones have beside the parameters."""
     attributes = getattr(estimator, "__dict__", {})
     names = _KEPT
@@ -418,7 +416,7 @@ def kept_by_clones(estimator: object, *, fitted: bool = False) -> dict[str, Any]
     return kept
 
 
-def _copied_parts(value: object) -> tuple[Any, ...]:
+def _copied_parts(value: object) -> tuple[object, ...]:
     """Return the parts of an object that a copy of it has."""
     if isinstance(value, WRAPPERS):
         return tuple(getattr(value, name, None) for name in WRAPPED)
@@ -459,7 +457,7 @@ def _text_of(value: object) -> str:
         return "?"
 
 
-def _hashed(*parts: Any) -> bytes:
+def _hashed(*parts: bytes | str | memoryview) -> bytes:
     content = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

@@ -15,7 +15,6 @@ from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
 from types import FunctionType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ def code_of(*objects: object) -> dict[str, str]:
     """
     code = _UserCode()
     queue = deque(objects)
-    met: dict[int, Any] = {}  # with the values, because ids are used again
+    met: dict[int, object] = {}  # with the values, because ids are used again
     while queue and len(met) < _MOST_VALUES:
         value = queue.popleft()
         if not isinstance(value, _PLAIN) and id(value) not in met:
@@ -123,7 +122,7 @@ class _UserCode:
         self.lines: dict[str, str] = {}
         self._has_file: dict[str, bool] = {}  # by the name of a module
 
-    def add(self, value: object) -> list[Any]:
+    def add(self, value: object) -> list[object]:
         """Add the code of a value; return the values that it leads to."""
         if isinstance(value, ModuleType):
             self._add_module(value.__name__)
@@ -165,7 +164,7 @@ class _UserCode:
         return self._has_file[name]
 
 
-def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
+def _held(owner: FunctionType | type, *, is_own: bool) -> list[object]:
     """Return the values that a function or class brings with it."""
     if isinstance(owner, type):
         return [
@@ -180,7 +179,7 @@ def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
     ]
 
 
-def _inside(value: object) -> list[Any]:
+def _inside(value: object) -> list[object]:
     """Return the values in another one."""
     if isinstance(value, dict):
         return [*value.values()]

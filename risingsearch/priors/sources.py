@@ -216,10 +216,9 @@ def _of_path(asked: Source) -> list[EarlierSearch]:
         return [_of_run_directory(path, asked)]
     searches = []
     skipped = []
-    folders = filter(Path.is_dir, path.iterdir()) if path.is_dir() else ()
-    for folder in sorted(folders):
+    for folder in sorted(path.iterdir()) if path.is_dir() else ():
         try:
-            if run_directory.holds_search(folder):
+            if folder.is_dir() and run_directory.holds_search(folder):
                 searches.append(_of_run_directory(folder, asked))
         except (InvalidParameterError, RunDirError) as error:
             skipped.append(str(error))
@@ -264,21 +263,14 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
 def _rows(event: Returned) -> Iterator[dict[str, Any]]:
     """Yield the epochs of a job as rows of a history."""
     job = event.job
-    scores = event.scores
-    for k, (score, metrics) in enumerate(zip(scores, event.metrics, strict=True)):
-        row = {
-            "arm": job.arm,
-            "epoch": job.from_epoch + k + 1,
-            SCORE: score,
-        }
-        yield row | metrics
-    if isinstance(event, Failed) and len(scores) < job.n_epochs:
-        epoch = job.from_epoch + len(scores) + 1
-        lost = {
-            SCORE: math.nan,
-            "failure": event.failure,
-        }
-        yield {"arm": job.arm, "epoch": epoch, **lost}
+    rows = [
+        {SCORE: score, **metrics}
+        for score, metrics in zip(event.scores, event.metrics, strict=True)
+    ]
+    if isinstance(event, Failed) and len(rows) < job.n_epochs:
+        rows.append({SCORE: math.nan, "failure": event.failure})
+    for epoch, row in enumerate(rows, job.from_epoch + 1):
+        yield {"arm": job.arm, "epoch": epoch, **row}
 
 
 PATHS = Reader(
