@@ -38,7 +38,7 @@ def as_json(value: Any) -> Any:
     raise TypeError(msg)
 
 
-def _dict_as_json(values: dict[Any, Any]) -> dict[str, Any]:
+def _dict_as_json(values: dict[object, object]) -> Json:
     # Plain items, nearly all there are, are not worth a call.
     marked = {
         key if type(key) is str else _checked_key(key): item
@@ -74,7 +74,7 @@ def plain(value: object) -> Any:
 
 
 _NESTED = (list, dict)
-_READERS: dict[str, Any] = {
+_READERS: Json = {
     "$float": float,
     "$tuple": tuple,
     "$str": np.str_,

@@ -74,8 +74,10 @@ def _described_function(value: object, digester: Digester) -> object:
     """Return a value as JSON; a function's defaults one by one, before its code."""
     if not isinstance(value, FunctionType) or changes_what_it_holds(value):
         return described(value, digester)
-    defaults = defaults_of(value)
-    parts = {name: described(default, digester) for name, default in defaults.items()}
+    parts = {
+        name: described(default, digester)
+        for name, default in defaults_of(value).items()
+    }
     code = described(value, digester)
     return parts | {"code": code} if parts else code
 
@@ -118,11 +120,11 @@ def first_difference(
     current: Mapping[str, object],
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
-    differences = [
-        _deepest(name, was, now)
-        for name, was, now in _pairs(saved, current)
-        if (was != now or name in _TYPED) and _content(was) != _content(now)
-    ]
+    differences = []
+    for name, was, now in _pairs(saved, current):
+        may_differ = was != now or name in _TYPED
+        if may_differ and _content(was) != _content(now):
+            differences.append(_deepest(name, was, now))
     if not differences:
         return None
     (where, was, now), *others = differences
@@ -203,8 +205,11 @@ def _parts(value: Any) -> Any:
 
 def _text(value: object) -> str:
     content = value.get("$dict", value) if isinstance(value, dict) else {}
-    for name in (TEXT, OBJECT, SHOWN):
-        if name in content and (name != TEXT or _DIGESTS & content.keys()):
+    names = [OBJECT, SHOWN]
+    if _DIGESTS & content.keys():
+        names.insert(0, TEXT)
+    for name in names:
+        if name in content:
             return without_own_modules(str(content[name]))
     return repr(from_json(value))
 
