@@ -130,19 +130,27 @@ class _UserCode:
         if not isinstance(value, FunctionType | type):
             return [type(value), *_inside(value)]
         is_own = not is_installed(value.__module__)
-        brought = _held(value, is_own=is_own)
-        if not is_own or self._add_module(value.__module__) or isinstance(value, type):
-            return brought
-        if (tree := syntax_tree(value.__code__)) is None:
-            return brought
-        text = self.lines.get(value.__qualname__, "")
+        if isinstance(value, type):
+            if is_own:
+                self._add_module(value.__module__)
+            return [*value.__mro__, *(vars(value).values() if is_own else ())]
+        inside = [*cells(value), *defaults_of(value).values(), *vars(value).values()]
+        if is_own and not self._add_module(value.__module__):
+            inside += self._add_function(value)
+        return inside
+
+    def _add_function(self, function: FunctionType) -> list[object]:
+        """Add the text of a function without a file; return what it uses by name."""
+        code = function.__code__
+        tree = syntax_tree(code)
+        if tree is None:
+            return []
+        name = function.__qualname__
         lines = _hashes(ast.unparse(tree).splitlines())
-        self.lines[value.__qualname__] = text + lines
-        used = (value.__globals__.get(name) for name in names_in(value.__code__))
-        kinds = (FunctionType, type, ModuleType)
+        self.lines[name] = self.lines.get(name, "") + lines
+        used = (function.__globals__.get(each) for each in names_in(code))
         return [
-            *brought,
-            *(each for each in used if isinstance(each, kinds)),
+            each for each in used if isinstance(each, FunctionType | type | ModuleType)
         ]
 
     def _add_module(self, name: str) -> bool:
@@ -162,21 +170,6 @@ class _UserCode:
                     each.__name__ for each in known if isinstance(each, ModuleType)
                 ]
         return self._has_file[name]
-
-
-def _held(owner: FunctionType | type, *, is_own: bool) -> list[object]:
-    """Return the values that a function or class brings with it."""
-    if isinstance(owner, type):
-        return [
-            *owner.__mro__,
-            *(vars(owner).values() if is_own else ()),
-        ]
-    defaults = defaults_of(owner).values()
-    return [
-        *cells(owner),
-        *defaults,
-        *vars(owner).values(),
-    ]
 
 
 def _inside(value: object) -> list[object]:

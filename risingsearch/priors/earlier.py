@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -17,7 +17,7 @@ import numpy as np
 from risingsearch import checks
 from risingsearch.arms import Configuration, sign_of
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import as_json, from_json
+from risingsearch.json_values import Json, as_json, from_json
 from risingsearch.proposers.base import Floats, Ints
 
 MOST_RUNS = 300
@@ -152,7 +152,7 @@ class EarlierSearch:
             curves=[self.curves[run] for run in runs],
         )
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> Json:
         """Return its name and runs as JSON values."""
         return {
             "name": self.name,
@@ -167,7 +167,7 @@ class EarlierSearch:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:
+    def from_json(cls, saved: Json) -> EarlierSearch:
         """Return the search that ``to_json`` has saved.
 
         Parameters

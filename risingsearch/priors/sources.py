@@ -5,11 +5,10 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.json_values import SHOWN, from_json
+from risingsearch.json_values import SHOWN, Json, from_json
 from risingsearch.priors.earlier import (
     EarlierSearch,
     Reader,
@@ -240,7 +239,7 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
                 {} if SHOWN in shown else from_json(shown)
                 for shown in settings["candidates"]
             ]
-            history: list[dict[str, Any]] = []
+            history: list[Json] = []
             for event in map(event_of, events):
                 match event:
                     case Started(params=params) if params is not None:
@@ -260,7 +259,7 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
         raise InvalidParameterError(msg) from error
 
 
-def _rows(event: Returned) -> Iterator[dict[str, Any]]:
+def _rows(event: Returned) -> Iterator[Json]:
     """Yield the epochs of a job as rows of a history."""
     job = event.job
     rows = [

@@ -151,7 +151,7 @@ class Returned(Event):
     job: Job
     scores: tuple[float, ...]
     seconds: tuple[float, ...] = ()
-    metrics: tuple[dict[str, Any], ...] = ()
+    metrics: tuple[Json, ...] = ()
     elapsed: float | None = None
     calls: int = 0
     cost: float | None = None

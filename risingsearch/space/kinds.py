@@ -58,7 +58,7 @@ class Kind(ABC):
         """Return the value at a place."""
         return self.values_at(np.array([place]))[0]
 
-    def values_at(self, places: Places) -> Sequence[Any]:
+    def values_at(self, places: Places) -> Sequence[object]:
         """Return the values at some places."""
         return [self.value(place) for place in places.tolist()]
 
@@ -301,7 +301,7 @@ class Quantiles(Kind):
     def place(self, value: float) -> float:
         return float(self._places(value))
 
-    def _places(self, values: object) -> Any:
+    def _places(self, values: float | Places) -> Any:
         below = self.distribution.cdf(values)
         if self._is_discrete:
             return below - 0.5 * self.distribution.pmf(values)
@@ -393,7 +393,7 @@ class Choices(Kind):
         return next(same, None)
 
     @property
-    def listed(self) -> Sequence[Any]:
+    def listed(self) -> Sequence[object]:
         return self.values
 
     def has(self, value: object) -> bool:
@@ -408,7 +408,7 @@ class Choices(Kind):
         codes = np.minimum(codes, len(self.values) - 1)
         return np.where(np.isnan(places), -1, codes)
 
-    def values_at(self, places: Places) -> list[Any]:
+    def values_at(self, places: Places) -> list[object]:
         return [self.values[code] for code in self.codes(places).tolist()]
 
     def place(self, value: object) -> float:

@@ -15,6 +15,7 @@ from risingsearch.arms import Configuration, Params
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.identity.comparison import DIGEST, TEXT, adopted, described
+from risingsearch.json_values import Json
 from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Kind, Places, place_of
@@ -118,11 +119,11 @@ class Space:
         return not all(kind.is_finite for kind in kinds)
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Json:
         """All that tells it from other spaces, as JSON, by the name of a parameter."""
-        whole: dict[str, Any] = {}
+        whole: Json = {}
 
-        def entries(part: str | None) -> dict[str, Any]:
+        def entries(part: str | None) -> Json:
             return whole if part is None else whole.setdefault(f"space {part}", {})
 
         for coordinate in self.coordinates:
@@ -412,15 +413,13 @@ class Space:
             return {}
 
         def unlike(part: str) -> tuple[int, int]:
-            inside = [each for each in self.coordinates if each.part == part]
-            n_other_names = len({each.name for each in inside} ^ params.keys())
-            n_unknown = 0
-            n_beyond = 0
-            for coordinate in inside:
-                value = params.get(coordinate.name)
-                n_unknown += math.isnan(place_of(value, coordinate.kind))
-                n_beyond += not coordinate.kind.has(value)
-            return n_other_names + n_unknown, n_beyond
+            kinds = {
+                each.name: each.kind for each in self.coordinates if each.part == part
+            }
+            values = [(params.get(name), kind) for name, kind in kinds.items()]
+            n_unknown = sum(math.isnan(place_of(*each)) for each in values)
+            n_beyond = sum(not kind.has(value) for value, kind in values)
+            return len(kinds.keys() ^ params.keys()) + n_unknown, n_beyond
 
         parts = self.coordinates[0].kind.listed or ()
         return {PART: min(parts, key=unlike)}
@@ -527,7 +526,7 @@ class Space:
         return np.where(is_category, redrawn, moved)
 
 
-def _listed_value(coordinate: Coordinate, saved: Mapping[str, Any]) -> Any:
+def _listed_value(coordinate: Coordinate, saved: Json) -> object:
     """Return the listed value that was saved like this; else the saved one."""
     same = {}
     for value in coordinate.kind.listed or ():
