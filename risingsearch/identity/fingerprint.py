@@ -130,7 +130,8 @@ class Digester:
             return _hashed("itself", str(self._depths[id(value)]).encode())
         key = id(value), self._keeps_fitted
         if key not in self._done:
-            others_are_new, self._is_new = self._is_new, False
+            others_are_new = self._is_new
+            self._is_new = False
             self._depths[id(value)] = len(self._depths)
             try:
                 content = self._content(value)
@@ -208,7 +209,8 @@ class Digester:
     @contextmanager
     def _keeping_fitted(self) -> Iterator[None]:
         """Count fitted estimators as they are, because copies of them stay fitted."""
-        before, self._keeps_fitted = self._keeps_fitted, True
+        before = self._keeps_fitted
+        self._keeps_fitted = True
         try:
             yield
         finally:
@@ -428,15 +430,16 @@ def _copied_parts(value: object) -> tuple[object, ...]:
     make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     if isinstance(state, dict):
         # A cached property is computed from the rest, as soon as it is asked for.
-        lasting = (n for n in state if not _is_cached(type(value), n))
-        state = {name: state[name] for name in lasting if name != "_sklearn_version"}
+        state = {
+            name: part
+            for name, part in state.items()
+            if name != "_sklearn_version" and not _is_cached(type(value), name)
+        }
     return make, arguments, state, list(items or ()), dict(pairs or ())
 
 
 def _is_cached(kind: type, name: str) -> bool:
-    return any(
-        isinstance(vars(base).get(name), cached_property) for base in kind.__mro__
-    )
+    return isinstance(inspect.getattr_static(kind, name, None), cached_property)
 
 
 def _bytes_of(leaf: object) -> bytes:
