@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from risingsearch.errors import MissingDependencyError
+from risingsearch.json_values import Json
 
 Configuration = Mapping[str, Any]
 """The value of each parameter, by its name."""
@@ -127,7 +128,7 @@ class Report:
     job: Job
     scores: tuple[float, ...] = ()
     seconds: tuple[float, ...] = ()
-    metrics: tuple[dict[str, Any], ...] = ()
+    metrics: tuple[Json, ...] = ()
     failure: BaseException | None = None
 
 
@@ -290,7 +291,7 @@ class EpochFacts:
     search: str
     number: int
     arm: int
-    params: Mapping[str, Any]
+    params: Configuration
     epoch: int
     score: float
     metrics: Mapping[str, Any]
@@ -373,7 +374,7 @@ class SearchFacts:
     best_arm: int | None
     best_score: float
     best_epoch: int
-    best_params: Mapping[str, Any]
+    best_params: Configuration
     stop_reason: str | None = None
     earlier: Sequence[EpochFacts] = field(default=(), repr=False)
     save_best: Callable[[Any], object] | None = field(default=None, repr=False)

@@ -81,8 +81,11 @@ class Budget:
     gpu_hours: float | None = None
 
     def __post_init__(self) -> None:
-        amounts = {unit: getattr(self, unit) for unit in UNITS}
-        amounts = {unit: value for unit, value in amounts.items() if value is not None}
+        amounts = {
+            unit: getattr(self, unit)
+            for unit in UNITS
+            if getattr(self, unit) is not None
+        }
         if len(amounts) != 1:
             each = [f"Budget({unit}={shown(value)})" for unit, value in amounts.items()]
             advice = f": write {' or '.join(each)}" if amounts else "; got none of them"
@@ -149,7 +152,8 @@ class Budget:
                 f"budget must be a whole number of epochs, a Budget, or a time such as "
                 f"{FORMS}; got {shown(value)}"
             )
-        amount, in_seconds, in_hours = float(match["amount"]), *_UNITS[match["kind"]]
+        amount = float(match["amount"])
+        in_seconds, in_hours = _UNITS[match["kind"]]
         if match["size"] == "s" and in_seconds != in_hours:
             return cls.from_json({in_seconds: amount})
         return cls.from_json({in_hours: amount / _PER_HOUR[match["size"]]})

@@ -2,10 +2,13 @@
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, SupportsFloat, TypeGuard
 
 import numpy as np
@@ -301,16 +304,17 @@ def checked_order(name: str, value: object, n_arms: int) -> NDArray[np.int64]:
     >>> checked_order("order", [2, 0, 1], n_arms=3)
     array([2, 0, 1])
     """
-    arms = list(value) if isinstance(value, Iterable) else []
-    whole = all(isinstance(arm, Integral) for arm in arms)
-    if not whole or sorted(arms) != list(range(n_arms)):
-        msg = f"{name} must name each of the {n_arms} arms once; got {shown(value)}"
-        raise InvalidParameterError(msg)
-    return np.array(arms, dtype=np.int64)
+    return np.array(checked_arms(name, value, n_arms, every=True), dtype=np.int64)
 
 
-def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
-    """Return ``value`` as a list of some of the arms, or raise an error.
+def checked_arms(
+    name: str,
+    value: object,
+    n_arms: int,
+    *,
+    every: bool = False,
+) -> list[int]:
+    """Return ``value`` as a list of some of the arms, or of all, or raise an error.
 
     Examples
     --------
@@ -319,8 +323,10 @@ def checked_arms(name: str, value: object, n_arms: int) -> list[int]:
     """
     arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
     are_arms = all(isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms)
-    if not are_arms or len(set(arms)) < len(arms):
-        msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
+    n_named = len(set(arms)) if are_arms else 0
+    if n_named < (n_arms if every else len(arms)) or n_named < len(arms):
+        which = "each" if every else "some"
+        msg = f"{name} must name {which} of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)
     return [int(arm) for arm in arms]
 
@@ -349,6 +355,22 @@ def checked_array(
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must be numbers in a regular table; got {shown(value)}"
         raise InvalidParameterError(msg) from error
+
+
+def checked_path(name: str, value: object) -> Path:
+    """Return a path, or raise an error."""
+    if isinstance(value, str | os.PathLike):
+        with suppress(TypeError):  # a path of bytes
+            path = Path(value)
+            if value != "" and "\0" not in str(path):
+                return path
+    msg = f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
+    raise InvalidParameterError(msg)
+
+
+def kept_path(name: str, value: object) -> Path:
+    """Return a checked path that stays the same if the current folder changes."""
+    return checked_path(name, value).absolute()
 
 
 def checked_generator(seed: object) -> np.random.Generator:

@@ -10,11 +10,6 @@ Json = dict[str, Any]
 
 _NUMBERS = (np.bool_, np.integer, np.float16, np.float32, np.float64)
 _PLAIN = frozenset({int, str, bool, type(None)})
-_MARKS = {
-    kind: f"${np.dtype(kind).name}"
-    for kind in np.sctypeDict.values()
-    if issubclass(kind, _NUMBERS) and not issubclass(kind, np.timedelta64)  # has a unit
-}
 
 SHOWN = "$shown"
 """Key of a candidate that JSON cannot hold, saved as text."""
@@ -29,8 +24,6 @@ def as_json(value: Any) -> Any:
         return value if math.isfinite(value) else {"$float": repr(value)}
     if kind in _PLAIN:
         return value
-    if kind in _MARKS:
-        return {_MARKS[kind]: as_json(value.item())}
     if isinstance(value, dict):
         return _dict_as_json(value)
     if isinstance(value, list):
@@ -45,7 +38,7 @@ def as_json(value: Any) -> Any:
     raise TypeError(msg)
 
 
-def _dict_as_json(values: dict[Any, Any]) -> dict[str, Any]:
+def _dict_as_json(values: dict[object, object]) -> Json:
     # Plain items, nearly all there are, are not worth a call.
     marked = {
         key if type(key) is str else _checked_key(key): item
@@ -81,7 +74,7 @@ def plain(value: object) -> Any:
 
 
 _NESTED = (list, dict)
-_READERS: dict[str, Any] = {
+_READERS: Json = {
     "$float": float,
     "$tuple": tuple,
     "$str": np.str_,

@@ -11,12 +11,12 @@ from risingsearch.checks import (
     checked_int,
     checked_magnitude,
     checked_order,
+    checked_path,
     checked_reward_range,
     checked_seed,
     shown,
 )
 from risingsearch.errors import InvalidParameterError
-from risingsearch.paths import checked_path
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3)])

@@ -23,8 +23,8 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.arms import Configuration, EpochFacts, Params
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int, shown
-from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.identity.comparison import described
 from risingsearch.integrations.optuna import trials
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.proposals import ModelSampler

@@ -21,9 +21,8 @@ from optuna.storages import BaseStorage, GrpcStorageProxy, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
 from optuna.trial import TrialState
 
-from risingsearch.checks import shown
+from risingsearch.checks import kept_path, shown
 from risingsearch.errors import InvalidParameterError, RunDirError, SetupError
-from risingsearch.paths import kept_path
 
 NAME = "checkpoint"  # of the folder in an archive
 # System attributes of a trial that was taken from a proxy:

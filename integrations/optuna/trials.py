@@ -26,7 +26,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from risingsearch import errors
 from risingsearch.arms import Configuration
 from risingsearch.arms import sign_of as direction_sign
-from risingsearch.comparison import adopted, first_difference
+from risingsearch.identity.comparison import adopted, first_difference
 from risingsearch.json_values import Json
 from risingsearch.space import key_of_all
 

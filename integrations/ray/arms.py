@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from ray.tune.result import TIME_THIS_ITER_S
 
 from risingsearch.arms import Configuration, Job, Report, Status
-from risingsearch.events import (
+from risingsearch.integrations.ray.results import Stamp, stamp_of
+from risingsearch.json_values import Json
+from risingsearch.scheduling.events import (
     Event,
     Failed,
     Returned,
@@ -16,8 +18,6 @@ from risingsearch.events import (
     TrialOpened,
     TrialReported,
 )
-from risingsearch.integrations.ray.results import Stamp, stamp_of
-from risingsearch.json_values import Json
 from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 

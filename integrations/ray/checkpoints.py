@@ -12,8 +12,8 @@ from ray.tune.result import EXPR_RESULT_FILE, TRIAL_ID
 
 from risingsearch.arms import Configuration
 from risingsearch.errors import RunDirError
-from risingsearch.events import TrialReported
 from risingsearch.integrations.ray.results import stamp_of
+from risingsearch.scheduling.events import TrialReported
 
 
 def bring_results_up_to_date(trial: Trial, results: Sequence[Configuration]) -> None:

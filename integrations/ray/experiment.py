@@ -18,7 +18,6 @@ from ray.tune.utils import flatten_dict
 
 from risingsearch.arms import Configuration, Job
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
-from risingsearch.events import Ended, Event, TrialOpened, TrialReported
 from risingsearch.integrations.ray.arms import Arms
 from risingsearch.integrations.ray.checkpoints import (
     bring_results_up_to_date,
@@ -29,6 +28,7 @@ from risingsearch.integrations.ray.checkpoints import (
 )
 from risingsearch.integrations.ray.results import last_stamp, plain_metrics, stamp_of
 from risingsearch.integrations.ray.writing import ExperimentJournal
+from risingsearch.scheduling.events import Ended, Event, TrialOpened, TrialReported
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, CallbackList
 from risingsearch.search.first_failures import FirstFailures

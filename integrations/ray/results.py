@@ -7,8 +7,8 @@ from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.arms import Configuration
 from risingsearch.errors import RunDirError
-from risingsearch.events import Event, Returned, TrialOpened, event_of
 from risingsearch.json_values import Json, plain
+from risingsearch.scheduling.events import Event, Returned, TrialOpened, event_of
 from risingsearch.storage.journal import read
 
 NAME = "risingsearch-journal.jsonl"

@@ -10,7 +10,6 @@ from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
 
 from risingsearch.errors import RunDirError
-from risingsearch.events import Event, Failed, Returned, TrialReported
 from risingsearch.integrations.ray.results import (
     NAME,
     REMOTE_NAME,
@@ -19,6 +18,7 @@ from risingsearch.integrations.ray.results import (
     stamp_of,
 )
 from risingsearch.json_values import Json
+from risingsearch.scheduling.events import Event, Failed, Returned, TrialReported
 from risingsearch.storage.files import atomic_write
 from risingsearch.storage.journal import Journal, create, read
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from risingsearch.arms import Configuration
 from risingsearch.budget import Budget
+from risingsearch.checks import kept_path
 from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     trains_in_one_fit,
 )
 from risingsearch.integrations.sklearn.folds import Folds, Trainer, configured
-from risingsearch.paths import kept_path
 from risingsearch.search.run import Run
 
 FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores

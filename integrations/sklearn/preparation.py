@@ -20,10 +20,10 @@ from sklearn.utils.validation import _check_method_params, _num_samples, column_
 
 from risingsearch.arms import Configuration, Params
 from risingsearch.budget import WALL_CLOCK, Budget, budget_within, in_words
-from risingsearch.checks import checked_int, shown
-from risingsearch.comparison import described_parts
+from risingsearch.checks import checked_int, checked_path, shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.fingerprint import digest
+from risingsearch.identity.comparison import described_parts
+from risingsearch.identity.fingerprint import digest
 from risingsearch.integrations.sklearn import epoch_methods
 from risingsearch.integrations.sklearn.candidates import (
     check_settable,
@@ -38,7 +38,6 @@ from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.integrations.sklearn.splits import Targets, frozen_splits
 from risingsearch.json_values import Json, plain
-from risingsearch.paths import checked_path
 from risingsearch.policies import policy_info, registered_name
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import SearchOptions

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_memory
 
 from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError
-from risingsearch.fingerprint import digest
+from risingsearch.identity.fingerprint import digest
 from risingsearch.integrations.sklearn.epoch_methods import HIST_GRADIENT_BOOSTING
 from risingsearch.integrations.sklearn.splits import Targets
 from risingsearch.json_values import Json

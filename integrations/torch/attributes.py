@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from risingsearch.errors import SetupError
-from risingsearch.fingerprint import is_installed
+from risingsearch.identity.fingerprint import is_installed
 from risingsearch.integrations.torch.snapshots import (
     CONTAINERS,
     CPU,

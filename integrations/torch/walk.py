@@ -34,7 +34,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from risingsearch.errors import SetupError
-from risingsearch.fingerprint import is_installed
+from risingsearch.identity.fingerprint import is_installed
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.random_states import GENERATORS
 from risingsearch.integrations.torch.snapshots import (

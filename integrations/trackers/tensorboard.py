@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from risingsearch.checks import kept_path
 from risingsearch.integrations.trackers.tracker import SEARCH_RUN, SearchLog, Tracker
-from risingsearch.paths import kept_path
 
 FILE_VERSION = "brain.Event:2"
 

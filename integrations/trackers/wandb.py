@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import SearchFacts
-from risingsearch.checks import checked_choice
+from risingsearch.checks import checked_choice, kept_path
 from risingsearch.integrations.trackers.tracker import (
     SEARCH_RUN,
     SearchLog,
     Tracker,
     shown,
 )
-from risingsearch.paths import kept_path
 
 QUIET: dict[str, object] = {
     "silent": True,

@@ -149,7 +149,7 @@ def _plan(arguments: argparse.Namespace) -> None:
 
 def _advice_on_starts(run_dir: Path, sweep: Sweep) -> Json:
     """Return the share of time that job starts took, and advice on it, if any."""
-    from risingsearch.events import event_of
+    from risingsearch.scheduling.events import event_of
     from risingsearch.search.progress import Starts
     from risingsearch.storage.journal import read
     from risingsearch.storage.run_directory import JOURNAL

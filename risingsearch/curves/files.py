@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError, needed
-from risingsearch.paths import checked_path
 from risingsearch.policies.arrays import Bools, Floats
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike
 
-from risingsearch.checks import checked_choice, checked_int
+from risingsearch.checks import checked_choice, checked_int, checked_path
 from risingsearch.curves.noise import NoiseLike, make_noise
 from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
-from risingsearch.paths import checked_path
 from risingsearch.policies.arrays import Floats, Rng
 
 N_ARMS = (2, 3, 4, 5)

@@ -4,9 +4,8 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from risingsearch.checks import on_one_line
+from risingsearch.checks import checked_path, on_one_line
 from risingsearch.errors import InvalidParameterError
-from risingsearch.paths import checked_path
 from risingsearch.plotting.digest import parameter_names
 from risingsearch.plotting.fragment import result_html
 from risingsearch.plotting.html_report import facts_of

@@ -13,8 +13,7 @@ from numbers import Integral
 from pathlib import Path
 
 from risingsearch.arms import sign_of
-from risingsearch.checks import on_one_line
-from risingsearch.paths import checked_path
+from risingsearch.checks import checked_path, on_one_line
 from risingsearch.plotting import sections
 from risingsearch.plotting.digest import (
     Lost,

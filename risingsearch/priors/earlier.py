@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -17,7 +17,7 @@ import numpy as np
 from risingsearch import checks
 from risingsearch.arms import Configuration, sign_of
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import as_json, from_json
+from risingsearch.json_values import Json, as_json, from_json
 from risingsearch.proposers.base import Floats, Ints
 
 MOST_RUNS = 300
@@ -152,7 +152,7 @@ class EarlierSearch:
             curves=[self.curves[run] for run in runs],
         )
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> Json:
         """Return its name and runs as JSON values."""
         return {
             "name": self.name,
@@ -167,7 +167,7 @@ class EarlierSearch:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:
+    def from_json(cls, saved: Json) -> EarlierSearch:
         """Return the search that ``to_json`` has saved.
 
         Parameters
@@ -351,28 +351,23 @@ class Source:
         """
         name = self.name or own_name
         sign = sign_of(direction)
-        n_runs = 0
-        refused: Configuration = {}
-        usable = []
-        curves = []
-        for run in runs:
-            n_runs += 1
-            params = _as_plain(run.params)
-            if params:
-                usable.append(params)
-                curves.append(_curve(run.scores, sign))
-            else:
-                refused = run.params
+        runs = list(runs)
+        usable = [
+            run._replace(params=plain)
+            for run in runs
+            if (plain := _as_plain(run.params))
+        ]
         if not usable:
+            refused = runs[-1].params if runs else {}
             raise InvalidParameterError(
-                f"{name}: of its {n_runs} runs, none has both a score, or a "
+                f"{name}: of its {len(runs)} runs, none has both a score, or a "
                 f"failure, and parameters that JSON can hold{_not_held(refused)}, so "
                 "nothing can be learnt from it: leave it out"
             )
         return EarlierSearch(
             name,
-            params=usable,
-            curves=curves,
+            params=[run.params for run in usable],
+            curves=[_curve(run.scores, sign) for run in usable],
             max_epochs=max_epochs,
             direction=direction,
             metric=metric,
@@ -447,25 +442,22 @@ def _curve(scores: Sequence[float], sign: float) -> Floats:
 
 def _not_held(params: Configuration) -> str:
     """Return the parameters of a run that JSON cannot hold, for a message."""
-    names = []
-    for name, value in params.items():
-        if _as_plain({name: value}) is None:
-            names.append(repr(name))
+    names = [
+        repr(name) for name, value in params.items() if _as_plain({name: value}) is None
+    ]
     listed = ", ".join(names[:_SHOWN_NAMES])
     return f" (not {listed}: leave such columns out)" if names else ""
 
 
 def _as_plain(params: Configuration) -> dict[str, object] | None:
     """Return parameters as plain Python values; None if JSON cannot hold them."""
-    plain = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in params.items()
-    }
+    plain: dict[str, object] = {}
     try:
-        json.dumps(as_json(plain))
-        for value in plain.values():
-            if type(value) is int:
+        for name, value in params.items():
+            plain[name] = value.item() if isinstance(value, np.generic) else value
+            if type(plain[name]) is int:
                 float(value)
+        json.dumps(as_json(plain))
     except (OverflowError, RecursionError, TypeError, ValueError):
         return None
     return plain

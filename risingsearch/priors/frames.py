@@ -20,6 +20,7 @@ from risingsearch.priors.earlier import (
 )
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
+Frame = Any  # of pandas, which is imported where a file is read
 RUN = "run"
 EPOCH = "epoch"
 SECONDS = "seconds"
@@ -80,24 +81,26 @@ def _is_frame(source: object) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
 
 
-def quoted(cell: Any) -> Any:
+def quoted(cell: object) -> object:
     """Return a cell of an exported CSV file, which no spreadsheet takes for a formula.
 
     >>> quoted("=1+1"), quoted("-0.5"), quoted(-0.5), quoted("adam")
     ("'=1+1", '-0.5', -0.5, 'adam')
     """
-    is_text = isinstance(cell, str) and isinstance(_value(cell), str)
-    return f"'{cell}" if is_text and _FORMULA.match(cell) else cell
+    if isinstance(cell, str) and _FORMULA.match(cell) and _value(cell) is cell:
+        return f"'{cell}"
+    return cell
 
 
-def _unquoted(cell: Any) -> Any:
+def _unquoted(cell: object) -> object:
     """Inverse of ``quoted``."""
-    is_quoted = isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell)
-    return cell[1:] if is_quoted else cell
+    if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell):
+        return cell[1:]
+    return cell
 
 
 def of_frame(
-    frame: Any,
+    frame: Frame,
     asked: Source,
     name: str = "the data frame",
 ) -> EarlierSearch:
@@ -163,7 +166,7 @@ def of_frame(
 
 
 def _runs(
-    frame: Any,
+    frame: Frame,
     score: str,
     name: str,
 ) -> Iterator[EarlierRun]:

@@ -103,7 +103,7 @@ class Matching:
         return features(self.columns(runs), names)
 
 
-def features(columns: Columns, names: Sequence[str]) -> Floats:
+def features(columns: Columns, names: Iterable[str]) -> Floats:
     """Return a row per configuration, of the columns of these parameters."""
     return np.column_stack([column for name in names for column in columns[name]])
 

@@ -54,12 +54,6 @@ class _Model(NamedTuple):
     parameters: list[str]
     posterior: Posterior
 
-    def inverse_lengths(self, columns: Columns) -> dict[str, Floats]:
-        """Return the inverse length scales of each parameter's columns."""
-        ends = np.cumsum([len(columns[name]) for name in self.parameters])
-        parts = np.split(self.posterior.process.inverse_lengths, ends[:-1])
-        return dict(zip(self.parameters, parts, strict=True))
-
     def predict(self, columns: Columns) -> Floats:
         """Return the mean for configurations, by their columns."""
         table = features(columns, self.parameters)
@@ -125,16 +119,16 @@ class Learnt:
 
     def _places(self, columns: Columns) -> Floats:
         """Return rows whose distances are in mean lengths of the models."""
-        lengths = [model.inverse_lengths(columns) for model in self._models]
-        typical = typical_inverse_length(sum(map(len, columns.values())))
-        scaled = []
-        for name, unscaled in columns.items():
-            logs = [np.log(by_name[name]) for by_name in lengths if name in by_name]
-            scale = [typical] * len(unscaled)
-            if logs:
-                scale = np.exp(np.mean(logs, axis=0)).tolist()
-            scaled += [a * b for a, b in zip(unscaled, scale, strict=True)]
-        return np.column_stack(scaled)
+        names = [name for name, parts in columns.items() for _ in parts]
+        n_models = np.zeros(len(names))
+        logs = np.zeros(len(names))
+        for model in self._models:
+            is_shared = np.isin(names, model.parameters)
+            n_models += is_shared
+            logs[is_shared] += np.log(model.posterior.process.inverse_lengths)
+        means = np.exp(logs / np.maximum(n_models, 1.0))
+        typical = typical_inverse_length(len(names))
+        return features(columns, columns) * np.where(n_models > 0, means, typical)
 
 
 def correlation(a: Floats, b: Floats) -> float:

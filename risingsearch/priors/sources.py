@@ -5,12 +5,10 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.events import Failed, Returned, Started, event_of
-from risingsearch.json_values import SHOWN, from_json
+from risingsearch.json_values import SHOWN, Json, from_json
 from risingsearch.priors.earlier import (
     EarlierSearch,
     Reader,
@@ -23,6 +21,7 @@ from risingsearch.priors.matching import Configurations
 from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.results import RESULTS, SEARCH_CVS
 from risingsearch.priors.studies import STUDIES
+from risingsearch.scheduling.events import Failed, Returned, Started, event_of
 from risingsearch.storage import run_directory
 from risingsearch.storage.journal import read
 
@@ -216,10 +215,9 @@ def _of_path(asked: Source) -> list[EarlierSearch]:
         return [_of_run_directory(path, asked)]
     searches = []
     skipped = []
-    folders = filter(Path.is_dir, path.iterdir()) if path.is_dir() else ()
-    for folder in sorted(folders):
+    for folder in sorted(path.iterdir()) if path.is_dir() else ():
         try:
-            if run_directory.holds_search(folder):
+            if folder.is_dir() and run_directory.holds_search(folder):
                 searches.append(_of_run_directory(folder, asked))
         except (InvalidParameterError, RunDirError) as error:
             skipped.append(str(error))
@@ -241,7 +239,7 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
                 {} if SHOWN in shown else from_json(shown)
                 for shown in settings["candidates"]
             ]
-            history: list[dict[str, Any]] = []
+            history: list[Json] = []
             for event in map(event_of, events):
                 match event:
                     case Started(params=params) if params is not None:
@@ -261,24 +259,17 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
         raise InvalidParameterError(msg) from error
 
 
-def _rows(event: Returned) -> Iterator[dict[str, Any]]:
+def _rows(event: Returned) -> Iterator[Json]:
     """Yield the epochs of a job as rows of a history."""
     job = event.job
-    scores = event.scores
-    for k, (score, metrics) in enumerate(zip(scores, event.metrics, strict=True)):
-        row = {
-            "arm": job.arm,
-            "epoch": job.from_epoch + k + 1,
-            SCORE: score,
-        }
-        yield row | metrics
-    if isinstance(event, Failed) and len(scores) < job.n_epochs:
-        epoch = job.from_epoch + len(scores) + 1
-        lost = {
-            SCORE: math.nan,
-            "failure": event.failure,
-        }
-        yield {"arm": job.arm, "epoch": epoch, **lost}
+    rows = [
+        {SCORE: score, **metrics}
+        for score, metrics in zip(event.scores, event.metrics, strict=True)
+    ]
+    if isinstance(event, Failed) and len(rows) < job.n_epochs:
+        rows.append({SCORE: math.nan, "failure": event.failure})
+    for epoch, row in enumerate(rows, job.from_epoch + 1):
+        yield {"arm": job.arm, "epoch": epoch, **row}
 
 
 PATHS = Reader(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Configuration
 from risingsearch.checks import call_problem
-from risingsearch.comparison import named
 from risingsearch.errors import InvalidParameterError
+from risingsearch.identity.comparison import named
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.arms import Status, sign_of
-from risingsearch.events import Started, saved_params
 from risingsearch.json_values import Json, as_json, from_json
 from risingsearch.policies.arrays import Bools, Floats, Ints, int_zeros
 from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.columns import Columns
+from risingsearch.scheduling.events import Started, saved_params
 from risingsearch.scheduling.ledger import Result
 from risingsearch.scheduling.options import SchedulerOptions
 

@@ -21,14 +21,14 @@ from risingsearch.arms import (
 )
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import shown
-from risingsearch.comparison import first_difference
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
-from risingsearch.events import Started
+from risingsearch.identity.comparison import first_difference
 from risingsearch.json_values import Json
 from risingsearch.policies import WAIT, Policy, policy_info
 from risingsearch.policies.arrays import Bools, Floats, Ints, Rng
 from risingsearch.proposers.base import Opened, Proposal, Proposer, checked_proposer
 from risingsearch.scheduling.arm_table import ArmTable
+from risingsearch.scheduling.events import Started
 from risingsearch.scheduling.ledger import Ledger, Result
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter

@@ -4,9 +4,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from risingsearch.errors import PolicyError
-from risingsearch.events import Started
 from risingsearch.json_values import Json
 from risingsearch.scheduling.decisions import Decider
+from risingsearch.scheduling.events import Started
 from risingsearch.scheduling.ledger import Result
 
 

@@ -18,10 +18,10 @@ from risingsearch.checks import (
     unwrapped,
 )
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Started
 from risingsearch.json_values import Json, as_json, from_json
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.scheduling.columns import Columns
+from risingsearch.scheduling.events import Started
 
 ENDLESS = 2.0**62  # epochs that are as good as infinitely many
 ROUNDING = 1e-9

@@ -13,8 +13,8 @@ import numpy as np
 from risingsearch import checks
 from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, checked_timeout
-from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.identity.comparison import described
 from risingsearch.json_values import Json
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer

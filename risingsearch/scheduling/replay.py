@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from risingsearch.errors import RunDirError
-from risingsearch.events import (
+from risingsearch.scheduling.events import (
     Advanced,
     Ended,
     Event,

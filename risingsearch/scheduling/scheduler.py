@@ -10,11 +10,11 @@ from risingsearch.arms import ArmList, Configuration, Job, Status
 from risingsearch.budget import Budget, in_words
 from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
-from risingsearch.events import Started
 from risingsearch.json_values import Json
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Opened, Proposal, Proposer
 from risingsearch.scheduling.decisions import Decider
+from risingsearch.scheduling.events import Started
 from risingsearch.scheduling.explanations import Explanations
 from risingsearch.scheduling.in_order import InOrder
 from risingsearch.scheduling.ledger import Result, checked_scores

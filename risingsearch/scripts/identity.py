@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from risingsearch.comparison import first_difference
 from risingsearch.errors import RunDirError
+from risingsearch.identity.comparison import first_difference
 from risingsearch.json_values import Json
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.storage.files import make_folder, read_digested, write_digested

@@ -12,9 +12,10 @@ import numpy as np
 from risingsearch.arms import Configuration, Params
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import shown
-from risingsearch.comparison import PARTS, TEXT, described, named
 from risingsearch.errors import InvalidParameterError
-from risingsearch.fingerprint import without_addresses
+from risingsearch.identity.comparison import PARTS, TEXT, described, named
+from risingsearch.identity.fingerprint import without_addresses
+from risingsearch.identity.source_code import code_of
 from risingsearch.json_values import SHOWN, Json, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.proposers.base import Proposer, checked_proposer
@@ -29,7 +30,6 @@ from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
 from risingsearch.search.trainable import Seeds, Trainable, trains_anew
-from risingsearch.source_code import code_of
 from risingsearch.space import PART, Configurations, Space, key_of_all
 
 # options that are not compared when a search is resumed

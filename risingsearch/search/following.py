@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from risingsearch.budget import SECONDS, WALL_CLOCK
+from risingsearch.checks import kept_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError
-from risingsearch.paths import kept_path
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run

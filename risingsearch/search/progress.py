@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from risingsearch.budget import in_words
 from risingsearch.errors import needed
-from risingsearch.events import Event, Failed, Returned
+from risingsearch.scheduling.events import Event, Failed, Returned
 
 if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from risingsearch import errors
 from risingsearch.arms import Configuration
 from risingsearch.budget import Budget, budget_within
-from risingsearch.comparison import OBJECT, adopted, named
 from risingsearch.errors import InvalidParameterError, RisingSearchError, RunDirError
+from risingsearch.identity.comparison import OBJECT, adopted, named
 from risingsearch.json_values import AS_TEXT, SHOWN, Json, from_json
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable

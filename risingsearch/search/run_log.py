@@ -14,7 +14,6 @@ from risingsearch import errors
 from risingsearch.arms import Arm, Configuration, Job, Params, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_COST, checked_int, is_number
-from risingsearch.comparison import adopted, first_difference
 from risingsearch.errors import (
     InvalidParameterError,
     PolicyError,
@@ -22,7 +21,10 @@ from risingsearch.errors import (
     SearchFailedError,
     SetupError,
 )
-from risingsearch.events import (
+from risingsearch.identity.comparison import adopted, first_difference
+from risingsearch.identity.source_code import changed_files
+from risingsearch.json_values import Json, plain
+from risingsearch.scheduling.events import (
     Advanced,
     Died,
     Event,
@@ -35,7 +37,6 @@ from risingsearch.events import (
     Stopped,
     event_of,
 )
-from risingsearch.json_values import Json, plain
 from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import sigint_deferred
@@ -44,7 +45,6 @@ from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import Run, earlier_failure
 from risingsearch.search.trainable import Trainable
 from risingsearch.search.training import Outcome
-from risingsearch.source_code import changed_files
 from risingsearch.storage import run_directory
 from risingsearch.storage.checkpoints import Key, MemoryStore
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import ArmList, Configuration, EpochFacts, Params, Report
 from risingsearch.budget import Budget
+from risingsearch.checks import kept_path
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.paths import kept_path
 from risingsearch.policies import Policy
 from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.options import SearchOptions

@@ -2,16 +2,17 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.comparison import described
 from risingsearch.errors import InvalidParameterError
+from risingsearch.identity.comparison import described
 from risingsearch.json_values import plain
 from risingsearch.space.values import exact, is_between, is_number, key_of, rounding_of
 
@@ -57,7 +58,7 @@ class Kind(ABC):
         """Return the value at a place."""
         return self.values_at(np.array([place]))[0]
 
-    def values_at(self, places: Places) -> Sequence[Any]:
+    def values_at(self, places: Places) -> Sequence[object]:
         """Return the values at some places."""
         return [self.value(place) for place in places.tolist()]
 
@@ -80,10 +81,6 @@ class Kind(ABC):
     @abstractmethod
     def described(self) -> object:
         """Return all that tells it from others, as JSON."""
-
-
-def _logarithm(number: float) -> float:
-    return float(np.log(number))
 
 
 @dataclass(frozen=True)
@@ -115,6 +112,7 @@ class Interval(Kind):
     range(1, 10, 4)
     """
 
+    _rounds_at_ends: ClassVar = True  # to whole numbers, from both sides
     low: float
     high: float
     log: bool = False
@@ -137,8 +135,8 @@ class Interval(Kind):
         """Return the ends of the coordinate, before it is scaled to 0 and 1."""
         if not self.log:
             return self.low, self.high
-        half = 0.5 if self.whole else 0.0
-        return _logarithm(self.low - half), _logarithm(self.high + half)
+        beyond = 0.5 if self.whole and self._rounds_at_ends else 0.0
+        return float(np.log(self.low - beyond)), float(np.log(self.high + beyond))
 
     @property
     def _n_steps(self) -> int | None:
@@ -161,43 +159,44 @@ class Interval(Kind):
             return int(self.low) + k * self._whole_step
         return float(exact(self.low) + k * exact(self.step or 1))
 
-    def _clipped(self, number: float) -> float:
-        return min(max(number, self.low), self.high)
+    def _numbers(self, places: Places) -> Places:
+        """Return the numbers at these places, where they have no equal distances."""
+        low, high = self._ends()
+        numbers = low + places * (high - low)
+        if self.log:
+            numbers = np.exp(numbers)
+        numbers = np.clip(numbers, self.low, self.high)
+        return np.rint(numbers) if self.whole else numbers
+
+    def _places(self, numbers: float | Places) -> Any:
+        """Return the places of such numbers."""
+        low, high = self._ends()
+        return ((np.log(numbers, dtype=float) if self.log else numbers) - low) / (
+            high - low
+        )
 
     @property
     def listed(self) -> Sequence[float] | None:
         if self.whole:
             return range(int(self.low), int(self.high) + 1, self._whole_step)
         n_steps = self._n_steps
-        if n_steps is None:
-            return None
-        return [self._at(k) for k in range(n_steps)]
+        return None if n_steps is None else [self._at(k) for k in range(n_steps)]
 
-    def value(self, place: float) -> float:
+    def values_at(self, places: Places) -> list[float]:
         n_steps = self._n_steps
         if n_steps:
-            k = int(place * n_steps)
-            return self._at(min(k, n_steps - 1))
-        low, high = self._ends()
-        number = low + place * (high - low)
-        if self.log:
-            number = float(np.exp(number))
-        number = self._clipped(number)
-        return round(number) if self.whole else float(number)
+            steps = (int(place * n_steps) for place in places.tolist())
+            return [self._at(min(k, n_steps - 1)) for k in steps]
+        numbers: list[float] = self._numbers(places).tolist()
+        return list(map(int, numbers)) if self.whole else numbers
 
     def place(self, value: float) -> float:
-        number = self._clipped(value)
+        number = min(max(value, self.low), self.high)
         n_steps = self._n_steps
         if n_steps:
             k = round((number - self.low) / (self.step or 1))
-            k = min(k, n_steps - 1)
-            return float((k + 0.5) / n_steps)
-        low, high = self._ends()
-        if low == high:
-            return 0.5
-        if self.log:
-            number = _logarithm(number)
-        return float((number - low) / (high - low))
+            return (min(k, n_steps - 1) + 0.5) / n_steps
+        return 0.5 if self.low == self.high else float(self._places(number))
 
     def has(self, value: object) -> bool:
         if not is_between(value, self.low, self.high):
@@ -210,7 +209,7 @@ class Interval(Kind):
         tolerance = min(rounding_of(value), step / 4)
         tolerance = max(tolerance, 1e-6 * step)
         nearest = self.value(self.place(value))
-        return abs(nearest - float(value)) <= tolerance
+        return bool(abs(nearest - float(value)) <= tolerance)
 
     def snapped(self, places: Places) -> Places:
         if self.low == self.high:
@@ -222,11 +221,7 @@ class Interval(Kind):
             return (steps + 0.5) / n_steps
         if not self.whole:
             return places
-        low, high = self._ends()
-        numbers = np.exp(low + places * (high - low))
-        whole = np.clip(np.rint(numbers), self.low, self.high)
-        logs: Places = np.log(whole)
-        return (logs - low) / (high - low)
+        return np.asarray(self._places(self._numbers(places)), dtype=float)
 
     def described(self) -> object:
         return {name: value for name, value in vars(self).items() if value}
@@ -252,20 +247,12 @@ class Uneven(Interval):
     5.0
     """
 
+    _rounds_at_ends: ClassVar = False
     within: Any = None  # of scipy, from 0 to 1
     text: str = ""
 
-    def _ends(self) -> tuple[float, float]:
-        if self.log:
-            return _logarithm(self.low), _logarithm(self.high)
-        return float(self.low), float(self.high)
-
-    def value(self, place: float) -> float:
-        return self.values_at(np.array([place]))[0]
-
     def values_at(self, places: Places) -> list[float]:
-        even = self.within.ppf(places)
-        return [super(Uneven, self).value(place) for place in even]
+        return super().values_at(self.within.ppf(places))
 
     def place(self, value: float) -> float:
         return float(self.within.cdf(super().place(value)))
@@ -314,7 +301,7 @@ class Quantiles(Kind):
     def place(self, value: float) -> float:
         return float(self._places(value))
 
-    def _places(self, values: object) -> Any:
+    def _places(self, values: float | Places) -> Any:
         below = self.distribution.cdf(values)
         if self._is_discrete:
             return below - 0.5 * self.distribution.pmf(values)
@@ -380,11 +367,11 @@ class Choices(Kind):
         if weights is None:
             weights = [1.0] * len(listed)
         first: dict[Hashable, Any] = {}
-        total: dict[Hashable, float] = {}
+        total: defaultdict[Hashable, float] = defaultdict(float)
         for value, weight in zip(listed, weights, strict=True):
             key = key_of(value)
             first.setdefault(key, value)
-            total[key] = total.get(key, 0.0) + float(weight)
+            total[key] += float(weight)
         self._is_numeric = all(map(is_number, first.values()))
         keys = list(first)
         if self._is_numeric:
@@ -406,7 +393,7 @@ class Choices(Kind):
         return next(same, None)
 
     @property
-    def listed(self) -> Sequence[Any]:
+    def listed(self) -> Sequence[object]:
         return self.values
 
     def has(self, value: object) -> bool:
@@ -421,7 +408,7 @@ class Choices(Kind):
         codes = np.minimum(codes, len(self.values) - 1)
         return np.where(np.isnan(places), -1, codes)
 
-    def values_at(self, places: Places) -> list[Any]:
+    def values_at(self, places: Places) -> list[object]:
         return [self.values[code] for code in self.codes(places).tolist()]
 
     def place(self, value: object) -> float:

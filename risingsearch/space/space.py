@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.arms import Configuration, Params
 from risingsearch.checks import shown
-from risingsearch.comparison import DIGEST, TEXT, adopted, described
 from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.identity.comparison import DIGEST, TEXT, adopted, described
+from risingsearch.json_values import Json
 from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
-from risingsearch.space.kinds import ROOT, Choices, Drawn, Places, place_of
+from risingsearch.space.kinds import ROOT, Choices, Drawn, Kind, Places, place_of
 from risingsearch.space.readers import is_distribution, kind_of
 from risingsearch.space.values import key_of_all
 
@@ -118,11 +119,11 @@ class Space:
         return not all(kind.is_finite for kind in kinds)
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Json:
         """All that tells it from other spaces, as JSON, by the name of a parameter."""
-        whole: dict[str, Any] = {}
+        whole: Json = {}
 
-        def entries(part: str | None) -> dict[str, Any]:
+        def entries(part: str | None) -> Json:
             return whole if part is None else whole.setdefault(f"space {part}", {})
 
         for coordinate in self.coordinates:
@@ -412,15 +413,13 @@ class Space:
             return {}
 
         def unlike(part: str) -> tuple[int, int]:
-            inside = [each for each in self.coordinates if each.part == part]
-            n_other_names = len({each.name for each in inside} ^ params.keys())
-            n_unknown = 0
-            n_beyond = 0
-            for coordinate in inside:
-                value = params.get(coordinate.name)
-                n_unknown += math.isnan(place_of(value, coordinate.kind))
-                n_beyond += not coordinate.kind.has(value)
-            return n_other_names + n_unknown, n_beyond
+            kinds = {
+                each.name: each.kind for each in self.coordinates if each.part == part
+            }
+            values = [(params.get(name), kind) for name, kind in kinds.items()]
+            n_unknown = sum(math.isnan(place_of(*each)) for each in values)
+            n_beyond = sum(not kind.has(value) for value, kind in values)
+            return len(kinds.keys() ^ params.keys()) + n_unknown, n_beyond
 
         parts = self.coordinates[0].kind.listed or ()
         return {PART: min(parts, key=unlike)}
@@ -462,37 +461,35 @@ class Space:
 
     def _active(self, rows: Places) -> list[NDArray[np.bool_]]:
         """Return of every coordinate in which rows its parameter applies."""
-        active: list[NDArray[np.bool_]] = []
-        at: dict[str, int] = {}  # of spaces in parts, those of the part
-        codes: dict[str, NDArray[np.int64]] = {}
-        needed = {name for each in self.coordinates for name in each.parents}
-        for k, coordinate in enumerate(self.coordinates):
-            at[coordinate.name] = k
+        active = []
+        kinds: dict[str, Kind] = {}  # of spaces in parts, those of the part
+        known: dict[str, list[float | None]] = {}
+        parents = {name for each in self.coordinates for name in each.parents}
+        for coordinate, column in zip(self.coordinates, rows.T, strict=True):
             on = np.ones(len(rows), dtype=np.bool_)
             if coordinate.parents:
-                parents = np.stack([codes[name] for name in coordinate.parents], axis=1)
+                columns = [known[name] for name in coordinate.parents]
+                combinations = list(zip(*columns, strict=True))
+                applies = {}
                 # It is asked once for all rows whose parents have the same values.
-                _, first, row_of = np.unique(
-                    parents,
-                    axis=0,
-                    return_index=True,
-                    return_inverse=True,
-                )
-                flags = []
-                for i in first:
-                    values = {}
-                    for name in coordinate.parents:
-                        if codes[name][i] >= 0:
-                            kind = self.coordinates[at[name]].kind
-                            values[name] = kind.value(rows[i, at[name]])
-                    flags.append(coordinate.is_active(values))
-                on = np.array(flags, dtype=np.bool_)[row_of.reshape(-1)]
+                for combination in set(combinations):
+                    values = {
+                        name: kinds[name].value(place)
+                        for name, place in zip(
+                            coordinate.parents, combination, strict=True
+                        )
+                        if place is not None
+                    }
+                    applies[combination] = coordinate.is_active(values)
+                on = np.array([applies[each] for each in combinations], dtype=np.bool_)
             active.append(on)
-            if coordinate.name in needed:
-                places = coordinate.kind.snapped(rows[:, k])
-                _, order = np.unique(places, return_inverse=True)
-                is_known = on & ~np.isnan(places)
-                codes[coordinate.name] = np.where(is_known, order, -1)
+            kinds[coordinate.name] = coordinate.kind
+            if coordinate.name in parents:
+                places = coordinate.kind.snapped(column)
+                places = np.where(on, places, math.nan)
+                known[coordinate.name] = [
+                    None if math.isnan(place) else place for place in places.tolist()
+                ]
         return active
 
     def perturbed(
@@ -529,7 +526,7 @@ class Space:
         return np.where(is_category, redrawn, moved)
 
 
-def _listed_value(coordinate: Coordinate, saved: Mapping[str, Any]) -> Any:
+def _listed_value(coordinate: Coordinate, saved: Json) -> object:
     """Return the listed value that was saved like this; else the saved one."""
     same = {}
     for value in coordinate.kind.listed or ():

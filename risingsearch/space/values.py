@@ -9,7 +9,7 @@ from typing import TypeGuard
 import numpy as np
 
 from risingsearch.arms import Configuration
-from risingsearch.fingerprint import digest
+from risingsearch.identity.fingerprint import digest
 from risingsearch.json_values import plain
 
 SINGLE_PRECISION = 2.0**-23

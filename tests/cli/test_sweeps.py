@@ -10,7 +10,7 @@ import pytest
 from risingsearch import RisingSearch
 from risingsearch.arms import Job
 from risingsearch.cli.main import main
-from risingsearch.events import Returned
+from risingsearch.scheduling.events import Returned
 from risingsearch.storage.journal import Journal, create, read
 from risingsearch.storage.run_directory import saved_header
 from tests.cli.sweeping import BASH, BASH_SWEEP, exported, json_of

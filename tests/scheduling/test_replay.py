@@ -8,7 +8,8 @@ import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.events import (
+from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.scheduling.events import (
     Advanced,
     Ended,
     Extended,
@@ -17,7 +18,6 @@ from risingsearch.events import (
     Returned,
     event_of,
 )
-from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 

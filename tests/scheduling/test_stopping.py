@@ -11,7 +11,7 @@ import pytest
 from scheduler_runs import ask, finish, saved
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.events import Event, Returned
+from risingsearch.scheduling.events import Event, Returned
 from risingsearch.scheduling.replay import replay
 from risingsearch.scheduling.scheduler import Scheduler
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from risingsearch import Budget, Functions, RisingSearch
-from risingsearch.events import Ended
+from risingsearch.scheduling.events import Ended
 
 RUN = Path(__file__).with_name("example_run")
 CANDIDATES = [{"top": 0.5}, {"top": -1.0}, {"top": 0.9, "size": (2, 3)}, {"top": 0.1}]

@@ -11,7 +11,7 @@ import pytest
 
 from risingsearch import Functions, InvalidParameterError, RisingSearch, RunDirError
 from risingsearch.budget import Budget
-from risingsearch.comparison import first_difference
+from risingsearch.identity.comparison import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.arguments import pickled_candidates, settings_of
 from risingsearch.search.run import Run

@@ -7,7 +7,7 @@ import pytest
 from risingsearch import Functions, RisingSearch
 from risingsearch.arms import Job
 from risingsearch.budget import Budget
-from risingsearch.events import Extended, Failed, Returned
+from risingsearch.scheduling.events import Extended, Failed, Returned
 from risingsearch.search import training
 from risingsearch.search.progress import Starts
 from risingsearch.search.training import count_seconds

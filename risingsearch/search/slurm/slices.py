@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import Job
 from risingsearch.errors import SetupError
-from risingsearch.events import Failed, Returned, event_of
 from risingsearch.json_values import Json
+from risingsearch.scheduling.events import Failed, Returned, event_of
 from risingsearch.search.run import earlier_failure
 from risingsearch.search.run_log import as_event, report_of
 from risingsearch.search.training import Outcome, Task

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from risingsearch.fingerprint import digest
+from risingsearch.identity.fingerprint import digest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def scaled(x):
@@ -160,7 +160,7 @@ def test_what_a_function_changes_itself_does_not_count(call):
 
 def test_digests_are_the_same_in_every_process():
     program = (
-        "from risingsearch.fingerprint import digest\n"
+        "from risingsearch.identity.fingerprint import digest\n"
         "words = {'good', 'bad', 'film', 'one', 'so'}\n"
         "print(digest([words, frozenset(words), lambda x: x in {'a', 'b', 'c'}]))"
     )

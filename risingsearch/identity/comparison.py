@@ -6,7 +6,7 @@ from types import FunctionType
 from typing import Any
 
 from risingsearch.checks import shown
-from risingsearch.fingerprint import (
+from risingsearch.identity.fingerprint import (
     NEW,
     Digester,
     changes_what_it_holds,
@@ -27,6 +27,9 @@ PARTS = "parts"
 
 OLD_DIGEST = "$digest"
 """The key of digests by releases that counted functions by their bytecode."""
+
+Difference = tuple[str, object, object]
+"""The name of a setting, its saved value, and the current one."""
 
 _DIGESTS = {DIGEST, OLD_DIGEST}
 _LONGEST = 300  # characters of a value in a message
@@ -50,7 +53,7 @@ def described(value: object, digester: Digester | None = None) -> Any:
     }
 
 
-def described_parts(owner: object) -> Any:
+def described_parts(owner: object) -> object:
     """Return an object as JSON, its parameters one by one, the innermost first."""
     if not hasattr(owner, "get_params"):
         return described(owner)
@@ -67,19 +70,21 @@ def described_parts(owner: object) -> Any:
     return {"class": kind, **parts}
 
 
-def _described_function(value: object, digester: Digester) -> Any:
+def _described_function(value: object, digester: Digester) -> object:
     """Return a value as JSON; a function's defaults one by one, before its code."""
     if not isinstance(value, FunctionType) or changes_what_it_holds(value):
         return described(value, digester)
-    defaults = defaults_of(value)
-    parts = {name: described(default, digester) for name, default in defaults.items()}
+    parts = {
+        name: described(default, digester)
+        for name, default in defaults_of(value).items()
+    }
     code = described(value, digester)
     return parts | {"code": code} if parts else code
 
 
 def named(owner: object) -> dict[str, str]:
     """Return a class, a function or an object by its name and digest."""
-    kind = owner if hasattr(owner, "__qualname__") else type(owner)
+    kind: Any = owner if hasattr(owner, "__qualname__") else type(owner)
     return {OBJECT: name_of(kind), DIGEST: digest(owner)}
 
 
@@ -90,23 +95,24 @@ def adopted(saved: Any, current: Any) -> Any:
     functions, the text alone is compared.
     """
     if isinstance(saved, list) and isinstance(current, list):
-        pairs = zip_longest(saved, current[: len(saved)])
+        known = current[: len(saved)]
+        pairs = zip_longest(saved, known)
         return [adopted(was, now) for was, now in pairs]
     if not isinstance(saved, dict) or not isinstance(current, dict):
         return saved
     saved = saved.get("$dict", saved)
     current = current.get("$dict", current)
-    if DIGEST in current:
-        whole = saved.get("code", saved)  # of a function, beside its defaults
-        whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
-        if OLD_DIGEST not in whole:
-            return saved
-        if whole[OLD_DIGEST] == current[DIGEST]:
-            return current
-        if NEW in current[DIGEST] and _text(whole) == _text(current):
-            return current
+    if DIGEST not in current:
+        return {name: adopted(was, current.get(name)) for name, was in saved.items()}
+    whole = saved.get("code", saved)  # of a function, beside its defaults
+    whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
+    if OLD_DIGEST not in whole:
         return saved
-    return {name: adopted(value, current.get(name)) for name, value in saved.items()}
+    if whole[OLD_DIGEST] == current[DIGEST]:
+        return current
+    if NEW in current[DIGEST] and _text(whole) == _text(current):
+        return current
+    return saved
 
 
 def first_difference(
@@ -114,27 +120,29 @@ def first_difference(
     current: Mapping[str, object],
 ) -> tuple[str, str, str, str] | None:
     """Return where settings first differ, both values as text, and a note on others."""
-    differences = [
-        _deepest(name, was, now)
-        for name, was, now in _pairs(saved, current)
-        if (was != now or name in _TYPED) and _content(was) != _content(now)
-    ]
+    differences = []
+    for name, was, now in _pairs(saved, current):
+        may_differ = was != now or name in _TYPED
+        if may_differ and _content(was) != _content(now):
+            differences.append(_deepest(name, was, now))
     if not differences:
         return None
     (where, was, now), *others = differences
-    names = [name for name, *_ in others if name.partition("[")[0] not in _FOLLOWING]
+    names = []
+    for name, *_ in others:
+        setting = name.partition("[")[0]
+        if setting not in _FOLLOWING:
+            names.append(name)
     also = f"; others differ too: {', '.join(names)}" if names else ""
     before, after = _distinguished(_text(was), _text(now))
     return where, before, after, also
 
 
 def _pairs(
-    saved: Mapping[str, Any],
-    current: Mapping[str, Any],
-) -> Iterator[tuple[str, Any, Any]]:
+    saved: Mapping[str, Any], current: Mapping[str, object]
+) -> Iterator[Difference]:
     """Yield all settings with both values, those of the fingerprint one by one."""
-    names = dict.fromkeys([*current, *saved])
-    for name in sorted(names, key=_causes_first):
+    for name in sorted({**current, **saved}, key=_causes_first):
         was = saved.get(name)
         now = current.get(name)
         if name == "fingerprint" and isinstance(now, dict):
@@ -149,7 +157,7 @@ def _causes_first(name: str) -> tuple[bool, bool, bool]:
     return name == "candidates", name == "seed", not first
 
 
-def _content(value: Any) -> Any:
+def _content(value: Any) -> object:
     """Return the compared part of a described value; numpy's numbers as Python's."""
     if isinstance(value, list):
         return [_content(item) for item in value]
@@ -163,36 +171,29 @@ def _content(value: Any) -> Any:
     if SHOWN in value:
         return _content(value.get(PARTS, value[SHOWN]))
     read = plain(from_json(value))
-    if not isinstance(read, dict):
-        return repr(read)
-    return {name: _content(item) for name, item in read.items()}
+    if isinstance(read, dict):
+        return {name: _content(item) for name, item in read.items()}
+    return repr(read)
 
 
-def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
+def _deepest(name: str, was: object, now: object) -> Difference:
     """Return the first difference between two values, deep inside them."""
     was = _parts(was)
     now = _parts(now)
-    dicts = isinstance(was, dict) and isinstance(now, dict)
-    if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
-        for key in dict.fromkeys([*now, *was]):
-            before = was.get(key)
-            after = now.get(key)
-            if _content(before) != _content(after):
-                return _deepest(
-                    f"{name}.{key}",
-                    before,
-                    after,
-                )
+    whole: Difference = (name, was, now)
+    inner: list[Difference] = []
     if isinstance(was, list) and isinstance(now, list):
-        for i, (before, after) in enumerate(zip(was, now, strict=False)):
-            if _content(before) != _content(after):
-                return _deepest(
-                    f"{name}[{i}]",
-                    before,
-                    after,
-                )
-        return f"len({name})", len(was), len(now)
-    return name, was, now
+        whole = (f"len({name})", len(was), len(now))
+        for i, pair in enumerate(zip(was, now, strict=False)):
+            inner.append((f"{name}[{i}]", *pair))
+    elif isinstance(was, dict) and isinstance(now, dict):
+        is_marked = any(key[:1] == "$" for key in was)  # JSON for something else
+        keys = {} if is_marked else {**now, **was}
+        inner = [(f"{name}.{key}", was.get(key), now.get(key)) for key in keys]
+    for place, before, after in inner:
+        if _content(before) != _content(after):
+            return _deepest(place, before, after)
+    return whole
 
 
 def _parts(value: Any) -> Any:
@@ -204,8 +205,11 @@ def _parts(value: Any) -> Any:
 
 def _text(value: object) -> str:
     content = value.get("$dict", value) if isinstance(value, dict) else {}
-    for name in (TEXT, OBJECT, SHOWN):
-        if name in content and (name != TEXT or _DIGESTS & content.keys()):
+    names = [OBJECT, SHOWN]
+    if _DIGESTS & content.keys():
+        names.insert(0, TEXT)
+    for name in names:
+        if name in content:
             return without_own_modules(str(content[name]))
     return repr(from_json(value))
 

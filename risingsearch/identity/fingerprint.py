@@ -15,10 +15,10 @@ import re
 import sys
 import sysconfig
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,7 +27,7 @@ import numpy as np
 
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import plain
+from risingsearch.json_values import Json, plain
 
 NEW = "+"
 """Ends a digest that earlier releases computed from other things."""
@@ -59,6 +59,7 @@ _SKLEARN = "sklearn.base"  # where the usual way to clone an estimator is define
 _REQUESTS = "_metadata_request"
 _KEPT = {_REQUESTS, "_sklearn_output_config"}
 """Attributes of an estimator that its clones keep, beside its parameters."""
+_Place = tuple[str, int, int]  # a function's name, line and column
 _READS = {"get", "items", "keys", "values"}
 _FIRST_SEEN: WeakKeyDictionary[FunctionType, dict[bool, bytes]] = WeakKeyDictionary()
 """Digests of the values that functions hold and change, as they were at first."""
@@ -109,7 +110,7 @@ class Digester:
         self._keeps_fitted = False  # of estimators, whose clones do not
         self._depths: dict[int, int] = {}  # of the objects that are being digested
         # With the object, because ids are used again.
-        self._done: dict[tuple[int, bool], tuple[Any, bytes, bool]] = {}
+        self._done: dict[tuple[int, bool], tuple[object, bytes, bool]] = {}
 
     def whole(self, value: object) -> str:
         """Return the digest of a value as text."""
@@ -124,12 +125,13 @@ class Digester:
     def _of(self, value: object) -> bytes:
         value = plain(value)
         if type(value) in _LEAVES:
-            return _hashed(*self._parts(value))
+            return _hashed(type(value).__name__, _bytes_of(value))
         if id(value) in self._depths:
             return _hashed("itself", str(self._depths[id(value)]).encode())
         key = id(value), self._keeps_fitted
         if key not in self._done:
-            others_are_new, self._is_new = self._is_new, False
+            others_are_new = self._is_new
+            self._is_new = False
             self._depths[id(value)] = len(self._depths)
             try:
                 content = self._content(value)
@@ -152,15 +154,11 @@ class Digester:
             state = type(value), unknown, getattr(value, "__dict__", None)
             return _hashed(type(value).__name__, *map(self._of, state))
 
-    def _parts(self, value: Any) -> Iterator[Any]:
+    def _parts(self, value: Any) -> Iterator[bytes | str | memoryview]:
         """Yield the kind of a value, and digests or bytes of its parts."""
         kind = type(value)
         yield kind.__name__
-        if kind in (str, bytes):
-            yield value.encode(errors="surrogatepass") if kind is str else value
-        elif kind in _LEAVES:
-            yield (hex(value) if kind is int else repr(value)).encode()
-        elif kind in (tuple, list):
+        if kind in (tuple, list):
             yield from map(self._of, value)
         elif kind in (set, frozenset):
             yield from sorted(map(self._of, value))
@@ -196,9 +194,7 @@ class Digester:
             with self._keeping_fitted():
                 yield from map(self._of, _copied_parts(value))
 
-    def _estimator_parts(
-        self, estimator: object, params: dict[str, Any]
-    ) -> Iterator[bytes]:
+    def _estimator_parts(self, estimator: object, params: Json) -> Iterator[bytes]:
         """Yield the digests of all that a clone keeps of an estimator."""
         yield self._of(type(estimator))
         clones = getattr(type(estimator), "__sklearn_clone__", None)
@@ -213,18 +209,19 @@ class Digester:
     @contextmanager
     def _keeping_fitted(self) -> Iterator[None]:
         """Count fitted estimators as they are, because copies of them stay fitted."""
-        before, self._keeps_fitted = self._keeps_fitted, True
+        before = self._keeps_fitted
+        self._keeps_fitted = True
         try:
             yield
         finally:
             self._keeps_fitted = before
 
-    def _code_parts(self, owner: Any) -> Iterator[bytes]:
+    def _code_parts(self, owner: FunctionType | type) -> Iterator[bytes]:
         """Yield the name of a function or class, and the digests of its parts."""
         yield name_of(owner).encode()
         is_own = not is_installed(owner.__module__)
         if _is_under_its_name(owner) or not (is_own or "<" in owner.__qualname__):
-            self._is_new |= is_own or not _was_installed(owner.__module__)
+            self._is_new |= is_own or not is_installed(owner.__module__, _is_in_usual)
             return
         self._is_new = True
         with self._keeping_fitted():
@@ -244,36 +241,17 @@ class Digester:
             used = {name: function.__globals__.get(name) for name in names_in(code)}
             yield self._of((hash(code), used))
         first_seen = _FIRST_SEEN.setdefault(function, {})
-        if self._in_process not in first_seen:
-            contents = cells(function), defaults_of(function), vars(function)
-            digest = self._of(contents)
-            if not changes_what_it_holds(function):
-                yield digest
-                return
-            first_seen[self._in_process] = digest
-        yield first_seen[self._in_process]
+        digest = first_seen.get(self._in_process)
+        if digest is None:
+            digest = self._of((cells(function), defaults_of(function), vars(function)))
+            if changes_what_it_holds(function):
+                first_seen[self._in_process] = digest
+        yield digest
 
 
-def name_of(owner: Any) -> str:
+def name_of(owner: FunctionType | type) -> str:
     """Return the name of a class or function, without modules of this package."""
     return without_own_modules(f"{owner.__module__}.{owner.__qualname__}")
-
-
-def is_installed(module: str | None) -> bool:
-    """Return whether a module is one of Python, or of an installed package."""
-    if module is None or module == "__main__":
-        return False
-    loaded = sys.modules.get(module)
-    file = getattr(loaded, "__file__", None)
-    if file is None:
-        return loaded is not None
-    return module.partition(".")[0] == "risingsearch" or is_in_packages(file)
-
-
-def _was_installed(module: str) -> bool:
-    """Return whether earlier releases took an installed module for one."""
-    file = getattr(sys.modules[module], "__file__", None)
-    return file is None or module.startswith("risingsearch.") or _is_in_usual(file)
 
 
 def is_in_packages(file: str) -> bool:
@@ -285,9 +263,23 @@ def is_in_packages(file: str) -> bool:
 
 
 def _is_in_usual(file: str) -> bool:
-    """Return whether a file is in a folder that Python itself uses."""
+    """Return whether a file is in a folder that Python itself uses.
+
+    Earlier releases took the modules of such folders alone for installed ones.
+    """
     names = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
     return any(name in file for name in names)
+
+
+def is_installed(
+    module: str | None, is_in_packages: Callable[[str], bool] = is_in_packages
+) -> bool:
+    """Return whether a module is one of Python, or of an installed package."""
+    if module is None or module == "__main__" or module not in sys.modules:
+        return False
+    file = getattr(sys.modules[module], "__file__", None)
+    is_here = module.partition(".")[0] == "risingsearch"
+    return file is None or is_here or is_in_packages(file)
 
 
 @cache
@@ -295,15 +287,15 @@ def _holds_packages(folder: str) -> bool:
     return bool(glob.glob("*.dist-info", root_dir=folder))
 
 
-def _is_under_its_name(owner: Any) -> bool:
+def _is_under_its_name(owner: FunctionType | type) -> bool:
     """Return whether its module has a function or class under its name."""
-    named: Any = sys.modules.get(owner.__module__)
+    named: object = sys.modules.get(owner.__module__)
     for name in owner.__qualname__.split("."):
         named = getattr(named, name, None)
     return named is owner
 
 
-def _class_attributes(owner: type) -> dict[str, Any]:
+def _class_attributes(owner: type) -> dict[str, object]:
     """Return the attributes of a class, but for those that Python gives every class."""
     methods = (FunctionType, *WRAPPERS)
     return {
@@ -313,7 +305,7 @@ def _class_attributes(owner: type) -> dict[str, Any]:
     }
 
 
-def cells(function: FunctionType) -> list[Any]:
+def cells(function: FunctionType) -> list[object]:
     """Return the values in a function's closure."""
     contents = []
     for cell in function.__closure__ or ():
@@ -322,7 +314,7 @@ def cells(function: FunctionType) -> list[Any]:
     return contents
 
 
-def defaults_of(function: FunctionType) -> dict[str, Any]:
+def defaults_of(function: FunctionType) -> dict[str, object]:
     """Return the defaults of a function's arguments, by their names."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     return {
@@ -334,61 +326,70 @@ def defaults_of(function: FunctionType) -> dict[str, Any]:
 
 def changes_what_it_holds(function: FunctionType) -> bool:
     """Return whether a function may change its defaults or its closure, as a memo."""
-    tree = syntax_tree(function.__code__)
-    names = {
-        function.__name__,
-        *function.__code__.co_freevars,
-        *defaults_of(function),
-    }
-    return tree is not None and any(_changes(node, names) for node in ast.walk(tree))
+    code = function.__code__
+    tree = syntax_tree(code)
+    names = {function.__name__, *code.co_freevars, *defaults_of(function)}
+    return tree is not None and any(
+        isinstance(part, ast.Nonlocal) or getattr(part, "id", None) in names
+        for node in ast.walk(tree)
+        for part in _changed_by(node)
+    )
 
 
-def _changes(node: ast.AST, names: set[str]) -> bool:
-    """Return whether a part of a function may change the value of such a name."""
-    owners: list[ast.AST] = []
+def _changed_by(node: ast.AST) -> Sequence[ast.AST]:
+    """Return the parts of a node whose values it may change."""
     match node:
         case ast.Nonlocal():
-            return True
+            return [node]
         case ast.Subscript(value=owner) | ast.Attribute(value=owner):
-            owners = [] if isinstance(node.ctx, ast.Load) else [owner]
+            return [] if isinstance(node.ctx, ast.Load) else [owner]
         case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-            owners = [*node.args, owner] if method not in _READS else [*node.args]
+            return node.args if method in _READS else [*node.args, owner]
         case ast.Call():
-            owners = [*node.args]
-    return any(isinstance(owner, ast.Name) and owner.id in names for owner in owners)
+            return node.args
+    return []
 
 
 def syntax_tree(code: CodeType) -> ast.AST | None:
-    """Return the source of a function, None where it is not found."""
+    """Return the source of a function, of a lambda its body; None if it is not found.
+
+    The name and the first line tell functions apart, and lambdas the begin of the body:
+    others may stand in the same line.
+    """
     linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename)
-    with suppress(SyntaxError, ValueError, IndexError):
-        if code.co_name == "<lambda>":
-            return ast.parse(_body_of_lambda(code, lines), mode="eval")
-        block = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
-        [outer] = ast.parse(f"if True:\n{block}" if block[0].isspace() else block).body
-        tree = outer.body[0] if isinstance(outer, ast.If) else outer
-        return tree if getattr(tree, "name", "") == code.co_name else None
+    text = "".join(linecache.getlines(code.co_filename))
+    begin = (code.co_firstlineno, 0)
+    if code.co_name == "<lambda>":
+        begin = _begin_of_body(code)
+    with suppress(SyntaxError, ValueError):
+        return _functions_in(text).get((code.co_name, *begin))
     return None
 
 
-def _body_of_lambda(code: CodeType, lines: list[str]) -> str:
-    """Return the text of a lambda's body: others may stand in the same line."""
-    begins = []
-    ends = []
-    for first, last, begin, end in code.co_positions():
-        if first and last and begin is not None and end:  # a place in the body
-            begins.append((first, begin))
-            ends.append((last, end))
-    first, begin = min(begins)
-    last, end = max(ends)
-    text = [line.encode() for line in lines[first - 1 : last]]
-    text[-1] = text[-1][:end]
-    text[0] = text[0][begin:]
-    return f"({b''.join(text).decode()})"
+def _begin_of_body(code: CodeType) -> tuple[int, int]:
+    """Return the line and the column where a lambda's body begins."""
+    return min(
+        (line, column)
+        for line, _, column, end in code.co_positions()
+        if line and column is not None and end
+    )
 
 
-def _outline(code: CodeType) -> tuple[Any, ...]:
+@lru_cache(maxsize=8)
+def _functions_in(text: str) -> dict[_Place, ast.AST]:
+    """Return the functions of a source, by their names and where they begin."""
+    functions: dict[_Place, ast.AST] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Lambda):
+            body = node.body
+            functions["<lambda>", body.lineno, body.col_offset] = body
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = [part.lineno for part in (*node.decorator_list, node)]
+            functions[node.name, lines[0], 0] = node
+    return functions
+
+
+def _outline(code: CodeType) -> tuple[object, ...]:
     """Return the names and constants of a function, for one without a source."""
     consts = (_outline(c) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.co_name, code.co_names, code.co_varnames, tuple(consts)
@@ -405,7 +406,7 @@ def _params_of(value: object) -> Any:
     return value.get_params(deep=False) if hasattr(value, "get_params") else None
 
 
-def kept_by_clones(estimator: object, *, fitted: bool = False) -> dict[str, Any]:
+def kept_by_clones(estimator: object, *, fitted: bool = False) -> Json:
     """Return the attributes that clones have beside the parameters."""
     attributes = getattr(estimator, "__dict__", {})
     names = _KEPT
@@ -417,7 +418,7 @@ def kept_by_clones(estimator: object, *, fitted: bool = False) -> dict[str, Any]
     return kept
 
 
-def _copied_parts(value: object) -> tuple[Any, ...]:
+def _copied_parts(value: object) -> tuple[object, ...]:
     """Return the parts of an object that a copy of it has."""
     if isinstance(value, WRAPPERS):
         return tuple(getattr(value, name, None) for name in WRAPPED)
@@ -429,15 +430,26 @@ def _copied_parts(value: object) -> tuple[Any, ...]:
     make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     if isinstance(state, dict):
         # A cached property is computed from the rest, as soon as it is asked for.
-        lasting = (n for n in state if not _is_cached(type(value), n))
-        state = {name: state[name] for name in lasting if name != "_sklearn_version"}
+        state = {
+            name: part
+            for name, part in state.items()
+            if name != "_sklearn_version" and not _is_cached(type(value), name)
+        }
     return make, arguments, state, list(items or ()), dict(pairs or ())
 
 
 def _is_cached(kind: type, name: str) -> bool:
-    return any(
-        isinstance(vars(base).get(name), cached_property) for base in kind.__mro__
-    )
+    return isinstance(inspect.getattr_static(kind, name, None), cached_property)
+
+
+def _bytes_of(leaf: object) -> bytes:
+    """Return a plain value of Python as bytes."""
+    if isinstance(leaf, bytes):
+        return leaf
+    if isinstance(leaf, str):
+        return leaf.encode(errors="surrogatepass")
+    # An integer may have more digits than Python writes in decimals.
+    return (hex(leaf) if type(leaf) is int else repr(leaf)).encode()
 
 
 def _text_of(value: object) -> str:
@@ -448,7 +460,7 @@ def _text_of(value: object) -> str:
         return "?"
 
 
-def _hashed(*parts: Any) -> bytes:
+def _hashed(*parts: bytes | str | memoryview) -> bytes:
     content = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

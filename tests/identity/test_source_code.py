@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from risingsearch.source_code import changed_files, code_of
+from risingsearch.identity.source_code import changed_files, code_of
 
 HELPER = "RATE = 1\n\n\ndef cost(x):\n    return x * RATE\n"
 CHANGED = "RATE = 2\n\n\ndef cost(x):\n    # as before\n    return x * RATE\n"

@@ -7,15 +7,15 @@ what another tool has done; the others change a scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 from risingsearch.arms import Configuration, Job
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number
-from risingsearch.comparison import described
 from risingsearch.errors import RunDirError
+from risingsearch.identity.comparison import described
 from risingsearch.json_values import Json, as_json, from_json
 
 
@@ -31,23 +31,27 @@ class Event:
         for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default:
-                values[field.name] = value
+                values[field.name] = _saved(value)
         return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> Self:
         """Read the values of ``to_json``; an unknown value is an error."""
-        taken = {name: value for name, value in values.items() if name != "event"}
+        taken = {
+            name: _READERS.get(name, _as_it_is)(from_json(value))
+            for name, value in values.items()
+            if name != "event"
+        }
         if unknown := sorted(taken.keys() - {field.name for field in fields(cls)}):
             raise RunDirError(
                 f"the journal has {unknown[0]!r} in an event {cls.name!r}, which is "
                 "unknown here: use the release that wrote it"
             )
-        return cls(**cls._read(taken))
+        return cls(**cls._completed(taken))
 
     @classmethod
-    def _read(cls, values: Json) -> Json:
-        """Return the fields that are saved as these JSON values."""
+    def _completed(cls, values: Json) -> Json:
+        """Return the fields with those that are not saved."""
         return values
 
 
@@ -92,28 +96,23 @@ class Started(Event):
         """Return the event as JSON values, without its round."""
         values = super().to_json()
         values.pop("round", None)
-        values["job"] = self.job.to_json()
-        values["parts"] = as_json(self.parts)
-        if self.params is not None:
-            values["params"] = saved_params(self.params)
-        if self.like:
-            values["like"] = list(self.like)
         return values
 
     @classmethod
-    def _read(cls, values: Json) -> Json:
-        values["job"] = Job.from_json(values["job"])
-        values["parts"] = from_json(values["parts"])
-        values["params"] = from_json(values.get("params"))
-        values["like"] = tuple(values.get("like", ()))
-        counts = (values.get("instead_of", 0), values.get("seen") or 0)
-        arms = (*values["like"], *counts)
-        known = all(type(arm) is int and arm >= 0 for arm in arms)
-        known &= isinstance(values["params"], Mapping | None)
-        known &= all(map(is_number, values["parts"].values()))
-        if not known or not isinstance(values["reason"], str):
-            raise ValueError(f"the start of {values['job']} is none")
-        return values
+    def from_json(cls, values: Mapping[str, object]) -> Self:
+        """Read the values of ``to_json``, or raise a ValueError."""
+        started = super().from_json(values)
+        numbers = [*started.like, started.instead_of, started.seen]
+        counts = [number for number in numbers if number is not None]
+        is_start = (
+            all(type(count) is int and count >= 0 for count in counts)
+            and isinstance(started.params, Mapping | None)
+            and isinstance(started.reason, str)
+            and all(map(is_number, started.parts.values()))
+        )
+        if not is_start:
+            raise ValueError(f"the start of {started.job} is none")
+        return started
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +151,7 @@ class Returned(Event):
     job: Job
     scores: tuple[float, ...]
     seconds: tuple[float, ...] = ()
-    metrics: tuple[dict[str, Any], ...] = ()
+    metrics: tuple[Json, ...] = ()
     elapsed: float | None = None
     calls: int = 0
     cost: float | None = None
@@ -166,14 +165,9 @@ class Returned(Event):
     def to_json(self) -> Json:
         """Return the event as JSON values."""
         values = super().to_json()
-        values["job"] = self.job.to_json()
-        values["scores"] = as_json(list(self.scores))
         if self.elapsed is not None or self.metrics:
-            values["seconds"] = list(self.seconds)
-            values["metrics"] = as_json(list(self.metrics))
-            values["calls"] = self.calls
-        if self.startup is not None:
-            values["startup"] = as_json(self.startup)
+            for name in ("seconds", "metrics", "calls"):
+                values[name] = _saved(getattr(self, name))
         values.pop("cost", None)
         if self.cost != self.elapsed:
             values["cost"] = self.cost
@@ -182,13 +176,9 @@ class Returned(Event):
         return values
 
     @classmethod
-    def _read(cls, values: Json) -> Json:
-        values["job"] = Job.from_json(values["job"])
-        for name in ("scores", "seconds", "metrics"):
-            values[name] = tuple(from_json(values.get(name, ())))
+    def _completed(cls, values: Json) -> Json:
         values.setdefault("cost", values.get("elapsed"))
         values.setdefault("clock", values.get("now"))
-        values["startup"] = from_json(values.get("startup"))
         return values
 
 
@@ -218,10 +208,9 @@ class Failed(Returned):
     attempts: int = 1
 
     @classmethod
-    def _read(cls, values: Json) -> Json:
-        values = super()._read(values)
+    def _completed(cls, values: Json) -> Json:
         values.setdefault("charged", values["job"].n_epochs)
-        return values
+        return super()._completed(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,14 +231,6 @@ class TrialOpened(Event):
     arm: int
     trial: str
     params: Configuration
-
-    def to_json(self) -> Json:
-        """Return the event as JSON values."""
-        return super().to_json() | {"params": as_json(self.params)}
-
-    @classmethod
-    def _read(cls, values: Json) -> Json:
-        return values | {"params": from_json(values["params"])}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,15 +261,6 @@ class TrialReported(Event):
     number: int | None
     safe: bool
 
-    def to_json(self) -> Json:
-        """Return the event as JSON values."""
-        marked = {"score": as_json(self.score), "result": as_json(self.result)}
-        return super().to_json() | marked
-
-    @classmethod
-    def _read(cls, values: Json) -> Json:
-        return dict(from_json(values))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(Event):
@@ -304,14 +276,6 @@ class Extended(Event):
 
     name = "extended"
     budget: Budget
-
-    def to_json(self) -> Json:
-        """Return the event as JSON values."""
-        return super().to_json() | {"budget": self.budget.to_json()}
-
-    @classmethod
-    def _read(cls, values: Json) -> Json:
-        return {"budget": Budget.from_json(values["budget"])}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,6 +367,30 @@ def event_of(values: Mapping[str, Any]) -> Event:
             "use the release that wrote it"
         )
     return kind.from_json(values)
+
+
+_READERS: dict[str, Callable[[Any], object]] = {
+    "job": Job.from_json,
+    "budget": Budget.from_json,
+    "scores": tuple,
+    "seconds": tuple,
+    "metrics": tuple,
+    "like": tuple,
+}
+"""Make fields of JSON values, by their names; others are saved as they are."""
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _saved(value: object) -> object:
+    """Return a field as JSON values."""
+    if isinstance(value, Job | Budget):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return saved_params(value)
+    return as_json(list(value) if isinstance(value, tuple) else value)
 
 
 def saved_params(params: Configuration) -> Json:

@@ -6,18 +6,19 @@ import hashlib
 import importlib.util
 import linecache
 import os
+import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
 from types import FunctionType, ModuleType
-from typing import Any
 
 import numpy as np
 
-from risingsearch.fingerprint import (
+from risingsearch.identity.fingerprint import (
     WRAPPED,
     WRAPPERS,
     cells,
@@ -30,6 +31,7 @@ from risingsearch.fingerprint import (
 
 _MOST_VALUES = 2**16  # that are looked through for functions and classes of the user
 _HASH_BYTES = 3  # of a line, which four characters write
+_HASH = re.compile(".{4}")
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
 
@@ -56,7 +58,7 @@ def code_of(*objects: object) -> dict[str, str]:
     """
     code = _UserCode()
     queue = deque(objects)
-    met: dict[int, Any] = {}  # with the values, because ids are used again
+    met: dict[int, object] = {}  # with the values, because ids are used again
     while queue and len(met) < _MOST_VALUES:
         value = queue.popleft()
         if not isinstance(value, _PLAIN) and id(value) not in met:
@@ -102,19 +104,15 @@ def _change(was: str | None, now: str | None) -> str:
     """Return in words how far the lines of a file differ."""
     if now is None:
         return "gone"
-    before, after = (Counter(_lines(text or "")) for text in (was, now))
+    before = Counter(_HASH.findall(was or ""))
+    after = Counter(_HASH.findall(now))
     n_lines = max((before - after).total(), (after - before).total(), 1)
     return f"{n_lines:,} line{'s' if n_lines > 1 else ''}"
 
 
-def _lines(hashes: str) -> Iterator[str]:
-    length = _HASH_BYTES * 4 // 3
-    return (hashes[i : i + length] for i in range(0, len(hashes), length))
-
-
 def _hashes(lines: Iterable[str]) -> str:
     digests = (hashlib.sha256(line.rstrip().encode()).digest() for line in lines)
-    return "".join(base64.b64encode(d[:_HASH_BYTES]).decode() for d in digests)
+    return base64.b64encode(b"".join(each[:_HASH_BYTES] for each in digests)).decode()
 
 
 class _UserCode:
@@ -124,7 +122,7 @@ class _UserCode:
         self.lines: dict[str, str] = {}
         self._has_file: dict[str, bool] = {}  # by the name of a module
 
-    def add(self, value: object) -> list[Any]:
+    def add(self, value: object) -> list[object]:
         """Add the code of a value; return the values that it leads to."""
         if isinstance(value, ModuleType):
             self._add_module(value.__name__)
@@ -132,58 +130,49 @@ class _UserCode:
         if not isinstance(value, FunctionType | type):
             return [type(value), *_inside(value)]
         is_own = not is_installed(value.__module__)
-        brought = _held(value, is_own=is_own)
-        if not is_own or self._add_module(value.__module__) or isinstance(value, type):
-            return brought
-        if (tree := syntax_tree(value.__code__)) is None:
-            return brought
-        text = self.lines.get(value.__qualname__, "")
+        if isinstance(value, type):
+            if is_own:
+                self._add_module(value.__module__)
+            return [*value.__mro__, *(vars(value).values() if is_own else ())]
+        inside = [*cells(value), *defaults_of(value).values(), *vars(value).values()]
+        if is_own and not self._add_module(value.__module__):
+            inside += self._add_function(value)
+        return inside
+
+    def _add_function(self, function: FunctionType) -> list[object]:
+        """Add the text of a function without a file; return the values that it uses."""
+        code = function.__code__
+        tree = syntax_tree(code)
+        if tree is None:
+            return []
+        name = function.__qualname__
         lines = _hashes(ast.unparse(tree).splitlines())
-        self.lines[value.__qualname__] = text + lines
-        used = (value.__globals__.get(name) for name in names_in(value.__code__))
-        kinds = (FunctionType, type, ModuleType)
+        self.lines[name] = self.lines.get(name, "") + lines
+        used = (function.__globals__.get(each) for each in names_in(code))
         return [
-            *brought,
-            *(each for each in used if isinstance(each, kinds)),
+            each for each in used if isinstance(each, FunctionType | type | ModuleType)
         ]
 
     def _add_module(self, name: str) -> bool:
         """Add the file of a user's module with all that it imports, if there is one."""
         queue = [name]
         while queue:
-            each = queue.pop()
-            if each in self._has_file:
+            module = queue.pop()
+            if module in self._has_file:
                 continue
-            file = _File.of(each)
-            self._has_file[each] = file is not None
+            file = _File.of(module)
+            self._has_file[module] = file is not None
             if file is not None:
                 self.lines[file.name] = _hashes(file.lines)
                 queue += file.imports()
-                known = getattr(sys.modules.get(each), "__dict__", {}).values()
+                known = getattr(sys.modules.get(module), "__dict__", {}).values()
                 queue += [
-                    module.__name__
-                    for module in known
-                    if isinstance(module, ModuleType)
+                    each.__name__ for each in known if isinstance(each, ModuleType)
                 ]
         return self._has_file[name]
 
 
-def _held(owner: FunctionType | type, *, is_own: bool) -> list[Any]:
-    """Return the values that a function or class brings with it."""
-    if isinstance(owner, type):
-        return [
-            *owner.__mro__,
-            *(vars(owner).values() if is_own else ()),
-        ]
-    defaults = defaults_of(owner).values()
-    return [
-        *cells(owner),
-        *defaults,
-        *vars(owner).values(),
-    ]
-
-
-def _inside(value: object) -> list[Any]:
+def _inside(value: object) -> list[object]:
     """Return the values in another one."""
     if isinstance(value, dict):
         return [*value.values()]
@@ -205,37 +194,33 @@ def _inside(value: object) -> list[Any]:
     return [*getattr(value, "__dict__", {}).values(), *in_slots]
 
 
+@dataclass(frozen=True)
 class _File:
     """The file of a module of the user."""
 
-    def __init__(
-        self,
-        module: str,
-        path: str,
-        package: str,
-        lines: list[str],
-    ) -> None:
-        is_package = os.path.basename(path).startswith("__init__.")
-        self.name = module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-        self.module = module
-        self.package = package
-        self.lines = lines
+    name: str
+    package: str
+    lines: list[str]
 
     @classmethod
-    def of(cls, name: str) -> "_File | None":
+    def of(cls, module: str) -> "_File | None":
         """Return the file of a module; None if it has none, or is installed."""
-        module = sys.modules.get(name)
-        spec = getattr(module, "__spec__", None) if module else _spec_of(name)
-        path = getattr(module, "__file__", None) if module else spec and spec.origin
-        if not path or is_installed(name) or is_in_packages(path):
+        loaded = sys.modules.get(module)
+        namespace = getattr(loaded, "__dict__", {})
+        spec = namespace.get("__spec__") if loaded else _spec_of(module)
+        path = namespace.get("__file__") if loaded else spec and spec.origin
+        if not path or is_installed(module) or is_in_packages(path):
             return None
-        package = getattr(module, "__package__", None) or (spec and spec.parent) or ""
-        if name == "__main__":
-            script = os.path.splitext(os.path.basename(path))[0]
-            name = spec.name if spec else script
         linecache.checkcache(path)
-        lines = linecache.getlines(path, vars(module) if module else None)
-        return cls(name, path, package, lines) if lines else None
+        lines = linecache.getlines(path, namespace)
+        if not lines:
+            return None
+        stem = os.path.splitext(os.path.basename(path))[0]
+        if module == "__main__":
+            module = spec.name if spec else stem
+        package = namespace.get("__package__") or (spec and spec.parent) or ""
+        name = module.replace(".", "/") + ("/__init__" if stem == "__init__" else "")
+        return cls(f"{name}.py", package, lines)
 
     def imports(self) -> Iterator[str]:
         """Yield the names of modules that it imports, and of their packages."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from risingsearch.comparison import (
+from risingsearch.identity.comparison import (
     DIGEST,
     OBJECT,
     OLD_DIGEST,

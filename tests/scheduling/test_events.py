@@ -9,7 +9,7 @@ import pytest
 from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError
-from risingsearch.events import (
+from risingsearch.scheduling.events import (
     KINDS,
     Advanced,
     Died,
