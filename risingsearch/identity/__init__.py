@@ -1,4 +1,4 @@
-"""Identity of objects that a user gives: are they the same when a search is resumed?
+"""Identity of objects that a user gives, by which a resumed search knows them.
 
 ``fingerprint`` has digests of values by their content, ``source_code`` the text of the
 user's modules, ``comparison`` the differences between settings in words.
