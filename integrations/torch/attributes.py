@@ -238,11 +238,11 @@ class _Writer:
         return ("new", node) if is_replaced else node
 
     def _node(self, value: object, built: object = None) -> Node:
+        if type(value) in PLAIN:
+            return leaf_node(value)
         path = self._built.reference_to(value)
         if path is not None:
             return "same", path
-        if type(value) in PLAIN:
-            return leaf_node(value)
         if id(value) in self._written:
             return "shared", self._written[id(value)]
         node = self._new_node(value, built)

@@ -77,6 +77,7 @@ _HELD_BY_STATE = {
     Batches: {"n_batches", "_n_delivered", "_begin", "_iterator"},
 }
 _OF_USERS = {"training", "_hparams"}  # though the source of a framework sets them
+_ALL_PLAIN = frozenset(PLAIN)  # compared at once, as lists of numbers may be long
 _LONG = 100  # items of a container in a data set, above which they are its rows
 
 
@@ -172,12 +173,15 @@ class Walk:
 
 def _objects_in(value: Any, path: str) -> Iterator[tuple[str, object]]:
     """Yield the objects to look into that a value is, or its containers hold."""
-    if isinstance(value, CONTAINERS):
+    is_container = isinstance(value, CONTAINERS)
+    if is_container and not _ALL_PLAIN.issuperset(map(type, items_of(value))):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for at, item in items:
             if type(item) not in PLAIN:
                 shown = repr(at) if isinstance(at, str | int) else type(at).__name__
                 yield from _objects_in(item, f"{path}[{shown}]")
+    if type(value) in CONTAINERS:  # without attributes
+        return
     if isinstance(value, MethodType | BuiltinMethodType):
         yield from _objects_in(value.__self__, path)
         yield from _objects_in(getattr(value, "__func__", None), path)
