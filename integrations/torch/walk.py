@@ -29,6 +29,7 @@ from weakref import ProxyTypes
 
 import torch
 from torch import nn
+from torch.distributions import Distribution
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Sampler
@@ -53,20 +54,20 @@ FRAMEWORKS = {
     "accelerate",
     "lightning",
     "lightning_fabric",
-    "numpy",
     "pytorch_lightning",
     "risingsearch",
     "torch",
     "transformers",
 }
 REPORTING = {"logging", "loguru", "mlflow", "rich", "tensorboardX", "tqdm", "wandb"}
-_CLOSED = FRAMEWORKS | REPORTING | sys.stdlib_module_names - {"__main__"}
+_CLOSED = FRAMEWORKS | REPORTING | {"numpy"} | sys.stdlib_module_names - {"__main__"}
 _OPEN = (
     nn.Module,
     Optimizer,
     LRScheduler,
     Sampler,
     Dataset,
+    Distribution,
     SimpleNamespace,
     Namespace,
     partial,
@@ -131,7 +132,8 @@ class Walk:
         """Add the objects that a value holds; others save their states or not."""
         for at, owner in _objects_in(value, path):
             is_new = self._built is not None and self._built.path_of(owner) is None
-            if self.path_of(owner) is not None or (is_new and is_of_process(owner)):
+            is_value = isinstance(owner, GENERATORS) or is_of_process(owner)
+            if self.path_of(owner) is not None or (is_new and is_value):
                 continue
             own_path = self._add(owner, at)
             if isinstance(owner, nn.Module):
@@ -240,8 +242,9 @@ def _is_iterator(value: object) -> bool:
 def _attributes_of(owner: object, bases: tuple[type, ...]) -> dict[str, Any]:
     """Return the attributes of an object that no state_dict is known to hold."""
     if isinstance(owner, nn.Parameter):
-        return {"requires_grad": owner.requires_grad, "grad": owner.grad}
-    if isinstance(owner, (torch.Tensor, *GENERATORS)):
+        of_all = {"requires_grad": owner.requires_grad, "grad": owner.grad}
+        return _shown_by(owner) | of_all
+    if isinstance(owner, GENERATORS):
         return {}
     if isinstance(owner, partial):
         return {"func": owner.func, "args": owner.args, "keywords": owner.keywords}
@@ -250,6 +253,7 @@ def _attributes_of(owner: object, bases: tuple[type, ...]) -> dict[str, Any]:
         for name, cell in cells_of(owner).items():
             attributes[name] = cell.cell_contents
         attributes["__defaults__"] = owner.__defaults__
+        attributes["__kwdefaults__"] = owner.__kwdefaults__
     if isinstance(owner, Optimizer):
         attributes[WEIGHTS] = [
             weights for group in owner.param_groups for weights in group["params"]
