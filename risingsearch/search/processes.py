@@ -204,6 +204,7 @@ def end_with_parent(parent: int | None) -> None:
     told.
     """
     if HAS_ALARM:  # by which a time limit ends it, even if the search ignores it
+        faulthandler.unregister(signal.SIGALRM)  # which a nested search inherits
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         faulthandler.register(signal.SIGALRM, file=_STDERR, chain=True)
 
