@@ -29,7 +29,6 @@ from weakref import ProxyTypes
 
 import torch
 from torch import nn
-from torch.distributions import Distribution
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Sampler
@@ -67,7 +66,6 @@ _OPEN = (
     LRScheduler,
     Sampler,
     Dataset,
-    Distribution,
     SimpleNamespace,
     Namespace,
     partial,
