@@ -147,6 +147,23 @@ def test_a_search_in_an_epoch_says_where_its_own_never_end(capfd):
     assert "in sleeps" in capfd.readouterr().err
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_program_may_block_alarms():
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    try:
+        result = RisingSearch(
+            Functions(start, train),
+            [{"arm": GUILTY, "does": sleeps}, {"arm": 0}],
+            budget=6,
+            max_epochs=4,
+            n_jobs=2,
+            epoch_timeout=0.5,
+        ).run()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    assert result.arms[0].status == "failed"
+
+
 def test_a_worker_that_never_starts_is_ended(monkeypatch):
     monkeypatch.setattr(processes, "end_with_parent", sleeps)
     monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)
