@@ -23,6 +23,7 @@ from torch import nn
 
 from risingsearch.errors import SetupError
 from risingsearch.identity.fingerprint import is_installed
+from risingsearch.integrations.torch.random_states import GENERATORS, generator_state
 from risingsearch.integrations.torch.snapshots import (
     CONTAINERS,
     CPU,
@@ -81,7 +82,8 @@ class Attributes:
         self._built = Walk(objects, bases)
         self._types: dict[str, type] = {}  # enumerations and named tuples among them
         self._marks = {
-            at: self._mark(value) for at, value in self._built.attributes.items()
+            at: self._mark(value, self._types)
+            for at, value in self._built.attributes.items()
         }
 
     def changes(self) -> list[Change]:
@@ -102,7 +104,7 @@ class Attributes:
                     f"the state of {path} cannot be saved, because build has not made "
                     f"that {kind}: let build return all objects"
                 )
-            is_changed = self._mark(value) != self._marks.get((path, name))
+            is_changed = self._mark(value, {}) != self._marks.get((path, name))
             if is_changed and not is_of_process(value):
                 changes.append((path, name, writer.written(path, name, value)))
         for path, name in self._marks:
@@ -132,10 +134,10 @@ class Attributes:
                 value = reader.value(node, built, f"{path}.{name}")
                 _set(owners[path], name, value)
 
-    def _mark(self, value: object) -> int:
-        """Return a checksum of a value, which differs if the value has changed."""
+    def _mark(self, value: object, types: dict[str, type]) -> int:
+        """Return a checksum of a value that tells changes; note the types in it."""
         file = io.BytesIO()
-        _Marker(file, self._built, self._types).dump(value)
+        _Marker(file, self._built, types).dump(value)
         return zlib.crc32(file.getbuffer())
 
 
@@ -238,11 +240,11 @@ class _Writer:
         return ("new", node) if is_replaced else node
 
     def _node(self, value: object, built: object = None) -> Node:
+        if type(value) in PLAIN:
+            return leaf_node(value)
         path = self._built.reference_to(value)
         if path is not None:
             return "same", path
-        if type(value) in PLAIN:
-            return leaf_node(value)
         if id(value) in self._written:
             return "shared", self._written[id(value)]
         node = self._new_node(value, built)
@@ -253,6 +255,8 @@ class _Writer:
         kind = kind_of(value)
         if is_leaf(value):
             return leaf_node(value)
+        if type(value) in GENERATORS and getattr(value, "device", CPU) == CPU:
+            return "random", (kind, data_node(generator_state(value)))
         if self._is_made_anew(value) or type(value) is type(built):
             if isinstance(value, dict):
                 items = value.items()
@@ -261,7 +265,7 @@ class _Writer:
             if isinstance(value, CONTAINERS):
                 nodes = [self._node(item) for item in value]
                 return "items", (kind, getattr(value, "maxlen", None), nodes)
-            if isinstance(value, Enum):
+            if isinstance(value, Enum) and value.name in type(value).__members__:
                 return "text", (kind, value.name)
             if isinstance(value, Path | datetime):
                 return "text", (kind, str(value))

@@ -100,6 +100,21 @@ def set_generator_state(generator: Generator, state: Any) -> None:
         generator.set_state(state)
 
 
+def generator_in(kind: str, state: Any) -> Generator:
+    """Return a new generator of a type, by its name, in the state of another."""
+    generator: Generator
+    if kind == "RandomState":
+        generator = np.random.RandomState()
+    elif kind == "Random":
+        generator = random.Random()
+    elif isinstance(state, torch.Tensor):
+        generator = torch.Generator()
+    else:
+        generator = np.random.Generator(getattr(np.random, state["bit_generator"])())
+    set_generator_state(generator, state)
+    return generator
+
+
 def _generators_of(loader: DataLoader) -> list[Generator]:
     """Return the generators of a loader and its samplers; refuse persistent workers."""
     if loader.persistent_workers:

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.random_states import (
     GENERATORS,
+    generator_in,
     generator_state,
     loader_state,
     set_generator_state,
@@ -194,6 +195,9 @@ class NodeReader:
         if kind in ("state", "generator") and has_state(built):
             set_state(built, content, name)
             return built
+        if kind == "random":
+            kind, state = content
+            return generator_in(kind, NodeReader(CPU).value(state, None, name))
         if kind == "enum":  # as earlier releases wrote it
             return type(built)[content]
         if kind == "text":
@@ -311,7 +315,7 @@ def set_state(owner: Any, node: Node, name: str) -> None:
     if isinstance(owner, GENERATORS):
         set_generator_state(owner, state)
     elif isinstance(owner, nn.Module):
-        _set_state_of_module(owner, state)
+        _set_state_of_module(owner, state, name)
     elif isinstance(owner, torch.optim.Optimizer):
         _set_state_of_optimizer(owner, state, name)
     elif hasattr(owner, "state_dict"):
@@ -320,10 +324,17 @@ def set_state(owner: Any, node: Node, name: str) -> None:
         set_loader_state(owner, state)
 
 
-def _set_state_of_module(module: nn.Module, state: dict[str, Any]) -> None:
+def _set_state_of_module(module: nn.Module, state: dict[str, Any], name: str) -> None:
     weights = OrderedDict(state["state"])
     weights._metadata = state.get("versions", {})  # type: ignore[attr-defined]
-    module.load_state_dict(weights)
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:  # torch says which names and shapes are others
+        why = " ".join(str(error).split())
+        raise SetupError(
+            f"{name}: {why} Let build make all weights and buffers, in the shapes that "
+            "training gives them"
+        ) from error
     # Older checkpoints have these here, others among the attributes.
     modes = state.get("training", ())
     for part, training in zip(module.modules(), modes, strict=False):

@@ -53,14 +53,13 @@ FRAMEWORKS = {
     "accelerate",
     "lightning",
     "lightning_fabric",
-    "numpy",
     "pytorch_lightning",
     "risingsearch",
     "torch",
     "transformers",
 }
 REPORTING = {"logging", "loguru", "mlflow", "rich", "tensorboardX", "tqdm", "wandb"}
-_CLOSED = FRAMEWORKS | REPORTING | sys.stdlib_module_names - {"__main__"}
+_CLOSED = FRAMEWORKS | REPORTING | {"numpy"} | sys.stdlib_module_names - {"__main__"}
 _OPEN = (
     nn.Module,
     Optimizer,
@@ -77,6 +76,7 @@ _HELD_BY_STATE = {
     Batches: {"n_batches", "_n_delivered", "_begin", "_iterator"},
 }
 _OF_USERS = {"training", "_hparams"}  # though the source of a framework sets them
+_ALL_PLAIN = frozenset(PLAIN)  # compared at once, as lists of numbers may be long
 _LONG = 100  # items of a container in a data set, above which they are its rows
 
 
@@ -130,7 +130,8 @@ class Walk:
         """Add the objects that a value holds; others save their states or not."""
         for at, owner in _objects_in(value, path):
             is_new = self._built is not None and self._built.path_of(owner) is None
-            if self.path_of(owner) is not None or (is_new and is_of_process(owner)):
+            is_value = isinstance(owner, GENERATORS) or is_of_process(owner)
+            if self.path_of(owner) is not None or (is_new and is_value):
                 continue
             own_path = self._add(owner, at)
             if isinstance(owner, nn.Module):
@@ -172,12 +173,15 @@ class Walk:
 
 def _objects_in(value: Any, path: str) -> Iterator[tuple[str, object]]:
     """Yield the objects to look into that a value is, or its containers hold."""
-    if isinstance(value, CONTAINERS):
+    is_container = isinstance(value, CONTAINERS)
+    if is_container and not _ALL_PLAIN.issuperset(map(type, items_of(value))):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for at, item in items:
             if type(item) not in PLAIN:
                 shown = repr(at) if isinstance(at, str | int) else type(at).__name__
                 yield from _objects_in(item, f"{path}[{shown}]")
+    if type(value) in CONTAINERS:  # without attributes
+        return
     if isinstance(value, MethodType | BuiltinMethodType):
         yield from _objects_in(value.__self__, path)
         yield from _objects_in(getattr(value, "__func__", None), path)
@@ -236,8 +240,9 @@ def _is_iterator(value: object) -> bool:
 def _attributes_of(owner: object, bases: tuple[type, ...]) -> dict[str, Any]:
     """Return the attributes of an object that no state_dict is known to hold."""
     if isinstance(owner, nn.Parameter):
-        return {"requires_grad": owner.requires_grad, "grad": owner.grad}
-    if isinstance(owner, (torch.Tensor, *GENERATORS)):
+        of_all = {"requires_grad": owner.requires_grad, "grad": owner.grad}
+        return _shown_by(owner) | of_all
+    if isinstance(owner, GENERATORS):
         return {}
     if isinstance(owner, partial):
         return {"func": owner.func, "args": owner.args, "keywords": owner.keywords}
@@ -246,6 +251,7 @@ def _attributes_of(owner: object, bases: tuple[type, ...]) -> dict[str, Any]:
         for name, cell in cells_of(owner).items():
             attributes[name] = cell.cell_contents
         attributes["__defaults__"] = owner.__defaults__
+        attributes["__kwdefaults__"] = owner.__kwdefaults__
     if isinstance(owner, Optimizer):
         attributes[WEIGHTS] = [
             weights for group in owner.param_groups for weights in group["params"]

@@ -203,8 +203,10 @@ def end_with_parent(parent: int | None) -> None:
     workers. Those forked by the search hold each other's pipes open, so none of them is
     told.
     """
-    if HAS_ALARM:  # by which a time limit ends it, even if the search ignores it
+    if HAS_ALARM:  # by which a time limit ends it, even if the search blocks it
+        faulthandler.unregister(signal.SIGALRM)  # which a nested search inherits
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
         faulthandler.register(signal.SIGALRM, file=_STDERR, chain=True)
 
     def watch() -> None:

@@ -96,7 +96,8 @@ class RunLog:
         """Resume the search that was read from a directory, or begin one there."""
         self.directory = directory
         if run is not None:
-            _check_continued(run, header)
+            with run_directory.damage_as_error(directory.path):
+                _check_continued(run, header)
         with directory.held(), run_directory.gc_paused():
             if run is None and run_directory.holds_search(directory.path):
                 raise RunDirError(
@@ -139,6 +140,11 @@ class RunLog:
                     self._note(event, report_of(event))
                     job = event.job
                     trained[job.arm] = job.from_epoch + len(event.scores)
+        for row in self.scheduler.history:
+            job = self.reports[row["job"]].job
+            epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
+            if row["arm"] != job.arm or row["epoch"] not in epochs:
+                raise ValueError(f"job {job.id} is another one in the saved state")
         self.retained.note_stored(trained)
 
     def ask(self) -> Job | None:

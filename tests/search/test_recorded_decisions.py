@@ -164,3 +164,27 @@ def test_a_forged_event_is_refused_however_it_is_looked_at(folder, change):
     for look in (RisingSearch.saved_result, lambda at: a_search(at, Counting())):
         with pytest.raises(RunDirError, match="no release has written"):
             look(folder)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_a_result_of_another_job_than_its_saved_state_has_is_refused(folder, number):
+    a_search(folder, Counting()).run()
+    journal = folder / "journal.jsonl"
+    header, events, _ = read(journal)
+    create(journal, header)
+    log = Journal(journal, read(journal))
+    results = [event for event in events if event["event"] == "result"]
+    results[2]["job"][number] += 50
+    for event in events:
+        log.append(event)
+    with pytest.raises(RunDirError, match="no release has written"):
+        a_search(folder, Counting())
+
+
+def test_so_is_code_that_no_release_has_noted(folder):
+    interrupted(folder, with_state=False, epochs=5)
+    journal = folder / "journal.jsonl"
+    header, _, _ = read(journal)
+    create(journal, header | {"code": header["code"] | {"callbacks": [1]}})
+    with pytest.raises(RunDirError, match="no release has written"):
+        a_search(folder, Counting())

@@ -122,6 +122,48 @@ def test_timers_of_the_caller_and_of_a_training_are_their_own(capfd):
     assert "in sleeps" in capfd.readouterr().err
 
 
+def searches(state):
+    RisingSearch(
+        Functions(start, train),
+        [{"arm": GUILTY, "does": sleeps}] * 2,
+        budget=2,
+        epochs_per_job=2,
+        n_jobs=2,
+        epoch_timeout=0.5,
+    ).run()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_search_in_an_epoch_says_where_its_own_never_end(capfd):
+    result = RisingSearch(
+        Functions(start, train),
+        [{"arm": GUILTY, "does": searches}] * 2,
+        budget=2,
+        epochs_per_job=2,
+        n_jobs=2,
+        epoch_timeout=600,
+    ).run()
+    assert "epoch_timeout=0.5 seconds" in str(result.failures[0].failure)
+    assert "in sleeps" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_program_may_block_alarms():
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    try:
+        result = RisingSearch(
+            Functions(start, train),
+            [{"arm": GUILTY, "does": sleeps}, {"arm": 0}],
+            budget=6,
+            max_epochs=4,
+            n_jobs=2,
+            epoch_timeout=0.5,
+        ).run()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    assert result.arms[0].status == "failed"
+
+
 def test_a_worker_that_never_starts_is_ended(monkeypatch):
     monkeypatch.setattr(processes, "end_with_parent", sleeps)
     monkeypatch.setattr(wall_clock, "SHORTEST", 0.1)

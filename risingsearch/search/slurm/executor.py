@@ -14,8 +14,15 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from risingsearch.arms import Job, Report
-from risingsearch.checks import checked_int
-from risingsearch.errors import RunDirError, ScriptError, SetupError, WorkerError
+from risingsearch.checks import checked_int, shown
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    ScriptError,
+    SetupError,
+    WorkerError,
+)
+from risingsearch.paths import kept_path
 from risingsearch.search.processes import Slots
 from risingsearch.search.slurm import clients
 from risingsearch.search.slurm.clients import Listed, NoAnswerError
@@ -154,7 +161,7 @@ class SlurmExecutor(Workers):
     Raises
     ------
     InvalidParameterError
-        If ``n_jobs`` is not a whole number of at least 1.
+        If an argument is not as described.
     SetupError
         If Slurm's commands cannot be called here.
 
@@ -182,8 +189,19 @@ class SlurmExecutor(Workers):
         variables: Sequence[Mapping[str, str]] = (),
     ) -> None:
         super().__init__()
-        self.home = Path(folder).absolute()
+        self.home = kept_path("folder", folder)
         self._n_workers = checked_int("n_jobs", n_jobs, 1)
+        is_list = isinstance(options, Sequence) and not isinstance(options, str)
+        if not is_list or not all(isinstance(each, str) for each in options):
+            raise InvalidParameterError(
+                "options must be a list of those of sbatch, each as text such as "
+                f"'--mem=8G'; got {shown(options)}"
+            )
+        if len(variables) not in (0, n_jobs):
+            raise InvalidParameterError(
+                f"variables must have a dict for each of the n_jobs={n_jobs}, or be "
+                f"left out; got {len(variables)}"
+            )
         clients.check_commands()
         self._options = options
         self._slots = Slots(variables or [{}] * n_jobs)

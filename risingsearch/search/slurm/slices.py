@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Container
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from risingsearch.json_values import Json
 from risingsearch.scheduling.events import Failed, Returned, event_of
 from risingsearch.search.run import earlier_failure
 from risingsearch.search.run_log import as_event, report_of
-from risingsearch.search.training import Outcome, Task
+from risingsearch.search.training import Outcome, Task, savable
 from risingsearch.storage import files
 
 try:  # which takes functions and classes of the program itself along
@@ -135,6 +136,7 @@ class Slice(NamedTuple):
         if outcome.snapshot is not None:
             files.write_digested(self.folder / _BEST, outcome.snapshot[1])
         event = as_event(outcome)
+        event = replace(event, metrics=tuple(map(savable, event.metrics)))
         self.note(outcome=event.to_json(), resumes=resumes, left=left)
 
     def close(self) -> None:

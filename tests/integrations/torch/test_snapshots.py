@@ -30,7 +30,7 @@ from tqdm import tqdm
 from risingsearch import RisingSearch
 from risingsearch.errors import SetupError
 from risingsearch.integrations.torch import Batches, TorchTrainable
-from risingsearch.integrations.torch.random_states import generator_state
+from risingsearch.integrations.torch.random_states import GENERATORS, generator_state
 
 X = torch.linspace(-1, 1, 24).reshape(-1, 2)
 
@@ -343,6 +343,10 @@ class Phase(enum.Enum):
     WARM, MIXED = "warm", "mixed"
 
 
+class Place(enum.Flag):
+    A, B = 1, 2
+
+
 class Point(NamedTuple):
     x: int
     y: object
@@ -356,6 +360,20 @@ def drawn(own):
     torch.randn(1, generator=own.held.it)
 
 
+def draw_from_another(make, own):
+    if own.held.it is None:
+        own.held.it = make()
+    draws = getattr(own.held.it, "random", None) or getattr(own.held.it, "rand", None)
+    draws() if draws else torch.randn(1, generator=own.held.it)
+
+
+def listing():
+    def note(item, *, items=[]):  # noqa: B006
+        items.append(item)
+
+    return note
+
+
 def prune(module):
     module.mask = nn.Parameter(torch.ones(1))
 
@@ -364,8 +382,10 @@ def shown(it):
     """Return what an object holds, comparable."""
     if isinstance(it, nn.Module):
         return shown(it.state_dict())
-    if isinstance(it, (torch.Generator, np.random.Generator, random.Random)):
+    if isinstance(it, GENERATORS):
         return repr(generator_state(it))
+    if getattr(it, "__kwdefaults__", None):
+        return repr(it.__kwdefaults__)
     if isinstance(it, partial):
         return repr(it.args)
     if hasattr(it, "__closure__") and it.__closure__:
@@ -397,6 +417,16 @@ CHANGES = [
         lambda own: own.held.it.update(phase=Phase.MIXED, at=Point(2, [3])),
     ),
     (lambda model: np.random.default_rng(0).normal, lambda own: own.held.it()),
+    *(
+        (lambda model: None, partial(draw_from_another, make))
+        for make in (
+            lambda: torch.Generator().manual_seed(3),
+            lambda: np.random.Generator(np.random.Philox(3)),
+            lambda: np.random.RandomState(3),
+            lambda: random.Random(3),
+        )
+    ),
+    (lambda model: listing(), lambda own: own.held.it(own.model.training)),
 ]
 
 
@@ -483,6 +513,9 @@ class TestWithoutState:
             (lambda model: [].append, called),
             (lambda model: None, lambda own: setattr(own.held, "it", nn.ReLU())),
             (lambda model: nn.Linear(1, 1), lambda own: prune(own.held.it)),
+            (lambda model: np.random.PCG64(0), lambda own: own.held.it.random_raw()),
+            (lambda model: Place.A, setting(Place.A | Place.B)),
+            (lambda model: 1, lambda own: setattr(own.held, "it", Place.A)),
             (
                 lambda model: model.train,
                 lambda own: setattr(own.held, "it", own.model.eval),
@@ -552,6 +585,36 @@ class TestWithoutState:
 
         check_goes_on(tmp_path, build, train_epoch, lambda run: repr(run.own.held.it))
         assert shared == [0.5]
+
+    def test_attributes_of_weights_go_on(self, tmp_path):
+        def build():
+            model = nn.Linear(1, 1)
+            model.weight.n_steps = 0
+            return {"model": model}
+
+        def train_epoch(run):
+            run.model.weight.n_steps += 1
+
+        def validate(run):
+            return run.model.weight.n_steps
+
+        check_goes_on(tmp_path, build, train_epoch, validate)
+
+    def test_a_buffer_of_another_shape_is_refused_by_name(self, tmp_path):
+        def build(params, device):
+            model = nn.Linear(1, 1)
+            model.register_buffer("seen", torch.zeros(1))
+            return {"model": model}
+
+        def train_epoch(run):
+            run.model.seen = torch.zeros(2)
+
+        own = TorchTrainable(build, train_epoch, lambda run: 0.0, device="cpu")
+        run = own.start({}, 0)
+        own.train(run)
+        own.save(run, str(tmp_path / "run"))
+        with pytest.raises(SetupError, match=r"^model: .* for seen: .* Let build make"):
+            own.train(own.load(str(tmp_path / "run")))
 
     def test_a_cache_of_a_data_set_may_grow(self, tmp_path):
         class Cached(Dataset):

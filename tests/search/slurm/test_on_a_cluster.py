@@ -155,6 +155,17 @@ def test_an_error_of_a_configuration_is_its_own(slurm_cluster, tmp_path, monkeyp
     assert "has ended as FAILED" in reasons[1]
 
 
-def test_a_number_of_jobs_that_is_none_is_refused(slurm_cluster, tmp_path):
-    with pytest.raises(InvalidParameterError, match="n_jobs must be"):
-        SlurmExecutor(tmp_path, 0)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_jobs": 0},
+        {"folder": 3},
+        {"options": "--mem=8G"},
+        {"options": [8]},
+        {"options": 8},
+        {"variables": [{"KEY": "1"}]},
+    ],
+)
+def test_wrong_arguments_are_refused_before_slurm_is_asked(tmp_path, wrong):
+    with pytest.raises(InvalidParameterError, match=f"{min(wrong)} must "):
+        SlurmExecutor(**{"folder": tmp_path, "n_jobs": 2} | wrong)

@@ -1,5 +1,7 @@
 """The folder of a slice exists while the search waits for it."""
 
+from dataclasses import replace
+
 import pytest
 
 from risingsearch.arms import Job, Report
@@ -52,6 +54,15 @@ def test_an_outcome_is_left_for_a_slice_that_is_waited_for(made):
     submitted.note_end(outcome(0), None)
     assert submitted.outcome is None
     assert not submitted.folder.exists()
+
+
+def test_metrics_that_json_cannot_hold_come_back_as_text(made):
+    left = outcome(0)
+    report = replace(left.report, metrics=({"loss": b"0.4"},))
+    submitted = made(0)
+    with pytest.warns(RuntimeWarning, match="metric loss is a bytes"):
+        submitted.note_end(left._replace(report=report), None)
+    assert submitted.outcome.report.metrics == ({"loss": "b'0.4'"},)
 
 
 def test_an_error_that_is_not_of_the_arm_comes_back_as_it_was(made):
