@@ -61,12 +61,11 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
     >>> on_one_line("May" * 100, longest=9)
     'MayM…yMay'
     """
-    shown = "".join(
-        character
-        if character.isprintable()
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
+    shown = ""
+    for character in text:
+        if not character.isprintable():
+            character = character.encode("unicode_escape").decode()
+        shown += character
     if len(shown) <= longest:
         return shown
     half = (longest - 1) // 2
@@ -96,7 +95,9 @@ def unwrapped(value: object) -> Any:
     """
     if is_number(value) or isinstance(value, type) or getattr(value, "ndim", 1) != 0:
         return value
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "item"):
+        return value.item()
+    return value
 
 
 def as_float(value: object) -> float | None:
@@ -107,8 +108,10 @@ def as_float(value: object) -> float | None:
     >>> as_float(1), as_float(10**400), as_float("1")
     (1.0, None, None)
     """
+    if not is_number(value):
+        return None
     try:
-        return float(value) if is_number(value) else None
+        return float(value)
     except (OverflowError, ValueError):  # 10**400; a signalling NaN
         return None
 
@@ -173,7 +176,9 @@ def checked_int(
 
 def checked_seed(value: object) -> int | None:
     """Return a seed as an int, or None as it is, or raise an error."""
-    return None if value is None else checked_int("seed", value, 0, LARGEST_SEED)
+    if value is None:
+        return None
+    return checked_int("seed", value, 0, LARGEST_SEED)
 
 
 def checked_float(
@@ -219,15 +224,14 @@ def checked_float(
     risingsearch.errors.InvalidParameterError: eps must be a finite number above 0 ...
     """
     number = as_float(value)
-    if number is not None and math.isfinite(number):
-        in_range = number > low or (number == low and not open_low)
-        if in_range and number <= high:
+    if number is not None and math.isfinite(number) and low <= number <= high:
+        is_refused_end = open_low and number == low
+        if not is_refused_end:
             return number
     bounds = []
-    if low > -math.inf and open_low:
-        bounds.append(f" above {low:g}")
-    elif low > -math.inf:
-        bounds.append(f" of at least {low:g}")
+    if low > -math.inf:
+        words = "above" if open_low else "of at least"
+        bounds.append(f" {words} {low:g}")
     if high < math.inf:
         bounds.append(f" at most {high:g}")
     allowed = "a finite number" + " and".join(bounds)
@@ -321,14 +325,17 @@ def checked_arms(
     >>> checked_arms("arms", 2, n_arms=3), checked_arms("arms", [0, 2], n_arms=3)
     ([2], [0, 2])
     """
-    arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
-    are_arms = all(isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms)
-    n_named = len(set(arms)) if are_arms else 0
-    if n_named < (n_arms if every else len(arms)) or n_named < len(arms):
-        which = "each" if every else "some"
-        msg = f"{name} must name {which} of the {n_arms} arms once; got {shown(value)}"
-        raise InvalidParameterError(msg)
-    return [int(arm) for arm in arms]
+    arms: list[Any] = [value]
+    if isinstance(value, Iterable):
+        arms = list(value)
+    numbers = [int(arm) for arm in arms if isinstance(arm, Integral)]
+    different = {number for number in numbers if 0 <= number < n_arms}
+    needed = n_arms if every else len(arms)
+    if needed == len(arms) == len(different):
+        return numbers
+    which = "each" if every else "some"
+    msg = f"{name} must name {which} of the {n_arms} arms once; got {shown(value)}"
+    raise InvalidParameterError(msg)
 
 
 def checked_array(
@@ -424,5 +431,9 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, Any]:
     {'open_low': False}
     """
     parameters = inspect.signature(function).parameters.values()
-    named = (p for p in parameters if p.kind is p.KEYWORD_ONLY)
-    return {p.name: ... if p.default is p.empty else p.default for p in named}
+    defaults: dict[str, Any] = {}
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            is_needed = parameter.default is parameter.empty
+            defaults[parameter.name] = ... if is_needed else parameter.default
+    return defaults

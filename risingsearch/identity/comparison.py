@@ -65,8 +65,10 @@ def described_parts(owner: object) -> object:
     digester = Digester()
     parts = {name: _described_function(params[name], digester) for name in names}
     kind = named(type(owner))
-    if kept := kept_by_clones(owner):
-        kind[DIGEST] = digester.whole((type(owner), kept)).rstrip(NEW) + NEW
+    kept = kept_by_clones(owner)
+    if kept:
+        content = digester.whole((type(owner), kept))
+        kind[DIGEST] = content.rstrip(NEW) + NEW
     return {"class": kind, **parts}
 
 
@@ -79,12 +81,16 @@ def _described_function(value: object, digester: Digester) -> object:
         for name, default in defaults_of(value).items()
     }
     code = described(value, digester)
-    return parts | {"code": code} if parts else code
+    if not parts:
+        return code
+    return parts | {"code": code}
 
 
 def named(owner: object) -> dict[str, str]:
     """Return a class, a function or an object by its name and digest."""
-    kind: Any = owner if hasattr(owner, "__qualname__") else type(owner)
+    kind: Any = owner
+    if not hasattr(owner, "__qualname__"):
+        kind = type(owner)
     return {OBJECT: name_of(kind), DIGEST: digest(owner)}
 
 
@@ -100,12 +106,12 @@ def adopted(saved: Any, current: Any) -> Any:
         return [adopted(was, now) for was, now in pairs]
     if not isinstance(saved, dict) or not isinstance(current, dict):
         return saved
-    saved = saved.get("$dict", saved)
-    current = current.get("$dict", current)
+    saved = _entries(saved)
+    current = _entries(current)
     if DIGEST not in current:
         return {name: adopted(was, current.get(name)) for name, was in saved.items()}
-    whole = saved.get("code", saved)  # of a function, beside its defaults
-    whole = whole.get("$dict", whole) if isinstance(whole, dict) else {}
+    code = saved.get("code", saved)  # of a function, beside its defaults
+    whole = _entries(code)
     if OLD_DIGEST not in whole:
         return saved
     if whole[OLD_DIGEST] == current[DIGEST]:
@@ -113,6 +119,13 @@ def adopted(saved: Any, current: Any) -> Any:
     if NEW in current[DIGEST] and _text(whole) == _text(current):
         return current
     return saved
+
+
+def _entries(value: Any) -> Any:
+    """Return what a dict holds that is saved as JSON; all else holds nothing."""
+    if not isinstance(value, dict):
+        return {}
+    return value.get("$dict", value)
 
 
 def first_difference(
@@ -133,7 +146,9 @@ def first_difference(
         setting = name.partition("[")[0]
         if setting not in _FOLLOWING:
             names.append(name)
-    also = f"; others differ too: {', '.join(names)}" if names else ""
+    also = ""
+    if names:
+        also = f"; others differ too: {', '.join(names)}"
     before, after = _distinguished(_text(was), _text(now))
     return where, before, after, also
 
@@ -163,7 +178,7 @@ def _content(value: Any) -> object:
         return [_content(item) for item in value]
     if not isinstance(value, dict):
         return repr(plain(value))  # 1, 1.0 and True may mean different things
-    value = value.get("$dict", value)
+    value = _entries(value)
     if OBJECT in value:
         return without_own_modules(value[OBJECT]), value.get(DIGEST)
     if DIGEST in value:
@@ -188,8 +203,9 @@ def _deepest(name: str, was: object, now: object) -> Difference:
             inner.append((f"{name}[{i}]", *pair))
     elif isinstance(was, dict) and isinstance(now, dict):
         is_marked = any(key[:1] == "$" for key in was)  # JSON for something else
-        keys = {} if is_marked else {**now, **was}
-        inner = [(f"{name}.{key}", was.get(key), now.get(key)) for key in keys]
+        if not is_marked:
+            keys = now | was
+            inner = [(f"{name}.{key}", was.get(key), now.get(key)) for key in keys]
     for place, before, after in inner:
         if _content(before) != _content(after):
             return _deepest(place, before, after)
@@ -204,7 +220,7 @@ def _parts(value: Any) -> Any:
 
 
 def _text(value: object) -> str:
-    content = value.get("$dict", value) if isinstance(value, dict) else {}
+    content = _entries(value)
     names = [OBJECT, SHOWN]
     if _DIGESTS & content.keys():
         names.insert(0, TEXT)
@@ -218,12 +234,27 @@ def _distinguished(was: str, now: str) -> tuple[str, str]:
     """Return two texts, cut so that they show their difference."""
     if was == now:
         return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"
-    same = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), 0)  # noqa: B905
-    is_long = max(len(was), len(now)) > _LONGEST
-    begin = max(0, same - _SAME) if is_long else 0
+    begin = 0
+    longest = max(len(was), len(now))
+    if longest > _LONGEST:
+        same = _length_in_common(was, now)
+        begin = max(0, same - _SAME)
     return _cut(was, begin), _cut(now, begin)
 
 
+def _length_in_common(was: str, now: str) -> int:
+    """Return how far two texts are alike; 0 if one only continues the other."""
+    for i, (a, b) in enumerate(zip(was, now, strict=False)):
+        if a != b:
+            return i
+    return 0
+
+
 def _cut(text: str, begin: int) -> str:
-    end = "..." if len(text) > begin + _LONGEST else ""
-    return f"{'...' if begin else ''}{text[begin : begin + _LONGEST]}{end}"
+    end = begin + _LONGEST
+    part = text[begin:end]
+    if begin:
+        part = "..." + part
+    if end < len(text):
+        part += "..."
+    return part

@@ -120,23 +120,26 @@ class Digester:
         except RecursionError:
             msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
             raise InvalidParameterError(msg) from None
-        return digest + NEW if self._is_new else digest
+        if self._is_new:
+            digest += NEW
+        return digest
 
     def _of(self, value: object) -> bytes:
         value = plain(value)
         if type(value) in _LEAVES:
             return _hashed(type(value).__name__, _bytes_of(value))
-        if id(value) in self._depths:
-            return _hashed("itself", str(self._depths[id(value)]).encode())
-        key = id(value), self._keeps_fitted
+        address = id(value)
+        if address in self._depths:
+            return _hashed("itself", str(self._depths[address]))
+        key = address, self._keeps_fitted
         if key not in self._done:
             others_are_new = self._is_new
             self._is_new = False
-            self._depths[id(value)] = len(self._depths)
+            self._depths[address] = len(self._depths)
             try:
                 content = self._content(value)
             finally:
-                del self._depths[id(value)]
+                del self._depths[address]
             self._done[key] = value, content, self._is_new
             self._is_new = others_are_new
         _, content, is_new = self._done[key]
@@ -150,9 +153,11 @@ class Digester:
         except RecursionError:
             raise
         except Exception:  # it may be any, of objects that cannot be copied
-            unknown = uuid.uuid4().hex if self._in_process else _text_of(value)
-            state = type(value), unknown, getattr(value, "__dict__", None)
-            return _hashed(type(value).__name__, *map(self._of, state))
+            kind = type(value)
+            text = uuid.uuid4().hex if self._in_process else _text_of(value)
+            attributes = getattr(value, "__dict__", None)
+            parts = map(self._of, (kind, text, attributes))
+            return _hashed(kind.__name__, *parts)
 
     def _parts(self, value: Any) -> Iterator[bytes | str | memoryview]:
         """Yield the kind of a value, and digests or bytes of its parts."""
@@ -163,21 +168,24 @@ class Digester:
         elif kind in (set, frozenset):
             yield from sorted(map(self._of, value))
         elif kind is dict:
-            yield from sorted(self._of(key) + self._of(value[key]) for key in value)
+            items = [self._of(key) + self._of(value[key]) for key in value]
+            yield from sorted(items)
         elif isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
-            yield f"{value.dtype} {value.shape}".encode()
+            yield f"{value.dtype} {value.shape}"
             if value.dtype.hasobject:
                 yield self._of(value.tolist())
             else:
-                yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+                flat = np.ascontiguousarray(value).reshape(-1)
+                yield flat.view(np.uint8).data
         elif isinstance(value, ModuleType):
-            yield value.__name__.encode()
+            yield value.__name__
         elif isinstance(value, FunctionType | type):
             yield from self._code_parts(value)
         elif hasattr(value, "untyped_storage"):  # a tensor, whose pickle is a file
-            flat = value.detach().cpu().contiguous().flatten()
-            yield f"{value.dtype} {value.shape}".encode()
-            yield flat.view(dtype=sys.modules["torch"].uint8).numpy().tobytes()
+            torch = sys.modules["torch"]
+            numbers = value.detach().cpu().contiguous().flatten()
+            yield f"{value.dtype} {value.shape}"
+            yield numbers.view(dtype=torch.uint8).numpy().tobytes()
         else:
             yield from self._state_parts(value)
 
@@ -216,12 +224,14 @@ class Digester:
         finally:
             self._keeps_fitted = before
 
-    def _code_parts(self, owner: FunctionType | type) -> Iterator[bytes]:
+    def _code_parts(self, owner: FunctionType | type) -> Iterator[bytes | str]:
         """Yield the name of a function or class, and the digests of its parts."""
-        yield name_of(owner).encode()
-        is_own = not is_installed(owner.__module__)
-        if _is_under_its_name(owner) or not (is_own or "<" in owner.__qualname__):
-            self._is_new |= is_own or not is_installed(owner.__module__, _is_in_usual)
+        yield name_of(owner)
+        is_package = is_installed(owner.__module__)
+        is_local = "<" in owner.__qualname__
+        if _is_under_its_name(owner) or (is_package and not is_local):
+            was_package = is_installed(owner.__module__, _is_in_usual)
+            self._is_new |= not (is_package and was_package)
             return
         self._is_new = True
         with self._keeping_fitted():
@@ -235,7 +245,10 @@ class Digester:
         """Yield the digests of a function's text and of the values that it holds."""
         code = function.__code__
         tree = syntax_tree(code)
-        yield self._of(_outline(code) if tree is None else ast.unparse(tree))
+        if tree is None:
+            yield self._of(_outline(code))
+        else:
+            yield self._of(ast.unparse(tree))
         yield self._of(str(inspect.getargs(code)))
         if self._in_process and tree is None:
             used = {name: function.__globals__.get(name) for name in names_in(code)}
@@ -256,10 +269,13 @@ def name_of(owner: FunctionType | type) -> str:
 
 def is_in_packages(file: str) -> bool:
     """Return whether a file belongs to Python, or was put there by an installer."""
-    return _is_in_usual(file) or any(
-        file.startswith((f"{folder}/", f"{folder}\\")) and _holds_packages(folder)
-        for folder in filter(None, sys.path)
-    )
+    if _is_in_usual(file):
+        return True
+    for folder in filter(None, sys.path):
+        is_inside = file.startswith((f"{folder}/", f"{folder}\\"))
+        if is_inside and _holds_packages(folder):
+            return True
+    return False
 
 
 def _is_in_usual(file: str) -> bool:
@@ -328,12 +344,14 @@ def changes_what_it_holds(function: FunctionType) -> bool:
     """Return whether a function may change its defaults or its closure, as a memo."""
     code = function.__code__
     tree = syntax_tree(code)
+    if tree is None:
+        return False
     names = {function.__name__, *code.co_freevars, *defaults_of(function)}
-    return tree is not None and any(
-        isinstance(part, ast.Nonlocal) or getattr(part, "id", None) in names
-        for node in ast.walk(tree)
-        for part in _changed_by(node)
-    )
+    for node in ast.walk(tree):
+        for part in _changed_by(node):
+            if isinstance(part, ast.Nonlocal) or getattr(part, "id", None) in names:
+                return True
+    return False
 
 
 def _changed_by(node: ast.AST) -> Sequence[ast.AST]:
@@ -342,9 +360,12 @@ def _changed_by(node: ast.AST) -> Sequence[ast.AST]:
         case ast.Nonlocal():
             return [node]
         case ast.Subscript(value=owner) | ast.Attribute(value=owner):
-            return [] if isinstance(node.ctx, ast.Load) else [owner]
+            if not isinstance(node.ctx, ast.Load):
+                return [owner]
         case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-            return node.args if method in _READS else [*node.args, owner]
+            if method not in _READS:
+                return [*node.args, owner]
+            return node.args
         case ast.Call():
             return node.args
     return []
@@ -397,13 +418,18 @@ def _outline(code: CodeType) -> tuple[object, ...]:
 
 def names_in(code: CodeType) -> set[str]:
     """Return the names of globals and attributes that a function uses."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return set(code.co_names).union(*map(names_in, inner))
+    names = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            names |= names_in(const)
+    return names
 
 
 def _params_of(value: object) -> Any:
     """Return the parameters of an estimator; of anything else, no dict."""
-    return value.get_params(deep=False) if hasattr(value, "get_params") else None
+    if not hasattr(value, "get_params"):
+        return None
+    return value.get_params(deep=False)
 
 
 def kept_by_clones(estimator: object, *, fitted: bool = False) -> Json:
@@ -423,7 +449,8 @@ def _copied_parts(value: object) -> tuple[object, ...]:
     if isinstance(value, WRAPPERS):
         return tuple(getattr(value, name, None) for name in WRAPPED)
     if isinstance(value, partial):
-        return value.func, value.args, tuple(sorted(value.keywords.items()))
+        keywords = sorted(value.keywords.items())
+        return value.func, value.args, tuple(keywords)
     reduced = value.__reduce_ex__(4)
     if isinstance(reduced, str):
         return type(value), reduced
@@ -448,8 +475,9 @@ def _bytes_of(leaf: object) -> bytes:
         return leaf
     if isinstance(leaf, str):
         return leaf.encode(errors="surrogatepass")
-    # An integer may have more digits than Python writes in decimals.
-    return (hex(leaf) if type(leaf) is int else repr(leaf)).encode()
+    if type(leaf) is int:  # it may have more digits than Python writes in decimals
+        return hex(leaf).encode()
+    return repr(leaf).encode()
 
 
 def _text_of(value: object) -> str:
@@ -463,7 +491,8 @@ def _text_of(value: object) -> str:
 def _hashed(*parts: bytes | str | memoryview) -> bytes:
     content = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        content.update(len(data).to_bytes(8, "big"))
-        content.update(data)
+        if isinstance(part, str):
+            part = part.encode()
+        content.update(len(part).to_bytes(8, "big"))
+        content.update(part)
     return content.digest()

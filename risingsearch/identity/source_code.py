@@ -5,7 +5,6 @@ import base64
 import hashlib
 import importlib.util
 import linecache
-import os
 import re
 import sys
 from collections import Counter, deque
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
+from pathlib import PurePath
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -91,13 +91,17 @@ def changed_files(saved: dict[str, str], current: dict[str, str]) -> list[str]:
     >>> changed_files({"a.py": "Ab1xCd2y"}, {"a.py": "Ab1xEf3z"})
     ['a.py (1 line)']
     """
-    names = [n for n in saved | current if saved.get(n) != current.get(n)]
-    kept = set(current.values())  # perhaps under another name
-    are_kept = all(saved[name] in kept for name in names if name in saved)
-    if are_kept or current.keys().isdisjoint(names):
+    are_kept = set(saved.values()) <= set(current.values())  # perhaps with other names
+    are_known = current.items() <= saved.items()
+    if are_kept or are_known:
         return []
-    changes = {name: _change(saved.get(name), current.get(name)) for name in names}
-    return [f"{name} ({changes[name]})" for name in sorted(changes)]
+    changes = []
+    for name in sorted(saved | current):
+        was = saved.get(name)
+        now = current.get(name)
+        if was != now:
+            changes.append(f"{name} ({_change(was, now)})")
+    return changes
 
 
 def _change(was: str | None, now: str | None) -> str:
@@ -106,13 +110,20 @@ def _change(was: str | None, now: str | None) -> str:
         return "gone"
     before = Counter(_HASH.findall(was or ""))
     after = Counter(_HASH.findall(now))
-    n_lines = max((before - after).total(), (after - before).total(), 1)
-    return f"{n_lines:,} line{'s' if n_lines > 1 else ''}"
+    n_gone = (before - after).total()
+    n_new = (after - before).total()
+    n_lines = max(n_gone, n_new, 1)
+    if n_lines == 1:
+        return "1 line"
+    return f"{n_lines:,} lines"
 
 
 def _hashes(lines: Iterable[str]) -> str:
-    digests = (hashlib.sha256(line.rstrip().encode()).digest() for line in lines)
-    return base64.b64encode(b"".join(each[:_HASH_BYTES] for each in digests)).decode()
+    hashes = bytearray()
+    for line in lines:
+        content = line.rstrip().encode()
+        hashes += hashlib.sha256(content).digest()[:_HASH_BYTES]
+    return base64.b64encode(hashes).decode()
 
 
 class _UserCode:
@@ -131,9 +142,10 @@ class _UserCode:
             return [type(value), *_inside(value)]
         is_own = not is_installed(value.__module__)
         if isinstance(value, type):
-            if is_own:
-                self._add_module(value.__module__)
-            return [*value.__mro__, *(vars(value).values() if is_own else ())]
+            if not is_own:
+                return [*value.__mro__]
+            self._add_module(value.__module__)
+            return [*value.__mro__, *vars(value).values()]
         inside = [*cells(value), *defaults_of(value).values(), *vars(value).values()]
         if is_own and not self._add_module(value.__module__):
             inside += self._add_function(value)
@@ -148,7 +160,7 @@ class _UserCode:
         name = function.__qualname__
         lines = _hashes(ast.unparse(tree).splitlines())
         self.lines[name] = self.lines.get(name, "") + lines
-        used = (function.__globals__.get(each) for each in names_in(code))
+        used = map(function.__globals__.get, names_in(code))
         return [
             each for each in used if isinstance(each, FunctionType | type | ModuleType)
         ]
@@ -162,13 +174,14 @@ class _UserCode:
                 continue
             file = _File.of(module)
             self._has_file[module] = file is not None
-            if file is not None:
-                self.lines[file.name] = _hashes(file.lines)
-                queue += file.imports()
-                known = getattr(sys.modules.get(module), "__dict__", {}).values()
-                queue += [
-                    each.__name__ for each in known if isinstance(each, ModuleType)
-                ]
+            if file is None:
+                continue
+            self.lines[file.name] = _hashes(file.lines)
+            queue += file.imports()
+            namespace = getattr(sys.modules.get(module), "__dict__", {})
+            for value in namespace.values():
+                if isinstance(value, ModuleType):
+                    queue.append(value.__name__)
         return self._has_file[name]
 
 
@@ -189,7 +202,9 @@ def _inside(value: object) -> list[object]:
     names: list[str] = []
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else slots
+        if isinstance(slots, str):
+            slots = [slots]
+        names += slots
     in_slots = [getattr(value, name, None) for name in names]
     return [*getattr(value, "__dict__", {}).values(), *in_slots]
 
@@ -207,19 +222,25 @@ class _File:
         """Return the file of a module; None if it has none, or is installed."""
         loaded = sys.modules.get(module)
         namespace = getattr(loaded, "__dict__", {})
-        spec = namespace.get("__spec__") if loaded else _spec_of(module)
-        path = namespace.get("__file__") if loaded else spec and spec.origin
+        if loaded:
+            spec = namespace.get("__spec__")
+            path = namespace.get("__file__")
+        else:
+            spec = _spec_of(module)
+            path = spec and spec.origin
         if not path or is_installed(module) or is_in_packages(path):
             return None
         linecache.checkcache(path)
         lines = linecache.getlines(path, namespace)
         if not lines:
             return None
-        stem = os.path.splitext(os.path.basename(path))[0]
+        stem = PurePath(path).stem
         if module == "__main__":
             module = spec.name if spec else stem
         package = namespace.get("__package__") or (spec and spec.parent) or ""
-        name = module.replace(".", "/") + ("/__init__" if stem == "__init__" else "")
+        name = module.replace(".", "/")
+        if stem == "__init__":
+            name += "/__init__"
         return cls(f"{name}.py", package, lines)
 
     def imports(self) -> Iterator[str]:
@@ -234,8 +255,12 @@ class _File:
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 parts = self.package.split(".")
-                above = parts[: len(parts) - node.level + 1] if node.level else []
-                base = ".".join([*above, *filter(None, [node.module])])
+                packages = []
+                if node.level:
+                    packages = parts[: len(parts) - node.level + 1]
+                if node.module:
+                    packages.append(node.module)
+                base = ".".join(packages)
                 names = [f"{base}.{alias.name}" for alias in node.names]
             for name in names:
                 yield from accumulate(name.split("."), "{}.{}".format)
@@ -250,6 +275,8 @@ def _spec_of(name: str) -> ModuleSpec | None:
         known = sys.modules.get(package)
         above = known.__spec__ if known else _spec_of(package)
         places = above and above.submodule_search_locations
-        return PathFinder.find_spec(name, places) if places else None
+        if not places:
+            return None
+        return PathFinder.find_spec(name, places)
     except (ImportError, ValueError, AttributeError):
         return None

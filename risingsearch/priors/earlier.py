@@ -269,7 +269,9 @@ class Source:
             msg = f"{search.name}: its scores are read already: leave score out"
             raise InvalidParameterError(msg)
         self.checked_direction(search.name, search.direction or "maximize")
-        return search if self.name is None else replace(search, name=self.name)
+        if self.name is None:
+            return search
+        return replace(search, name=self.name)
 
     def checked_direction(self, where: str, known: str | None) -> str:
         """Return the direction of the scores, the source's own or the one given.
@@ -351,26 +353,31 @@ class Source:
         """
         name = self.name or own_name
         sign = sign_of(direction)
-        runs = list(runs)
-        usable = [
-            run._replace(params=plain)
-            for run in runs
-            if (plain := _as_plain(run.params))
-        ]
-        if not usable:
-            refused = runs[-1].params if runs else {}
+        n_runs = 0
+        refused: Configuration = {}
+        params = []
+        curves = []
+        for run in runs:
+            n_runs += 1
+            plain = _as_plain(run.params)
+            if plain:
+                params.append(plain)
+                curves.append(_curve(run.scores, sign))
+            else:
+                refused = run.params
+        if not params:
             raise InvalidParameterError(
-                f"{name}: of its {len(runs)} runs, none has both a score, or a "
+                f"{name}: of its {n_runs} runs, none has both a score, or a "
                 f"failure, and parameters that JSON can hold{_not_held(refused)}, so "
                 "nothing can be learnt from it: leave it out"
             )
         return EarlierSearch(
             name,
-            params=[run.params for run in usable],
-            curves=[_curve(run.scores, sign) for run in usable],
-            max_epochs=max_epochs,
-            direction=direction,
-            metric=metric,
+            params,
+            curves,
+            max_epochs,
+            direction,
+            metric,
         )
 
 
@@ -429,7 +436,9 @@ def as_number(value: object) -> float:
     (1.0, nan)
     """
     number = checks.as_float(value)
-    return math.nan if number is None else number
+    if number is None:
+        return math.nan
+    return number
 
 
 def _curve(scores: Sequence[float], sign: float) -> Floats:
@@ -437,16 +446,21 @@ def _curve(scores: Sequence[float], sign: float) -> Floats:
     curve = sign * np.array(scores, dtype=float)
     is_usable = np.abs(curve) <= checks.LARGEST_SCORE
     curve[~is_usable] = math.nan
-    return curve if np.isfinite(curve).any() else curve[:0]
+    if np.isfinite(curve).any():
+        return curve
+    return curve[:0]
 
 
 def _not_held(params: Configuration) -> str:
     """Return the parameters of a run that JSON cannot hold, for a message."""
-    names = [
-        repr(name) for name, value in params.items() if _as_plain({name: value}) is None
-    ]
+    names = []
+    for name, value in params.items():
+        if _as_plain({name: value}) is None:
+            names.append(repr(name))
+    if not names:
+        return ""
     listed = ", ".join(names[:_SHOWN_NAMES])
-    return f" (not {listed}: leave such columns out)" if names else ""
+    return f" (not {listed}: leave such columns out)"
 
 
 def _as_plain(params: Configuration) -> dict[str, object] | None:
@@ -454,9 +468,11 @@ def _as_plain(params: Configuration) -> dict[str, object] | None:
     plain: dict[str, object] = {}
     try:
         for name, value in params.items():
-            plain[name] = value.item() if isinstance(value, np.generic) else value
-            if type(plain[name]) is int:
+            if isinstance(value, np.generic):
+                value = value.item()
+            if type(value) is int:
                 float(value)
+            plain[name] = value
         json.dumps(as_json(plain))
     except (OverflowError, RecursionError, TypeError, ValueError):
         return None

@@ -136,7 +136,9 @@ def of_frame(
     score = asked.score
     metric = score
     if set(frame.columns) >= EXPORTED:
-        said = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
+        said = None
+        if score in (None, "score"):
+            said = str(frame[DIRECTION].iloc[0])
         direction = asked.checked_direction(name, said)
         metric = score or "score"
         params = {
@@ -187,7 +189,8 @@ def _runs(
         frame = frame.sort_values(EPOCH, kind="stable")
     runs = frame[RUN].map(repr) if RUN in frame else frame.index
     params = frame.drop(columns={score, RUN, EPOCH, SECONDS} & set(frame.columns))
-    params = params.loc[:, params.map(repr).groupby(runs).nunique().max() <= 1]
+    n_different = params.map(repr).groupby(runs).nunique().max()
+    params = params.loc[:, n_different <= 1]
     for _, rows in frame.groupby(runs, sort=False):
         cells = params.loc[rows.index[0]].items()
         yield EarlierRun(
@@ -201,7 +204,9 @@ def _value(cell: object) -> object:
     if isinstance(cell, str):
         with suppress(ValueError, OverflowError):
             number = float(cell)
-            return int(number) if number.is_integer() else number
+            if number.is_integer():
+                return int(number)
+            return number
     return cell
 
 

@@ -64,9 +64,9 @@ def _value(
     """Return the score of an epoch, or another metric of it; NaN if it was lost."""
     if score == SCORE or "failure" in row:
         return as_number(row[SCORE])
-    numbers = {name: as_number(value) for name, value in row.items()}
-    splits = [numbers[name] for name in row if name.endswith(f"_test_{score}")]
+    ending = f"_test_{score}"
+    splits = [as_number(row[name]) for name in row if name.endswith(ending)]
     if splits:  # of cross-validation
         return sum(splits) / len(splits)
-    known = [name for name, number in numbers.items() if not math.isnan(number)]
-    return numbers[checked_score(score, known, where)]
+    known = [name for name in row if not math.isnan(as_number(row[name]))]
+    return as_number(row[checked_score(score, known, where)])

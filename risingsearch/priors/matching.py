@@ -168,9 +168,9 @@ def relative_places(values: Floats, among: Floats) -> Floats:
 def _places(values: Sequence[object], among: Floats) -> Floats:
     """Return the place of every number, and the middle for other values."""
     column = np.full(len(values), 0.5)
-    numeric = np.array(list(map(is_number, values)), dtype=bool)
-    numbers = np.array(list(compress(values, numeric)), dtype=float)
-    column[numeric] = relative_places(numbers, among)
+    are_numbers = np.array(list(map(is_number, values)), dtype=bool)
+    numbers = list(compress(values, are_numbers))
+    column[are_numbers] = relative_places(np.array(numbers, dtype=float), among)
     return column
 
 
@@ -183,20 +183,15 @@ def _parameter(
     values = [params[name] for params in candidates if name in params]
     all_values = [params[name] for params in everybody if name in params]
     may_be_absent = len(values) < len(candidates)
-    numbers = np.unique([float(value) for value in values if is_number(value)])
-    is_numeric = len(numbers) > 1 or all(map(is_number, all_values))
-    if is_numeric:
-        texts = [category(value) for value in values if not is_number(value)]
-        categories = dict.fromkeys(texts)
-        n_different = len(categories)
-    else:
-        categories = dict.fromkeys(map(category, all_values))
-        n_different = len(set(map(category, values)))
-    if 2 * n_different > len(values):
-        categories = {}  # next to nothing is said twice
-    return Parameter(
-        name,
-        numbers if is_numeric else None,
-        tuple(categories),
-        may_be_absent,
-    )
+    different = np.unique([float(value) for value in values if is_number(value)])
+    numbers: Floats | None = different
+    texts = [category(value) for value in values if not is_number(value)]
+    all_texts = texts
+    if len(different) < 2 and not all(map(is_number, all_values)):
+        numbers = None
+        texts = list(map(category, values))
+        all_texts = list(map(category, all_values))
+    if 2 * len(set(texts)) > len(values):
+        all_texts = []  # next to nothing is said twice
+    categories = tuple(dict.fromkeys(all_texts))
+    return Parameter(name, numbers, categories, may_be_absent)

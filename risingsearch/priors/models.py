@@ -57,8 +57,9 @@ class _Model(NamedTuple):
     def predict(self, columns: Columns) -> Floats:
         """Return the mean for configurations, by their columns."""
         table = features(columns, self.parameters)
+        n_parts = max(1, len(table) // AT_ONCE)
         means = []
-        for part in np.array_split(table, max(1, len(table) // AT_ONCE)):
+        for part in np.array_split(table, n_parts):
             mean, _ = self.posterior.predict(at_last_epoch(part))
             means.append(mean)
         return np.concatenate(means)
@@ -98,12 +99,14 @@ class Learnt:
         searches = uniquely_named(searches)
         self.digests = {search.name: search.digest() for search in searches}
         sampled = [search.sample() for search in searches]
-        self._matching = Matching(candidates, [search.params for search in sampled])
-        columns = [self._matching.columns(search.params) for search in sampled]
-        self._models = [_model(self._matching, search) for search in sampled]
-        means = self._means(self._matching.columns(candidates))
+        matching = Matching(candidates, [search.params for search in sampled])
+        columns = [matching.columns(search.params) for search in sampled]
+        self._matching = matching
+        self._models = [_model(matching, search) for search in sampled]
+        means = self._means(matching.columns(candidates))
         self._middle = means.mean(axis=1, keepdims=True)
-        self._spread = np.maximum(means.std(axis=1, keepdims=True), 1e-9)
+        spread = means.std(axis=1, keepdims=True)
+        self._spread = np.maximum(spread, 1e-9)
         self.agreement = np.array(
             [_agreement(k, self._models, columns) for k in range(len(searches))]
         )
@@ -111,7 +114,8 @@ class Learnt:
     def predictions(self, configurations: Configurations) -> Predictions:
         """Return the predictions for configurations."""
         columns = self._matching.columns(configurations)
-        scores = (self._means(columns) - self._middle) / self._spread
+        deviations = self._means(columns) - self._middle
+        scores = deviations / self._spread
         return Predictions(scores, self._places(columns))
 
     def _means(self, columns: Columns) -> Floats:
@@ -123,12 +127,14 @@ class Learnt:
         n_models = np.zeros(len(names))
         logs = np.zeros(len(names))
         for model in self._models:
+            inverse_lengths = model.posterior.process.inverse_lengths
             is_shared = np.isin(names, model.parameters)
             n_models += is_shared
-            logs[is_shared] += np.log(model.posterior.process.inverse_lengths)
+            logs[is_shared] += np.log(inverse_lengths)
         means = np.exp(logs / np.maximum(n_models, 1.0))
         typical = typical_inverse_length(len(names))
-        return features(columns, columns) * np.where(n_models > 0, means, typical)
+        scales = np.where(n_models > 0, means, typical)
+        return features(columns, columns) * scales
 
 
 def correlation(a: Floats, b: Floats) -> float:
@@ -144,8 +150,8 @@ def correlation(a: Floats, b: Floats) -> float:
     deviations = float(a.std() * b.std())
     if deviations < 1e-12:
         return 0.0
-    covariance = ((a - a.mean()) * (b - b.mean())).mean()
-    return float(covariance / deviations)
+    products = (a - a.mean()) * (b - b.mean())
+    return float(products.mean() / deviations)
 
 
 def check_runs(search: EarlierSearch) -> None:
@@ -216,15 +222,15 @@ def _agreement(
     model = models[k]
     n_others = min(COMPARED, len(models) - 1)
     if n_others == 0:  # with the predictions of each run by the others of its search
-        posterior = model.posterior
-        scores = posterior.observations.scores
-        whitening = posterior.whitening
+        scores = model.posterior.observations.scores
+        whitening = model.posterior.whitening
         precision = whitening.T @ whitening
-        without = scores - (precision @ scores) / np.diag(precision)
-        return max(0.0, ALONE * correlation(without, scores))
+        errors = (precision @ scores) / np.diag(precision)
+        alone = correlation(scores - errors, scores)
+        return max(0.0, ALONE * alone)
     correlations = []
-    for step in range(1, n_others + 1):
-        other = (k + step) % len(models)
+    for step in range(n_others):
+        other = (k + 1 + step) % len(models)
         scores = models[other].posterior.observations.scores
         predicted = model.predict(columns[other])
         correlations.append(correlation(predicted, scores))

@@ -116,9 +116,14 @@ class PriorProposer(Proposer):
         self.learnt = learnt
         self.candidates = candidates
         self.own = own
-        self._listed = learnt.predictions(candidates) if space is None else None
-        self._points = None if space is None else ArmPoints(space, candidates)
-        self.n_arms = len(candidates) if space is None else None
+        self._listed: Predictions | None = None
+        self._points: ArmPoints | None = None
+        self.n_arms: int | None = None
+        if space is None:
+            self._listed = learnt.predictions(candidates)
+            self.n_arms = len(candidates)
+        else:
+            self._points = ArmPoints(space, candidates)
 
     @classmethod
     def between(
@@ -199,9 +204,10 @@ class PriorProposer(Proposer):
             return Proposal(arm=int(arm), by_prior=True)
         space = self._points.space
         points = rng.random((DRAWN, len(space.coordinates)))
-        order = best_first(self.learnt.predictions(space.from_units(points)))
+        drawn = space.from_units(points)
+        order = best_first(self.learnt.predictions(drawn))
         for _, proposal in self._points.untried(points[order], opened, unopened):
-            alike = self.learnt.predictions([proposal.params]).alike(seen)[0]
+            [alike] = self.learnt.predictions([proposal.params]).alike(seen)
             return proposal._replace(like=nearest(begun, alike), by_prior=True)
         return None
 
@@ -227,7 +233,9 @@ class PriorProposer(Proposer):
         ends = opened.ends
         agreement = self.learnt.agreement
         predicted = self._predictions(opened.arms).scores
-        seen = normal_scores(ends) if len(ends) else ends
+        seen = ends
+        if len(ends):
+            seen = normal_scores(ends)
         n_more = max(0.0, len(ends) - 1.0)
 
         def updated(

@@ -129,10 +129,14 @@ def read_prior(
         raise InvalidParameterError(
             "prior is an empty list: leave it out, or give at least one earlier search"
         )
-    read = [search.sample() for source in sources for search in _searches(source)]
+    different = {}
+    for source in sources:
+        for search in _searches(source):
+            sample = search.sample()
+            different[sample.name, sample.digest()] = sample
     usable = []
     skipped = []
-    for search in {(each.name, each.digest()): each for each in read}.values():
+    for search in different.values():
         try:
             if candidates is None:
                 check_runs(search)
@@ -146,7 +150,9 @@ def read_prior(
 
 
 def _as_list(value: object) -> Sequence[object]:
-    return value if isinstance(value, (list, tuple)) else [value]
+    if isinstance(value, (list, tuple)):
+        return value
+    return [value]
 
 
 def _most_alike(
@@ -175,13 +181,17 @@ def _warn_of_skipped(
     """Warn of searches that are skipped, or raise an error if none is left."""
     if not skipped:
         return
+    n_skipped = len(skipped)
     reasons = "; ".join(skipped[:_NAMED])
-    reasons += f"; and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else ""
-    n = len(skipped) + n_found
+    if n_skipped > _NAMED:
+        reasons += f"; and {n_skipped - _NAMED} more"
+    if n_skipped == 1 and not n_found:
+        raise InvalidParameterError(reasons)
     if not n_found:
-        none = "" if n == 1 else f"{where}: none of its {n} searches is usable: "
-        raise InvalidParameterError(none + reasons)
-    msg = f"{where}: {len(skipped)} of its {n} searches are skipped: {reasons}"
+        msg = f"{where}: none of its {n_skipped} searches is usable: {reasons}"
+        raise InvalidParameterError(msg)
+    n_searches = n_skipped + n_found
+    msg = f"{where}: {n_skipped} of its {n_searches} searches are skipped: {reasons}"
     warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
 
@@ -213,9 +223,12 @@ def _of_path(asked: Source) -> list[EarlierSearch]:
         return [of_file(path, asked)]
     if path.is_dir() and run_directory.holds_search(path):
         return [_of_run_directory(path, asked)]
+    folders = []
+    if path.is_dir():
+        folders = sorted(path.iterdir())
     searches = []
     skipped = []
-    for folder in sorted(path.iterdir()) if path.is_dir() else ():
+    for folder in folders:
         try:
             if folder.is_dir() and run_directory.holds_search(folder):
                 searches.append(_of_run_directory(folder, asked))
@@ -246,13 +259,17 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
                         candidates[event.job.arm] = dict(params)
                     case Returned():
                         history += _rows(event)
-            own = settings.get("direction", "maximize") if metric == SCORE else None
+            runs = runs_of(candidates, history, metric, str(path))
+            known = None
+            if metric == SCORE:
+                known = settings.get("direction", "maximize")
+                metric = header.get("metric") or SCORE
             return asked.search(
                 path.resolve().name,
-                runs_of(candidates, history, metric, str(path)),
-                asked.checked_direction(str(path), own),
+                runs,
+                asked.checked_direction(str(path), known),
                 settings.get("max_epochs") or 0,
-                (header.get("metric") or SCORE) if metric == SCORE else metric,
+                metric,
             )
     except RunDirError as error:
         msg = f"the earlier search in {path} cannot be read: {error}"

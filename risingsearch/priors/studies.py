@@ -72,21 +72,23 @@ def of_study(study: Any, asked: Source) -> EarlierSearch:
     """
     own_name = f"study {study.study_name}"
     directions = [direction.name.lower() for direction in study.directions]
-    several = [f"values_{i}" for i in range(len(directions))]
-    names = study.metric_names or (["value"] if len(directions) == 1 else several)
+    names = study.metric_names
+    if not names and len(directions) == 1:
+        names = ["value"]
+    elif not names:
+        names = [f"values_{i}" for i in range(len(directions))]
     if len(names) > 1 and asked.score is None:
         msg = f"{own_name}: it has the objectives {', '.join(names)}: name one"
         raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
     score = checked_score(asked.score or names[0], names, own_name)
     objective = names.index(score)
-    most = getattr(getattr(study, "sampler", None), "max_epochs", 0)
-    return asked.search(
-        own_name,
-        _runs(study.get_trials(deepcopy=False), objective),
-        asked.checked_direction(own_name, directions[objective]),
-        most if isinstance(most, int) else 0,
-        score,
-    )
+    sampler = getattr(study, "sampler", None)
+    max_epochs = getattr(sampler, "max_epochs", 0)
+    if not isinstance(max_epochs, int):
+        max_epochs = 0
+    runs = _runs(study.get_trials(deepcopy=False), objective)
+    direction = asked.checked_direction(own_name, directions[objective])
+    return asked.search(own_name, runs, direction, max_epochs, score)
 
 
 def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
@@ -101,17 +103,17 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
             arms.setdefault(arm, []).append(trial)
     for slices in arms.values():
         last = slices[-1]
-        if last.state.name == "FAIL":
-            yield EarlierRun(last.params, [])
-            continue
+        has_failed = last.state.name == "FAIL"
         curve: dict[int, float] = {}
         for trial in slices:
             if trial.state.name != "FAIL":
                 curve |= trial.intermediate_values
-        scores = [score for _, score in sorted(curve.items())]
-        if not scores and last.values is not None:
-            yield EarlierRun(last.params, [as_number(last.values[objective])])
-        elif scores:
+        scores = [curve[epoch] for epoch in sorted(curve)]
+        if has_failed:
+            scores = []
+        elif not scores and last.values is not None:
+            scores = [as_number(last.values[objective])]
+        if scores or has_failed:
             yield EarlierRun(last.params, scores)
 
 

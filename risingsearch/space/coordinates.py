@@ -50,10 +50,14 @@ class Coordinate:
     @property
     def parents(self) -> tuple[str, ...]:
         """Parameters that decide if it applies, with the part."""
-        return self.needs if self.part is None else (PART, *self.needs)
+        if self.part is None:
+            return self.needs
+        return (PART, *self.needs)
 
     def is_active(self, values: Configuration) -> bool:
         """Return whether it applies where others have these values."""
         if self.part is not None and values.get(PART) != self.part:
             return False
-        return self.applies is None or self.applies(values)
+        if self.applies is None:
+            return True
+        return self.applies(values)

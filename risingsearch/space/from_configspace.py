@@ -12,8 +12,9 @@ from risingsearch.space.kinds import Choices, Drawn, Interval, Kind, Uneven
 
 def of_configspace(name: str, value: object) -> Kind | None:
     """Return the kind of a hyperparameter of ConfigSpace."""
-    is_own = hasattr(value, "default_value") and hasattr(value, "legal_value")
-    return kind_of_hyperparameter(value) if is_own else None
+    if hasattr(value, "default_value") and hasattr(value, "legal_value"):
+        return kind_of_hyperparameter(value)
+    return None
 
 
 def kind_of_hyperparameter(value: Any) -> Kind:

@@ -10,7 +10,8 @@ from risingsearch.space.kinds import Choices, Drawn, Kind, Quantiles
 
 def of_quantiles(name: str, value: Any) -> Kind | None:
     """Return the kind of a distribution with ``cdf`` and ``ppf``."""
-    if shapes := getattr(value, "shapes", None):
+    shapes = getattr(value, "shapes", None)
+    if shapes:
         function = f"scipy.stats.{value.name}"
         raise InvalidParameterError(
             f"{name!r} has {function} without its numbers: write {function}({shapes}), "
@@ -19,11 +20,15 @@ def of_quantiles(name: str, value: Any) -> Kind | None:
     if not (hasattr(value, "ppf") and hasattr(value, "cdf")):
         return None
     with np.errstate(invalid="ignore"):
-        has_width = not np.isnan(value.ppf(np.array([0.5]))).any()
+        middle = value.ppf(np.array([0.5]))
     # With a scale of 0 there are no quantiles, and every draw is the same number.
-    return Quantiles(value) if has_width else Choices([value.rvs()])
+    if np.isnan(middle).any():
+        return Choices([value.rvs()])
+    return Quantiles(value)
 
 
 def of_draws(name: str, value: object) -> Kind | None:
     """Return the kind of a distribution that can only be drawn from."""
-    return Drawn(value) if hasattr(value, "rvs") else None
+    if not hasattr(value, "rvs"):
+        return None
+    return Drawn(value)

@@ -121,8 +121,10 @@ class Interval(Kind):
 
     def __post_init__(self) -> None:
         width = self.high - self.low
-        if not (is_number(width) and is_number(width / (self.step or 1))):
-            steps = f" in steps of {self.step:g}" if self.step else ""
+        if not (is_number(width) and is_number(width / self._step)):
+            steps = ""
+            if self.step:
+                steps = f" in steps of {self.step:g}"
             raise InvalidParameterError(
                 f"the numbers from {self.low:g} to {self.high:g}{steps} are more than "
                 "a float can hold: bring the ends nearer together"
@@ -135,8 +137,12 @@ class Interval(Kind):
         """Return the ends of the coordinate, before it is scaled to 0 and 1."""
         if not self.log:
             return self.low, self.high
-        beyond = 0.5 if self.whole and self._rounds_at_ends else 0.0
-        return float(np.log(self.low - beyond)), float(np.log(self.high + beyond))
+        beyond = 0.0
+        if self.whole and self._rounds_at_ends:
+            beyond = 0.5
+        low = np.log(self.low - beyond)
+        high = np.log(self.high + beyond)
+        return float(low), float(high)
 
     @property
     def _n_steps(self) -> int | None:
@@ -144,20 +150,22 @@ class Interval(Kind):
         if self.log:
             return None
         if self.whole:
-            return int(self.high - self.low) // self._whole_step + 1
+            width = int(self.high - self.low)
+            return width // int(self._step) + 1
         if not self.step:
             return None
-        width = exact(self.high) - exact(self.low)
-        return int(width / exact(self.step)) + 1
+        exact_width = exact(self.high) - exact(self.low)
+        return int(exact_width / exact(self.step)) + 1
 
     @property
-    def _whole_step(self) -> int:
-        return int(self.step or 1)
+    def _step(self) -> float:
+        return self.step or 1
 
     def _at(self, k: int) -> float:
         if self.whole:
-            return int(self.low) + k * self._whole_step
-        return float(exact(self.low) + k * exact(self.step or 1))
+            return int(self.low) + k * int(self._step)
+        number = exact(self.low) + k * exact(self._step)
+        return float(number)
 
     def _numbers(self, places: Places) -> Places:
         """Return the numbers at these places, where they have no equal distances."""
@@ -166,37 +174,48 @@ class Interval(Kind):
         if self.log:
             numbers = np.exp(numbers)
         numbers = np.clip(numbers, self.low, self.high)
-        return np.rint(numbers) if self.whole else numbers
+        if self.whole:
+            return np.rint(numbers)
+        return numbers
 
     def _places(self, numbers: float | Places) -> Any:
         """Return the places of such numbers."""
         low, high = self._ends()
-        return ((np.log(numbers, dtype=float) if self.log else numbers) - low) / (
-            high - low
-        )
+        if self.log:
+            numbers = np.log(numbers, dtype=float)
+        return (numbers - low) / (high - low)
 
     @property
     def listed(self) -> Sequence[float] | None:
         if self.whole:
-            return range(int(self.low), int(self.high) + 1, self._whole_step)
+            end = int(self.high) + 1
+            return range(int(self.low), end, int(self._step))
         n_steps = self._n_steps
-        return None if n_steps is None else [self._at(k) for k in range(n_steps)]
+        if n_steps is None:
+            return None
+        return [self._at(k) for k in range(n_steps)]
 
     def values_at(self, places: Places) -> list[float]:
         n_steps = self._n_steps
         if n_steps:
+            last = n_steps - 1
             steps = (int(place * n_steps) for place in places.tolist())
-            return [self._at(min(k, n_steps - 1)) for k in steps]
+            return [self._at(min(k, last)) for k in steps]
         numbers: list[float] = self._numbers(places).tolist()
-        return list(map(int, numbers)) if self.whole else numbers
+        if self.whole:
+            return list(map(int, numbers))
+        return numbers
 
     def place(self, value: float) -> float:
         number = min(max(value, self.low), self.high)
         n_steps = self._n_steps
         if n_steps:
-            k = round((number - self.low) / (self.step or 1))
-            return (min(k, n_steps - 1) + 0.5) / n_steps
-        return 0.5 if self.low == self.high else float(self._places(number))
+            k = round((number - self.low) / self._step)
+            k = min(k, n_steps - 1)
+            return (k + 0.5) / n_steps
+        if self.low == self.high:
+            return 0.5
+        return float(self._places(number))
 
     def has(self, value: object) -> bool:
         if not is_between(value, self.low, self.high):
@@ -205,11 +224,12 @@ class Interval(Kind):
             return isinstance(value, Integral) and value in (self.listed or ())
         if self._n_steps is None:
             return True
-        step = self.step or 1
+        step = self._step
         tolerance = min(rounding_of(value), step / 4)
         tolerance = max(tolerance, 1e-6 * step)
         nearest = self.value(self.place(value))
-        return bool(abs(nearest - float(value)) <= tolerance)
+        distance = abs(nearest - float(value))
+        return bool(distance <= tolerance)
 
     def snapped(self, places: Places) -> Places:
         if self.low == self.high:
@@ -221,7 +241,8 @@ class Interval(Kind):
             return (steps + 0.5) / n_steps
         if not self.whole:
             return places
-        return np.asarray(self._places(self._numbers(places)), dtype=float)
+        numbers = self._numbers(places)
+        return np.asarray(self._places(numbers), dtype=float)
 
     def described(self) -> object:
         return {name: value for name, value in vars(self).items() if value}
@@ -295,8 +316,11 @@ class Quantiles(Kind):
         inside = np.clip(places, INSIDE, 1.0 - INSIDE)
         if not hasattr(self.distribution, "ppf"):
             return [self.distribution.inv_cdf(place) for place in inside.tolist()]
-        values: Places = np.asarray(self.distribution.ppf(inside), dtype=float)
-        return list(map(int, values)) if self._is_discrete else values.tolist()
+        values = np.asarray(self.distribution.ppf(inside), dtype=float)
+        numbers: list[float] = values.tolist()
+        if self._is_discrete:
+            return list(map(int, numbers))
+        return numbers
 
     def place(self, value: float) -> float:
         return float(self._places(value))
@@ -320,7 +344,8 @@ class Quantiles(Kind):
         if not self._is_discrete:
             return places
         inside = np.clip(places, INSIDE, 1.0 - INSIDE)
-        return np.asarray(self._places(self.distribution.ppf(inside)), dtype=float)
+        values = self.distribution.ppf(inside)
+        return np.asarray(self._places(values), dtype=float)
 
     def described(self) -> object:
         frozen = self.distribution
@@ -389,8 +414,10 @@ class Choices(Kind):
         if code is not None:
             return code
         # Of some objects the digest differs from time to time.
-        same = (code for code, known in enumerate(self.values) if known is value)
-        return next(same, None)
+        for k, known in enumerate(self.values):
+            if known is value:
+                return k
+        return None
 
     @property
     def listed(self) -> Sequence[object]:
@@ -416,9 +443,11 @@ class Choices(Kind):
         if code is None and self._is_numeric and is_number(value):
             distances = np.array(self.values, dtype=float) - float(value)
             code = int(np.argmin(np.abs(distances)))
-        if code is None:
-            return math.nan if self.is_category else 0.5
-        return float(self._middles[code])
+        if code is not None:
+            return float(self._middles[code])
+        if self.is_category:
+            return math.nan
+        return 0.5
 
     def snapped(self, places: Places) -> Places:
         middles = self._middles[self.codes(places)]
@@ -431,7 +460,8 @@ class Choices(Kind):
         codes = self.codes(places)
         if self.is_category:
             return [ROOT * (codes == code) for code in range(n_values)]
-        return [np.where(codes < 0, 0.5, codes / (n_values - 1))]
+        positions = codes / (n_values - 1)
+        return [np.where(codes < 0, 0.5, positions)]
 
     def described(self) -> object:
         return {
@@ -461,7 +491,8 @@ class Drawn(Kind):
     distribution: Any
 
     def value(self, place: float) -> Any:
-        random = np.random.RandomState(int(place * 2**32))
+        seed = int(place * 2**32)
+        random = np.random.RandomState(seed)
         return plain(self.distribution.rvs(random_state=random))
 
     def place(self, value: object) -> float:
@@ -492,4 +523,6 @@ def place_of(value: object, kind: Kind) -> float:
     >>> place_of("auto", Interval(0.0, 4.0)), place_of(1.0, Interval(0.0, 4.0))
     (0.5, 0.25)
     """
-    return kind.place(value) if kind.is_finite or is_number(value) else 0.5
+    if kind.is_finite or is_number(value):
+        return kind.place(value)
+    return 0.5

@@ -124,7 +124,10 @@ class Space:
         whole: Json = {}
 
         def entries(part: str | None) -> Json:
-            return whole if part is None else whole.setdefault(f"space {part}", {})
+            if part is None:
+                return whole
+            inside: Json = whole.setdefault(f"space {part}", {})
+            return inside
 
         for coordinate in self.coordinates:
             kind: Any = coordinate.kind.described()
@@ -151,7 +154,8 @@ class Space:
         """
         part = self._part_of(params).get(PART)
         clauses = self._forbidden[part]
-        return not any(clause.is_forbidden_value(dict(params)) for clause in clauses)
+        values = dict(params)
+        return not any(clause.is_forbidden_value(values) for clause in clauses)
 
     def problem_of(self, params: Configuration, *, beyond: bool = False) -> str | None:
         """Return why this is no configuration of the space, None if it is one.
@@ -175,7 +179,8 @@ class Space:
         'depth=3 is not a value of the space'
         >>> space.problem_of({"depth": 3}, beyond=True)
         """
-        if unknown := params.keys() - {*self.names}:
+        unknown = params.keys() - {*self.names}
+        if unknown:
             names = ", ".join(dict.fromkeys(filter(None, self.names)))
             return f"{min(unknown)!r} is not one of {names}"
         values = self._part_of(params) | dict(params)
@@ -186,9 +191,12 @@ class Space:
                 return f"{name!r} is missing"
             if not (beyond or coordinate.kind.has(values[name])):
                 return f"{name}={shown(values[name])} is not a value of the space"
-        if extra := params.keys() - {coordinate.name for coordinate in active}:
+        extra = params.keys() - {coordinate.name for coordinate in active}
+        if extra:
             return f"{min(extra)!r} does not apply"
-        return None if self.permits(params) else "the space forbids it"
+        if not self.permits(params):
+            return "the space forbids it"
+        return None
 
     def sample(self, rng: np.random.Generator) -> Params:
         """Return a random configuration that is allowed.
@@ -254,7 +262,9 @@ class Space:
         left: Sequence[Coordinate],
     ) -> Iterator[Params]:
         if not left:
-            yield {name: value for name, value in chosen.items() if name != PART}
+            params = dict(chosen)
+            params.pop(PART, None)
+            yield params
             return
         coordinate, *others = left
         if not coordinate.is_active(chosen):
@@ -308,8 +318,9 @@ class Space:
             most_in_vain = TRIES_PER_KNOWN * (len(keys) + 50)
             if len(drawn) == n or n_in_vain > most_in_vain:
                 break
-        is_open = self.is_open and len(drawn) == n
-        return Configurations(drawn, self if is_open else None)
+        if self.is_open and len(drawn) == n:
+            return Configurations(drawn, self)
+        return Configurations(drawn, None)
 
     def restored(self, params: Configuration) -> Params:
         """Return a configuration with the values that JSON holds as their digests.
@@ -354,8 +365,7 @@ class Space:
         >>> Space.of({"depth": [1, 2, 3]}).from_unit([0.9])
         {'depth': 3}
         """
-        rows = np.atleast_2d(np.asarray(unit, dtype=float))
-        [params] = self.from_units(rows)
+        [params] = self.from_units(_as_rows(unit))
         return params
 
     def from_units(self, rows: Places) -> list[Params]:
@@ -416,10 +426,13 @@ class Space:
             kinds = {
                 each.name: each.kind for each in self.coordinates if each.part == part
             }
-            values = [(params.get(name), kind) for name, kind in kinds.items()]
-            n_unknown = sum(math.isnan(place_of(*each)) for each in values)
-            n_beyond = sum(not kind.has(value) for value, kind in values)
-            return len(kinds.keys() ^ params.keys()) + n_unknown, n_beyond
+            n_unlike = len(kinds.keys() ^ params.keys())
+            n_beyond = 0
+            for name, kind in kinds.items():
+                value = params.get(name)
+                n_unlike += math.isnan(place_of(value, kind))
+                n_beyond += not kind.has(value)
+            return n_unlike, n_beyond
 
         parts = self.coordinates[0].kind.listed or ()
         return {PART: min(parts, key=unlike)}
@@ -444,7 +457,7 @@ class Space:
         >>> space.features([[0.9, 0.2]])
         array([[1.    , 0.7071, 0.    ]])
         """
-        rows = np.atleast_2d(np.asarray(units, dtype=float))
+        rows = _as_rows(units)
         columns: list[Places] = []
         active = self._active(rows)
         for coordinate, places, on in zip(
@@ -473,22 +486,20 @@ class Space:
                 applies = {}
                 # It is asked once for all rows whose parents have the same values.
                 for combination in set(combinations):
-                    values = {
-                        name: kinds[name].value(place)
-                        for name, place in zip(
-                            coordinate.parents, combination, strict=True
-                        )
-                        if place is not None
-                    }
+                    values: Params = {}
+                    places = dict(zip(coordinate.parents, combination, strict=True))
+                    for name, place in places.items():
+                        if place is not None:
+                            values[name] = kinds[name].value(place)
                     applies[combination] = coordinate.is_active(values)
                 on = np.array([applies[each] for each in combinations], dtype=np.bool_)
             active.append(on)
             kinds[coordinate.name] = coordinate.kind
             if coordinate.name in parents:
-                places = coordinate.kind.snapped(column)
-                places = np.where(on, places, math.nan)
+                snapped = coordinate.kind.snapped(column)
+                snapped = np.where(on, snapped, math.nan)
                 known[coordinate.name] = [
-                    None if math.isnan(place) else place for place in places.tolist()
+                    None if math.isnan(place) else place for place in snapped.tolist()
                 ]
         return active
 
@@ -511,19 +522,25 @@ class Space:
         array of shape (n, n_coordinates)
             Two of five numbers are moved, and one category of ten is drawn anew.
         """
-        rows = np.atleast_2d(np.asarray(units, dtype=float))
+        rows = _as_rows(units)
         shape = rows.shape
         scale = 10.0 ** rng.uniform(-2.0, -0.5, (len(rows), 1))
         steps = scale * rng.standard_normal(shape)
         is_moved = rng.random(shape) < 0.4
         moved = np.abs(rows + steps * is_moved)
-        moved = np.where(moved > 1.0, 2.0 - moved, moved)
+        mirrored = 2.0 - moved
+        moved = np.where(moved > 1.0, mirrored, moved)
         moved = np.clip(moved, 0.0, 1.0)
         fresh = rng.random(shape)
         is_redrawn = (rng.random(shape) < 0.1) | np.isnan(rows)
         redrawn = np.where(is_redrawn, fresh, rows)
         is_category = np.array([each.kind.is_category for each in self.coordinates])
         return np.where(is_category, redrawn, moved)
+
+
+def _as_rows(points: ArrayLike) -> Places:
+    """Return points as rows; a single one is a row, too."""
+    return np.atleast_2d(np.asarray(points, dtype=float))
 
 
 def _listed_value(coordinate: Coordinate, saved: Json) -> object:
@@ -562,10 +579,12 @@ def is_space(value: object) -> bool:
     """
     if not isinstance(value, Sequence):
         return isinstance(value, Space | Mapping)
-    dicts = [part for part in value if isinstance(part, Mapping)]
-    return any(isinstance(part, Space) for part in value) or any(
-        is_distribution(each) for params in dicts for each in params.values()
-    )
+    for part in value:
+        if isinstance(part, Space):
+            return True
+        if isinstance(part, Mapping) and any(map(is_distribution, part.values())):
+            return True
+    return False
 
 
 class Configurations(list[Params]):
