@@ -96,7 +96,9 @@ def unwrapped(value: object) -> Any:
     """
     if is_number(value) or isinstance(value, type) or getattr(value, "ndim", 1) != 0:
         return value
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "item"):
+        return value.item()
+    return value
 
 
 def as_float(value: object) -> float | None:
@@ -173,7 +175,9 @@ def checked_int(
 
 def checked_seed(value: object) -> int | None:
     """Return a seed as an int, or None as it is, or raise an error."""
-    return None if value is None else checked_int("seed", value, 0, LARGEST_SEED)
+    if value is None:
+        return None
+    return checked_int("seed", value, 0, LARGEST_SEED)
 
 
 def checked_float(
@@ -323,7 +327,9 @@ def checked_arms(
     """
     arms: list[Any] = list(value) if isinstance(value, Iterable) else [value]
     are_arms = all(isinstance(arm, Integral) and 0 <= int(arm) < n_arms for arm in arms)
-    n_named = len(set(arms)) if are_arms else 0
+    n_named = 0
+    if are_arms:
+        n_named = len(set(arms))
     if n_named < (n_arms if every else len(arms)) or n_named < len(arms):
         which = "each" if every else "some"
         msg = f"{name} must name {which} of the {n_arms} arms once; got {shown(value)}"

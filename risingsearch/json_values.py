@@ -21,7 +21,9 @@ def as_json(value: Any) -> Any:
     """Return ``value`` with numbers and tuples that JSON lacks marked as such."""
     kind = type(value)
     if kind is float:
-        return value if math.isfinite(value) else {"$float": repr(value)}
+        if math.isfinite(value):
+            return value
+        return {"$float": repr(value)}
     if kind in _PLAIN:
         return value
     if isinstance(value, dict):
@@ -46,7 +48,9 @@ def _dict_as_json(values: dict[object, object]) -> Json:
         else as_json(item)
         for key, item in values.items()
     }
-    return {"$dict": marked} if any(key[:1] == "$" for key in marked) else marked
+    if any(key[:1] == "$" for key in marked):
+        return {"$dict": marked}
+    return marked
 
 
 def from_json(value: Any) -> Any:
@@ -70,7 +74,9 @@ def from_json(value: Any) -> Any:
 
 def plain(value: object) -> Any:
     """Return a number or a text of numpy as Python's own, and all else as it is."""
-    return value.item() if isinstance(value, (*_NUMBERS, np.str_)) else value
+    if isinstance(value, (*_NUMBERS, np.str_)):
+        return value.item()
+    return value
 
 
 _NESTED = (list, dict)

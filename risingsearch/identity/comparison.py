@@ -79,7 +79,9 @@ def _described_function(value: object, digester: Digester) -> object:
         for name, default in defaults_of(value).items()
     }
     code = described(value, digester)
-    return parts | {"code": code} if parts else code
+    if parts:
+        return parts | {"code": code}
+    return code
 
 
 def named(owner: object) -> dict[str, str]:
@@ -133,7 +135,9 @@ def first_difference(
         setting = name.partition("[")[0]
         if setting not in _FOLLOWING:
             names.append(name)
-    also = f"; others differ too: {', '.join(names)}" if names else ""
+    also = ""
+    if names:
+        also = f"; others differ too: {', '.join(names)}"
     before, after = _distinguished(_text(was), _text(now))
     return where, before, after, also
 
@@ -220,10 +224,14 @@ def _distinguished(was: str, now: str) -> tuple[str, str]:
         return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"
     same = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), 0)  # noqa: B905
     is_long = max(len(was), len(now)) > _LONGEST
-    begin = max(0, same - _SAME) if is_long else 0
+    begin = 0
+    if is_long:
+        begin = max(0, same - _SAME)
     return _cut(was, begin), _cut(now, begin)
 
 
 def _cut(text: str, begin: int) -> str:
-    end = "..." if len(text) > begin + _LONGEST else ""
+    end = ""
+    if len(text) > begin + _LONGEST:
+        end = "..."
     return f"{'...' if begin else ''}{text[begin : begin + _LONGEST]}{end}"

@@ -120,7 +120,9 @@ class Digester:
         except RecursionError:
             msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
             raise InvalidParameterError(msg) from None
-        return digest + NEW if self._is_new else digest
+        if self._is_new:
+            return digest + NEW
+        return digest
 
     def _of(self, value: object) -> bytes:
         value = plain(value)
@@ -342,9 +344,13 @@ def _changed_by(node: ast.AST) -> Sequence[ast.AST]:
         case ast.Nonlocal():
             return [node]
         case ast.Subscript(value=owner) | ast.Attribute(value=owner):
-            return [] if isinstance(node.ctx, ast.Load) else [owner]
+            if isinstance(node.ctx, ast.Load):
+                return []
+            return [owner]
         case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-            return node.args if method in _READS else [*node.args, owner]
+            if method in _READS:
+                return node.args
+            return [*node.args, owner]
         case ast.Call():
             return node.args
     return []
@@ -403,7 +409,9 @@ def names_in(code: CodeType) -> set[str]:
 
 def _params_of(value: object) -> Any:
     """Return the parameters of an estimator; of anything else, no dict."""
-    return value.get_params(deep=False) if hasattr(value, "get_params") else None
+    if hasattr(value, "get_params"):
+        return value.get_params(deep=False)
+    return None
 
 
 def kept_by_clones(estimator: object, *, fitted: bool = False) -> Json:

@@ -250,6 +250,8 @@ def _spec_of(name: str) -> ModuleSpec | None:
         known = sys.modules.get(package)
         above = known.__spec__ if known else _spec_of(package)
         places = above and above.submodule_search_locations
-        return PathFinder.find_spec(name, places) if places else None
+        if places:
+            return PathFinder.find_spec(name, places)
+        return None
     except (ImportError, ValueError, AttributeError):
         return None

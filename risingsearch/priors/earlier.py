@@ -269,7 +269,9 @@ class Source:
             msg = f"{search.name}: its scores are read already: leave score out"
             raise InvalidParameterError(msg)
         self.checked_direction(search.name, search.direction or "maximize")
-        return search if self.name is None else replace(search, name=self.name)
+        if self.name is None:
+            return search
+        return replace(search, name=self.name)
 
     def checked_direction(self, where: str, known: str | None) -> str:
         """Return the direction of the scores, the source's own or the one given.
@@ -437,7 +439,9 @@ def _curve(scores: Sequence[float], sign: float) -> Floats:
     curve = sign * np.array(scores, dtype=float)
     is_usable = np.abs(curve) <= checks.LARGEST_SCORE
     curve[~is_usable] = math.nan
-    return curve if np.isfinite(curve).any() else curve[:0]
+    if np.isfinite(curve).any():
+        return curve
+    return curve[:0]
 
 
 def _not_held(params: Configuration) -> str:

@@ -136,7 +136,9 @@ def of_frame(
     score = asked.score
     metric = score
     if set(frame.columns) >= EXPORTED:
-        said = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
+        said = None
+        if score in (None, "score"):
+            said = str(frame[DIRECTION].iloc[0])
         direction = asked.checked_direction(name, said)
         metric = score or "score"
         params = {
@@ -185,7 +187,9 @@ def _runs(
             raise InvalidParameterError(msg)
         frame = frame.drop_duplicates([RUN, EPOCH], keep="last")
         frame = frame.sort_values(EPOCH, kind="stable")
-    runs = frame[RUN].map(repr) if RUN in frame else frame.index
+    runs = frame.index
+    if RUN in frame:
+        runs = frame[RUN].map(repr)
     params = frame.drop(columns={score, RUN, EPOCH, SECONDS} & set(frame.columns))
     params = params.loc[:, params.map(repr).groupby(runs).nunique().max() <= 1]
     for _, rows in frame.groupby(runs, sort=False):
@@ -201,7 +205,9 @@ def _value(cell: object) -> object:
     if isinstance(cell, str):
         with suppress(ValueError, OverflowError):
             number = float(cell)
-            return int(number) if number.is_integer() else number
+            if number.is_integer():
+                return int(number)
+            return number
     return cell
 
 

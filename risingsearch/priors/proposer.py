@@ -227,7 +227,9 @@ class PriorProposer(Proposer):
         ends = opened.ends
         agreement = self.learnt.agreement
         predicted = self._predictions(opened.arms).scores
-        seen = normal_scores(ends) if len(ends) else ends
+        seen = ends
+        if len(ends):
+            seen = normal_scores(ends)
         n_more = max(0.0, len(ends) - 1.0)
 
         def updated(

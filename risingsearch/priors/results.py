@@ -22,7 +22,9 @@ def _of_result(asked: Source) -> list[EarlierSearch]:
             {} if params.keys() == {AS_TEXT} else params for params in candidates
         ]
     metric = asked.score or SCORE
-    known = result.direction if metric == SCORE else None
+    known = None
+    if metric == SCORE:
+        known = result.direction
     direction = asked.checked_direction(where, known)
     runs = runs_of(candidates, result.history, metric, where)
     return [

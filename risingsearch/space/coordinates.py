@@ -50,7 +50,9 @@ class Coordinate:
     @property
     def parents(self) -> tuple[str, ...]:
         """Parameters that decide if it applies, with the part."""
-        return self.needs if self.part is None else (PART, *self.needs)
+        if self.part is None:
+            return self.needs
+        return (PART, *self.needs)
 
     def is_active(self, values: Configuration) -> bool:
         """Return whether it applies where others have these values."""

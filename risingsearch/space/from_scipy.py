@@ -21,9 +21,13 @@ def of_quantiles(name: str, value: Any) -> Kind | None:
     with np.errstate(invalid="ignore"):
         has_width = not np.isnan(value.ppf(np.array([0.5]))).any()
     # With a scale of 0 there are no quantiles, and every draw is the same number.
-    return Quantiles(value) if has_width else Choices([value.rvs()])
+    if has_width:
+        return Quantiles(value)
+    return Choices([value.rvs()])
 
 
 def of_draws(name: str, value: object) -> Kind | None:
     """Return the kind of a distribution that can only be drawn from."""
-    return Drawn(value) if hasattr(value, "rvs") else None
+    if hasattr(value, "rvs"):
+        return Drawn(value)
+    return None

@@ -122,7 +122,9 @@ class Interval(Kind):
     def __post_init__(self) -> None:
         width = self.high - self.low
         if not (is_number(width) and is_number(width / (self.step or 1))):
-            steps = f" in steps of {self.step:g}" if self.step else ""
+            steps = ""
+            if self.step:
+                steps = f" in steps of {self.step:g}"
             raise InvalidParameterError(
                 f"the numbers from {self.low:g} to {self.high:g}{steps} are more than "
                 "a float can hold: bring the ends nearer together"
@@ -135,7 +137,9 @@ class Interval(Kind):
         """Return the ends of the coordinate, before it is scaled to 0 and 1."""
         if not self.log:
             return self.low, self.high
-        beyond = 0.5 if self.whole and self._rounds_at_ends else 0.0
+        beyond = 0.0
+        if self.whole and self._rounds_at_ends:
+            beyond = 0.5
         return float(np.log(self.low - beyond)), float(np.log(self.high + beyond))
 
     @property
@@ -166,7 +170,9 @@ class Interval(Kind):
         if self.log:
             numbers = np.exp(numbers)
         numbers = np.clip(numbers, self.low, self.high)
-        return np.rint(numbers) if self.whole else numbers
+        if self.whole:
+            return np.rint(numbers)
+        return numbers
 
     def _places(self, numbers: float | Places) -> Any:
         """Return the places of such numbers."""
@@ -180,7 +186,9 @@ class Interval(Kind):
         if self.whole:
             return range(int(self.low), int(self.high) + 1, self._whole_step)
         n_steps = self._n_steps
-        return None if n_steps is None else [self._at(k) for k in range(n_steps)]
+        if n_steps is None:
+            return None
+        return [self._at(k) for k in range(n_steps)]
 
     def values_at(self, places: Places) -> list[float]:
         n_steps = self._n_steps
@@ -188,7 +196,9 @@ class Interval(Kind):
             steps = (int(place * n_steps) for place in places.tolist())
             return [self._at(min(k, n_steps - 1)) for k in steps]
         numbers: list[float] = self._numbers(places).tolist()
-        return list(map(int, numbers)) if self.whole else numbers
+        if self.whole:
+            return list(map(int, numbers))
+        return numbers
 
     def place(self, value: float) -> float:
         number = min(max(value, self.low), self.high)
@@ -196,7 +206,9 @@ class Interval(Kind):
         if n_steps:
             k = round((number - self.low) / (self.step or 1))
             return (min(k, n_steps - 1) + 0.5) / n_steps
-        return 0.5 if self.low == self.high else float(self._places(number))
+        if self.low == self.high:
+            return 0.5
+        return float(self._places(number))
 
     def has(self, value: object) -> bool:
         if not is_between(value, self.low, self.high):
@@ -492,4 +504,6 @@ def place_of(value: object, kind: Kind) -> float:
     >>> place_of("auto", Interval(0.0, 4.0)), place_of(1.0, Interval(0.0, 4.0))
     (0.5, 0.25)
     """
-    return kind.place(value) if kind.is_finite or is_number(value) else 0.5
+    if kind.is_finite or is_number(value):
+        return kind.place(value)
+    return 0.5
