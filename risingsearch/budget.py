@@ -88,7 +88,9 @@ class Budget:
         }
         if len(amounts) != 1:
             each = [f"Budget({unit}={shown(value)})" for unit, value in amounts.items()]
-            advice = f": write {' or '.join(each)}" if amounts else "; got none of them"
+            advice = "; got none of them"
+            if amounts:
+                advice = f": write {' or '.join(each)}"
             msg = f"a Budget has one of {', '.join(UNITS[:-1])} and {UNITS[-1]}{advice}"
             raise InvalidParameterError(msg)
         [(unit, value)] = amounts.items()
@@ -190,7 +192,9 @@ class Budget:
 
     def to_json(self) -> int | dict[str, float]:
         """Return the budget as YAML has it too: a number of epochs, or a mapping."""
-        return {self.unit: self.amount} if self.epochs is None else self.epochs
+        if self.epochs is None:
+            return {self.unit: self.amount}
+        return self.epochs
 
     @classmethod
     def from_json(cls, value: int | Mapping[str, Any]) -> Budget:
@@ -222,7 +226,9 @@ def budget_within(
         )
     if timeout is not None:
         timeout = checked_timeout(timeout)
-    return Budget(wall_seconds=timeout) if budget is None else Budget.of(budget)
+    if budget is None:
+        return Budget(wall_seconds=timeout)
+    return Budget.of(budget)
 
 
 def checked_timeout(value: object, name: str = "timeout") -> float:

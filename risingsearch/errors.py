@@ -227,6 +227,8 @@ def unknown_name(
     """Return the error for a name that is not known, with the closest one."""
     names = sorted(allowed)
     close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f" did you mean {close[0]!r}?" if close else ""
+    hint = ""
+    if close:
+        hint = f" did you mean {close[0]!r}?"
     listed = ", ".join(names) or "none"
     return InvalidParameterError(f"unknown {kind} {name!r};{hint} Known: {listed}")

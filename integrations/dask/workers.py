@@ -169,7 +169,9 @@ class DaskWorkers(Workers):
         client = self._client
         workers = [assignment.address]
         on_worker = await data.on_worker(client, assignment.address)
-        checkpoint = task.state if assignment.token is None else None
+        checkpoint = None
+        if assignment.token is None:
+            checkpoint = task.state
         if checkpoint is not None and len(checkpoint) > INLINE_BYTES:
             checkpoint = await client.scatter(
                 checkpoint,
@@ -267,7 +269,8 @@ def _usable_threads(
         return 0
     wanted = options.get("workers")
     if wanted is not None:
-        wanted = [wanted] if isinstance(wanted, str) else wanted
+        if isinstance(wanted, str):
+            wanted = [wanted]
         if not {address, worker["host"], worker["name"]} & set(wanted):
             return 0
     n_threads: int = worker["nthreads"]

@@ -86,7 +86,9 @@ class PriorSuggestions:
     def trusted(self, opened: OpenedArms) -> dict[str, float]:
         """Return how far each earlier search is trusted; nothing before it is known."""
         proposer = self._proposer_for(opened)
-        return {} if proposer is None else proposer.trusted(opened.known)
+        if proposer is None:
+            return {}
+        return proposer.trusted(opened.known)
 
     def _proposer_for(self, opened: OpenedArms) -> PriorProposer | None:
         """Return the proposer for the common parameters, None without a choice."""

@@ -462,7 +462,9 @@ class RisingSampler(BaseSampler):
             correlation that is expected of them. Empty before an arm has trained.
         """
         with self._following(study) as replica:
-            return {} if self._prior is None else self._prior.trusted(replica.opened())
+            if self._prior is None:
+                return {}
+            return self._prior.trusted(replica.opened())
 
     def can_start(self, study: Study) -> bool:
         """Whether a trial asked for now has something to train; queue it if need be."""

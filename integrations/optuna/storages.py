@@ -106,7 +106,9 @@ def claim(storage: BaseStorage) -> bool:
     if isinstance(storage, GrpcStorageProxy):
         _take_by(storage, _take_from_proxy)
         return False
-    backend = storage._backend if isinstance(storage, _CachedStorage) else storage
+    backend = storage
+    if isinstance(storage, _CachedStorage):
+        backend = storage._backend
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
         return False
     # Two threads may not take the same trial out of the queue either.

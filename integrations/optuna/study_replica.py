@@ -156,7 +156,9 @@ class StudyReplica:
         slice_ = opened.slice
         if slice_.n_epochs is None:
             opened.reserved = self._max_epochs
-            wanted = 0 if self._no_more else min(self._max_epochs, self.left)
+            wanted = 0
+            if not self._no_more:
+                wanted = min(self._max_epochs, self.left)
         else:
             wanted = opened.reserved = slice_.n_epochs
         if wanted and not self._is_taken(opened):
@@ -435,7 +437,9 @@ class StudyReplica:
         if index is None:
             return 0
         self._assign(index, trial.number)
-        wanted = None if self.asks else min(self._max_epochs, self.left)
+        wanted = None
+        if not self.asks:
+            wanted = min(self._max_epochs, self.left)
         return self._open_arm(opened, wanted, most)
 
     def _open_arm(self, opened: OpenTrial, wanted: int | None, most: int) -> int:

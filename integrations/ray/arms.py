@@ -40,7 +40,9 @@ class TrialRecord:
     @property
     def reports(self) -> list[TrialReported]:
         """The reports for its job."""
-        return [] if self.job is None else self.reported[: self.job.n_epochs]
+        if self.job is None:
+            return []
+        return self.reported[: self.job.n_epochs]
 
     @property
     def is_lost(self) -> bool:
@@ -142,7 +144,9 @@ class Arms:
         record = self.records[trial_id]
         reports = record.reports
         stamps = [stamp_of(report.result) for report in reports]
-        n_kept = stamps.index(checkpoint) + 1 if checkpoint in stamps else 0
+        n_kept = 0
+        if checkpoint in stamps:
+            n_kept = stamps.index(checkpoint) + 1
         told = _facts(record, reports[:n_kept])
         # The last epoch has failed, unless all were reported.
         charged = min(len(reports) + 1, told["job"].n_epochs)
@@ -156,7 +160,9 @@ class Arms:
     def status(self, trial_id: str) -> Status:
         """Return where the arm of a trial stands."""
         arm = self.records[trial_id].arm
-        return "unopened" if arm is None else self.scheduler.status(arm)
+        if arm is None:
+            return "unopened"
+        return self.scheduler.status(arm)
 
 
 def _facts(record: TrialRecord, reports: Sequence[TrialReported]) -> Json:

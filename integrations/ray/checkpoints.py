@@ -127,7 +127,9 @@ def check_continues(
 ) -> None:
     """Check by its own counts that a resumed trial trains the epoch after the last."""
     newest = trial.latest_checkpoint_result
-    before = None if newest is None else newest.metrics.get(time_attr)
+    before = None
+    if newest is not None:
+        before = newest.metrics.get(time_attr)
     now = result.get(time_attr)
     if before is None or now is None:
         return

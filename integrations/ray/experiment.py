@@ -91,7 +91,9 @@ class Experiment:
         self._failures = FirstFailures(self.scheduler)
 
     def _write(self, event: Event, trial_id: str | None) -> None:
-        trial = None if trial_id is None else self.trials.get(trial_id)
+        trial = None
+        if trial_id is not None:
+            trial = self.trials.get(trial_id)
         self._journal.write(event, trial)
 
     def add(self, trial: Trial) -> None:
@@ -163,7 +165,9 @@ class Experiment:
     def _continue_or_pause(self, trial: Trial, result: Configuration) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
         job = None if (self._is_stopped or self._retries) else self.scheduler.peek()
-        due = None if job is None else self.arms.trial.get(job.arm)
+        due = None
+        if job is not None:
+            due = self.arms.trial.get(job.arm)
         if due != trial.trial_id or not self._has_room:
             return PAUSE
         self.arms.begin()
@@ -253,7 +257,9 @@ class Experiment:
         if not n_jobs:  # as many as the cluster holds
             trial = next(iter(self.trials.values()))
             n_jobs = _n_on_cluster(trial)
-        room = n_jobs if self._limit is None else min(n_jobs, self._limit)
+        room = n_jobs
+        if self._limit is not None:
+            room = min(n_jobs, self._limit)
         return len(self.scheduler.in_flight) < room
 
     def _ask_next(self) -> bool:

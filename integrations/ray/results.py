@@ -102,7 +102,9 @@ def stamp_of(metrics: Configuration) -> Stamp:
 def last_stamp(trial: Trial) -> Stamp:
     """Return the stamp of the result that a trial's newest checkpoint holds."""
     newest = trial.latest_checkpoint_result
-    return (None, None) if newest is None else stamp_of(newest.metrics)
+    if newest is None:
+        return (None, None)
+    return stamp_of(newest.metrics)
 
 
 def plain_metrics(metrics: Configuration) -> Json:

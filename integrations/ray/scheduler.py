@@ -260,7 +260,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """
         if self._error is not None:
             raise self._error  # Ray begins anew when it cannot restore: not here
-        return None if self._experiment is None else self._experiment.choose()
+        if self._experiment is None:
+            return None
+        return self._experiment.choose()
 
     @property
     def _running(self) -> Experiment:
@@ -277,7 +279,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     @property
     def _trials(self) -> dict[int, str]:
         """The ids of the trials that were opened, by arm."""
-        return {} if self._experiment is None else self._experiment.arms.trial
+        if self._experiment is None:
+            return {}
+        return self._experiment.arms.trial
 
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""
@@ -291,7 +295,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             return text
         best = f"{self._metric} {self.best_score:.4g} by {self.best_trial_id}"
         text += f", best {best} at epoch {self.best_epoch}"
-        return text if self.stop_reason is None else f"{text}; {self.stop_reason}"
+        if self.stop_reason is None:
+            return text
+        return f"{text}; {self.stop_reason}"
 
     @property
     def n_epochs(self) -> int:
@@ -307,7 +313,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def best_trial_id(self) -> str | None:
         """The trial with the best score at any epoch; None before the first score."""
         arm = self._scheduler.best_arm
-        return None if arm is None else self._trials[arm]
+        if arm is None:
+            return None
+        return self._trials[arm]
 
     @property
     def best_score(self) -> float:

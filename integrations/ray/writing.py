@@ -45,7 +45,9 @@ class ExperimentJournal:
         self.path = self._staging / REMOTE_NAME
         if self._is_local:
             self.path = Path(storage.experiment_fs_path, NAME)
-        recorded = read(self.path) if self.path.exists() else None
+        recorded = None
+        if self.path.exists():
+            recorded = read(self.path)
         if recorded is None or recorded.header["key"] != header["key"]:
             # Of another experiment, which had the folder before.
             if trial.has_reported_at_least_once:

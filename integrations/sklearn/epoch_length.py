@@ -34,7 +34,9 @@ def steps_within(
 
     The folds keep how long a step takes, where that is measured.
     """
-    saved = None if run_dir is None else Run.at(kept_path("run_dir", run_dir))
+    saved = None
+    if run_dir is not None:
+        saved = Run.at(kept_path("run_dir", run_dir))
     if saved is not None:
         return int(saved.header["settings"]["fingerprint"].get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
@@ -52,7 +54,9 @@ def steps_within(
     longest_epoch = max(1, in_full // max(decisions, min_epochs))
     fixed = epoch / step - 1.0  # in steps
     paid = int(1.0 + (seconds - epoch) / step)
-    enough = longest_epoch if trees else math.ceil(fixed * (1.0 / FIXED - 1.0))
+    enough = longest_epoch
+    if not trees:
+        enough = math.ceil(fixed * (1.0 / FIXED - 1.0))
     steps = min(longest_epoch, max(1, math.ceil(fixed), min(enough, paid)))
     return in_full // (in_full // steps)  # else a full training would lack some
 

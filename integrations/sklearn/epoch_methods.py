@@ -263,7 +263,9 @@ def check_arguments(estimator: BaseEstimator, arguments: Configuration) -> None:
     """Raise if an argument of ``fit`` would stop a model, or forgets between epochs."""
     for name, value in arguments.items():
         last = name.rpartition("__")[2]
-        advice = _bad_callback(value) if last == "callbacks" else ""
+        advice = ""
+        if last == "callbacks":
+            advice = _bad_callback(value)
         if last == "monitor" and callable(value):
             advice = f"monitor: {_STOPS}"
         if advice:
@@ -302,7 +304,9 @@ def _advice_on_callback(callback: object) -> str:
 
 
 def _class_of(callback: object) -> type:
-    return callback if isinstance(callback, type) else type(callback)
+    if isinstance(callback, type):
+        return callback
+    return type(callback)
 
 
 def last_step(estimator: BaseEstimator) -> BaseEstimator:
@@ -371,7 +375,9 @@ def _obstacle(
     bagging = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
     if bagging and name == "oob_score" and value:
         return "it has no warm start with out-of-bag scores, turn them off"
-    return _obstacle_of_boosting(name, value) if kind == "boosting" else ""
+    if kind == "boosting":
+        return _obstacle_of_boosting(name, value)
+    return ""
 
 
 def _obstacle_of_boosting(name: str, value: Any) -> str:

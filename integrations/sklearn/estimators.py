@@ -71,7 +71,8 @@ class EpochTrainer:
         **fit_params: object,
     ) -> None:
         """Train one more epoch; trainers with one ``cache`` share transformed rows."""
-        cache = RowCache() if cache is None else cache
+        if cache is None:
+            cache = RowCache()
         X, params = self.transformers.fit_transform(X, y, fit_params, cache)
         with self.transformers.binning_once(cache):
             self._stepper.train(X, y, params)
@@ -132,7 +133,8 @@ class _PartialFit(_Stepper):
         n_calls = self.steps
         if makes_one_pass(estimator):
             n_calls = 0 if self.trained else 1
-            train = train if takes_classes else estimator.fit
+            if not takes_classes:
+                train = estimator.fit
         with temporarily(estimator, **self._settings(y)):
             for _ in range(n_calls):
                 train(*given(X, y), **params)

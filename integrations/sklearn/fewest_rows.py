@@ -57,7 +57,9 @@ def _by_rows_asked(
         for name in filter(_ASKS.fullmatch, values):
             value = values[name]
             if value is not False:
-                number = int(value) if isinstance(value, Integral) else 0
+                number = 0
+                if isinstance(value, Integral):
+                    number = int(value)
                 groups = asking.setdefault(name, {})
                 groups.setdefault(number, []).append(params)
     return [

@@ -174,7 +174,9 @@ class Folds:
 
     def _epoch_trainer(self, estimator: BaseEstimator, steps: int) -> EpochTrainer:
         # From all rows: a fold may lack a class.
-        classes = None if self.y is None else class_labels(estimator, self.y)
+        classes = None
+        if self.y is not None:
+            classes = class_labels(estimator, self.y)
         return EpochTrainer(estimator, steps, classes)
 
     def _make_room(self, models: Models) -> None:
@@ -232,7 +234,9 @@ class Folds:
                 raise InvalidParameterError(scoring.refit_of_one(self.metric))
             scores = {"score": scores}
         elif is_named and self.metric not in scores:
-            got = "none of these" if self.metric is None else repr(self.metric)
+            got = "none of these"
+            if self.metric is not None:
+                got = repr(self.metric)
             raise InvalidParameterError(
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
                 f"that schedules, to a callable or to False; got {got}"

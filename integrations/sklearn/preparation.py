@@ -206,7 +206,9 @@ def _learning_rate(search: BaseSearchCV, space: Space | None) -> Any:
 
 def trained_by(search: BaseSearchCV) -> str:
     """Name the method of the estimator that gets the rows and the metadata."""
-    return "fit" if search.resource else epoch_methods.routing_callee(search.estimator)
+    if search.resource:
+        return "fit"
+    return epoch_methods.routing_callee(search.estimator)
 
 
 def _folds(
@@ -231,7 +233,9 @@ def _folds(
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]
-    steps = 1 if search.steps_per_epoch == "auto" else search.steps_per_epoch
+    steps = search.steps_per_epoch
+    if search.steps_per_epoch == "auto":
+        steps = 1
     fit_params = dict(routed.estimator[trained_by(search) if routes else "fit"])
     folds = Folds(
         estimator=clone(estimator),
@@ -277,7 +281,9 @@ def _check_learns_without(estimator: BaseEstimator) -> None:
 
 def _saved_costs(run_dir: object) -> list[float] | None:
     """Return the costs of the epochs of a saved search; None where there is none."""
-    saved = None if run_dir is None else Run.at(checked_path("run_dir", run_dir))
+    saved = None
+    if run_dir is not None:
+        saved = Run.at(checked_path("run_dir", run_dir))
     return None if saved is None else saved.header["settings"].get("epoch_costs")
 
 

@@ -117,7 +117,9 @@ def _fit(
 
 def _mean(name: str, rows: Sequence[Configuration]) -> float:
     values = [row.get(name, math.nan) for row in rows]
-    return float(np.mean(values)) if values else math.nan
+    if values:
+        return float(np.mean(values))
+    return math.nan
 
 
 def _total(name: str, rows: Sequence[Configuration]) -> float:

@@ -123,7 +123,9 @@ def metric_name(scoring: object) -> str:
         return scoring
     name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "")
     sign = "neg_" if getattr(scoring, "_sign", 1) < 0 else ""  # as in scikit-learn
-    return sign + name if name.isidentifier() else "score"
+    if name.isidentifier():
+        return sign + name
+    return "score"
 
 
 def tested_metrics(columns: Iterable[str]) -> list[str]:

@@ -65,7 +65,9 @@ def frozen_splits(
         return [_held_out(share, classes, seed)]
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
     if groups is not None and isinstance(cv, Integral | None):
-        by_groups = GroupKFold if type(splitter) is KFold else StratifiedGroupKFold
+        by_groups = StratifiedGroupKFold
+        if type(splitter) is KFold:
+            by_groups = GroupKFold
         splitter = by_groups(splitter.get_n_splits())
     splits = list(splitter.split(X, y, **params))
     if not splits:
@@ -151,4 +153,6 @@ def _held_out(share: float, classes: Ints, seed: int) -> Split:
 
 def given(X: ArrayLike, y: Targets) -> tuple[ArrayLike, ...]:
     """Return the positional arguments of a method that learns, or scores."""
-    return (X,) if y is None else (X, y)
+    if y is None:
+        return (X,)
+    return (X, y)

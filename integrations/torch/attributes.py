@@ -169,7 +169,9 @@ class _Marker(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """Return a tuple for a value that is not pickled as it is."""
         content = None if value is tuple else self._content(value)
-        return NotImplemented if content is None else (tuple, (content,))
+        if content is None:
+            return NotImplemented
+        return (tuple, (content,))
 
     def _content(self, value: Any) -> tuple[object, ...] | None:
         kind = type(value)
@@ -199,7 +201,9 @@ class _Marker(pickle.Pickler):
 
 def _content_of_tensor(value: torch.Tensor) -> tuple[object, ...]:
     kind = str(value.dtype), tuple(value.shape)
-    trained = (value.requires_grad, value.grad) if value.is_leaf else None
+    trained = None
+    if value.is_leaf:
+        trained = (value.requires_grad, value.grad)
     step = max(1, value.numel() // _SAMPLED)
     is_dense = value.layout is torch.strided and value.device.type != "meta"
     is_whole = is_dense and step == 1

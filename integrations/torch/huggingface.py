@@ -266,7 +266,9 @@ class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
             trainer.args.save_total_limit = None  # the folder is a temporary one
             trainer.args.load_best_model_at_end = False
             trainer.args.save_strategy = type(trainer.args.save_strategy)("no")
-            before = None if run.checkpoint is None else unpacked(run, folder)
+            before = None
+            if run.checkpoint is not None:
+                before = unpacked(run, folder)
             # A resumed run would be warned of folders that are no more.
             level = logging.ERROR if before else logging.NOTSET
             with quiet_log("transformers", level), _no_bars(), suppress(_Paused):

@@ -140,7 +140,9 @@ def set_loader_state(loader: DataLoader, states: list[object]) -> None:
 def _without_arrays(state: object) -> object:
     if isinstance(state, dict):
         return {key: _without_arrays(value) for key, value in state.items()}
-    return state.tolist() if isinstance(state, np.ndarray) else state
+    if isinstance(state, np.ndarray):
+        return state.tolist()
+    return state
 
 
 def _drawn_from(sampler: object) -> Iterator[Generator]:

@@ -100,7 +100,9 @@ def _object_node(value: object) -> Node:
         return kind, {key: _object_node(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | deque):
         return kind, [_object_node(item) for item in value]
-    return leaf_node(value) if is_leaf(value) else ("built", None)
+    if is_leaf(value):
+        return leaf_node(value)
+    return ("built", None)
 
 
 def data_node(value: Any) -> Node:
@@ -109,7 +111,9 @@ def data_node(value: Any) -> Node:
         return "dict", {key: data_node(item) for key, item in value.items()}
     if type(value) in (list, tuple) and not all(type(x) in PLAIN for x in value):
         return type(value).__name__, [data_node(item) for item in value]
-    return leaf_node(value) if is_leaf(value) else ("value", copy.deepcopy(value))
+    if is_leaf(value):
+        return leaf_node(value)
+    return ("value", copy.deepcopy(value))
 
 
 def is_leaf(value: object) -> bool:
@@ -132,7 +136,9 @@ def leaf_node(value: object) -> Node:
     if isinstance(value, np.ndarray | np.generic):
         file = io.BytesIO()
         np.save(file, value, allow_pickle=False)
-        kind = "array" if isinstance(value, np.ndarray) else "number"
+        kind = "number"
+        if isinstance(value, np.ndarray):
+            kind = "array"
         return kind, torch.frombuffer(file.getbuffer(), dtype=torch.uint8)
     return "value", value
 
@@ -220,7 +226,9 @@ class NodeReader:
             built.detach().copy_(tensor)
             tensor = built
         else:
-            device = CPU if content["on_cpu"] else self._device
+            device = self._device
+            if content["on_cpu"]:
+                device = CPU
             tensor = tensor.to(device, copy=True)
         _set_gradient(tensor, content["requires_grad"], content["grad"])
         return tensor
@@ -258,7 +266,9 @@ class NodeReader:
         ]
         if not is_in_place:
             made = self._makers[kind](values)
-            return deque(values, maxlen) if isinstance(made, deque) else made
+            if isinstance(made, deque):
+                return deque(values, maxlen)
+            return made
         if isinstance(built, tuple | frozenset):
             return getattr(built, "_make", type(built))(values)
         built.clear()

@@ -141,7 +141,9 @@ class TorchTrainable:
         if torch.cuda.is_available():
             # The standard library numbers worker processes, from 1.
             number = re.search(r"(\d+)$", multiprocessing.current_process().name)
-            worker = int(number[1]) - 1 if number else 0
+            worker = 0
+            if number:
+                worker = int(number[1]) - 1
             return torch.device("cuda", worker % torch.cuda.device_count())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
@@ -204,7 +206,9 @@ def _checked_device(name: str | torch.device) -> torch.device:
         backend: Any = getattr(torch, device.type, None)
         if not hasattr(backend, "is_available"):
             return device
-        n_devices = backend.device_count() if backend.is_available() else 0
+        n_devices = 0
+        if backend.is_available():
+            n_devices = backend.device_count()
         if (device.index or 0) < n_devices:
             return device
         why = f"torch finds {n_devices} of these"

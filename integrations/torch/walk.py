@@ -124,7 +124,9 @@ class Walk:
 
     def reference_to(self, value: object) -> str | None:
         """Return the path of an object that is compared by its attributes alone."""
-        return None if isinstance(value, CONTAINERS) else self.path_of(value)
+        if isinstance(value, CONTAINERS):
+            return None
+        return self.path_of(value)
 
     def _find(self, value: object, path: str, *, is_saved: bool) -> None:
         """Add the objects that a value holds; others save their states or not."""

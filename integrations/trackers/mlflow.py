@@ -58,7 +58,9 @@ class _MLflowRuns(SearchLog):
         if run in self._ids:
             run_id = self._ids[run]
             self._client.update_run(run_id, status="RUNNING")
-            score = f"best_{self.metric}" if run == SEARCH_RUN else self.metric
+            score = self.metric
+            if run == SEARCH_RUN:
+                score = f"best_{self.metric}"
             logged = self._client.get_metric_history(run_id, _allowed(score))
             return max((metric.step for metric in logged), default=0)
         tags = {SEARCH: self.search.search}

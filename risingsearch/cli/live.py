@@ -40,7 +40,9 @@ class LiveRun:
             with self._working():
                 self._run = self._run or RunView(self._run_dir, may_come=True)
                 self._run.refresh()
-        return str(self._run.version) if self._run else self.problem
+        if self._run:
+            return str(self._run.version)
+        return self.problem
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -50,7 +52,9 @@ class LiveRun:
             yield
         except Exception as error:  # of any kind: the files may hold anything
             is_ours = isinstance(error, RisingSearchError)
-            kind = "" if is_ours else f"{type(error).__name__}: "
+            kind = ""
+            if not is_ours:
+                kind = f"{type(error).__name__}: "
             self.problem = one_line(f"{kind}{error}")
             self._run = None
         self._due = max(self._due, until_rested(begun))

@@ -87,7 +87,9 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 def whole(text: str, low: int, high: int | None = None) -> int:
     """Return a whole number that is at least ``low``, and at most ``high``."""
     if not text.isdecimal() or int(text) < low or (high and int(text) > high):
-        most = "" if high is None else f" and at most {high}"
+        most = ""
+        if high is not None:
+            most = f" and at most {high}"
         msg = f"must be a whole number of at least {low}{most}; got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
@@ -132,7 +134,9 @@ class Increase(NamedTuple):
 
 def budget_or_increase(text: str) -> float | Budget | Increase:
     """Return a budget, or with a plus sign the amount to be added to one."""
-    return Increase(amount(text, "+")) if text.startswith("+") else amount(text)
+    if text.startswith("+"):
+        return Increase(amount(text, "+"))
+    return amount(text)
 
 
 @contextlib.contextmanager

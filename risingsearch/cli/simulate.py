@@ -112,7 +112,9 @@ def _simulate(arguments: argparse.Namespace) -> None:
     if on_terminal:
         note = "a policy takes some seconds to compile when it plays for the first time"
         print(f"risingsearch: {note}", file=sys.stderr)
-    policies = _read(read_calls, arguments, "policies") if arguments.policies else None
+    policies = None
+    if arguments.policies:
+        policies = _read(read_calls, arguments, "policies")
     shared = policies, arguments.horizon, arguments.runs, arguments.seed, arguments.jobs
     if is_file:
         _refuse(arguments, ("param",), "environments")

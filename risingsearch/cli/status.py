@@ -111,7 +111,9 @@ class RunView:
             return FINISHED
         if self.status.is_running:
             return RUNNING
-        return STOPPED if self.status.result.n_epochs else WAITING
+        if self.status.result.n_epochs:
+            return STOPPED
+        return WAITING
 
     @property
     def result(self) -> SearchResult:
@@ -127,7 +129,9 @@ class RunView:
         """Return why the run ended, or how to continue it; None while it trains."""
         if self.state == FINISHED:
             return self.result.stop_reason
-        return self._how_to_continue() if self.state == STOPPED else None
+        if self.state == STOPPED:
+            return self._how_to_continue()
+        return None
 
     def _how_to_continue(self) -> str:
         if self.is_of_sweep:
@@ -202,7 +206,9 @@ def _searched(parameter: Any) -> str:
     """Return the text of a parameter of a sweep: its type first."""
     words = [parameter["type"]]
     for name, value in parameter.items():
-        listed = " | ".join(map(str, value)) if isinstance(value, list) else value
+        listed = value
+        if isinstance(value, list):
+            listed = " | ".join(map(str, value))
         words += [f"{name} {listed}"] if name != "type" else []
     return ", ".join(words)
 

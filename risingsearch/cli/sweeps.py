@@ -91,7 +91,9 @@ def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(path)
-    return sweep if budget is None else sweep.with_budget(budget)
+    if budget is None:
+        return sweep
+    return sweep.with_budget(budget)
 
 
 def _plan(arguments: argparse.Namespace) -> None:
@@ -165,7 +167,9 @@ def _advice_on_starts(run_dir: Path, sweep: Sweep) -> Json:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    added = arguments.budget if isinstance(arguments.budget, Increase) else None
+    added = None
+    if isinstance(arguments.budget, Increase):
+        added = arguments.budget
     sweep = _sweep(arguments.sweep, None if added else arguments.budget)
     from risingsearch.scripts.run import run_sweep
     from risingsearch.storage.run_directory import holds_search
@@ -176,7 +180,9 @@ def _run(arguments: argparse.Namespace) -> None:
             f"{run_dir} holds no search whose budget could grow: give --budget "
             "without a plus sign"
         )
-    more = sweep.budget.like(added.amount) if added else None
+    more = None
+    if added:
+        more = sweep.budget.like(added.amount)
     begin = partial(run_sweep, sweep, run_dir, more=more)
     _print_found(arguments, run_dir, str(arguments.sweep), begin)
 

@@ -158,7 +158,9 @@ def _winners(results: Mapping[str, ShownResult]) -> str:
             differ.append((name, texts))
         else:
             same.append(f"{as_text(name)} {texts[0]}")
-    note = f"The same in all: {escaped(', '.join(same))}." if same else ""
+    note = ""
+    if same:
+        note = f"The same in all: {escaped(', '.join(same))}."
     if not differ:
         return f'<p class="note">They do not differ. {note}</p>'
     return f'{_side_by_side(results, differ)}<p class="note">{note}</p>'

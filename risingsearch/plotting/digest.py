@@ -50,7 +50,9 @@ def recorded_columns(result: ShownResult) -> dict[str, object]:
     """Return arm, epoch, score and marks of all epochs in the order told."""
     marks = ""
     for row, is_first in _with_first(result.history):
-        mark = MARKS.get(row["reason"], 0) if is_first else 0
+        mark = 0
+        if is_first:
+            mark = MARKS.get(row["reason"], 0)
         if _is_lost(row):
             mark += FAILED
         marks += f"{mark:x}"
@@ -101,34 +103,18 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
     budget = result.n_epochs
     if result.budget is not None and result.budget.epochs is not None:
         budget = max(budget, result.budget.epochs)
-    decided = {
-        row["arm"]: row
-        for row, is_first in _with_first(result.history)
-        if is_first
-        and _is_finite(row.get("recent_average"))
-        and _is_finite(row.get("expected_gain"))
-    }
-    return [
-        [
-            arm,
-            row["epoch"] - 1,
-            sign * row["recent_average"],
-            row["epoch"] - 1 + _epochs_left(row, budget, most_epochs),
-            sign * (row["recent_average"] + row["expected_gain"]),
-        ]
-        for arm, row in decided.items()
-    ]
-
-
-def _epochs_left(
-    row: Row,
-    budget: int,
-    most_epochs: int,
-) -> int:
-    """Return how many epochs an arm can get at most from a row on."""
-    epoch: int = row["epoch"] - 1
-    unspent: int = budget - row["round"] + 1
-    return max(0, min(most_epochs - epoch, unspent))
+    projected: dict[int, list[float]] = {}
+    for row, is_first in _with_first(result.history):
+        level = row.get("recent_average")
+        gain = row.get("expected_gain")
+        if is_first and _is_finite(level) and _is_finite(gain):
+            arm = row["arm"]
+            epoch = row["epoch"] - 1
+            unspent = budget - row["round"] + 1
+            n_left = max(0, min(most_epochs - epoch, unspent))
+            end = sign * (level + gain)
+            projected[arm] = [arm, epoch, sign * level, epoch + n_left, end]
+    return list(projected.values())
 
 
 def _is_finite(value: object) -> TypeGuard[float]:
@@ -157,10 +143,10 @@ def lost_jobs(result: ShownResult) -> list[Lost]:
             text = _raised(failures.pop(job).failure)
         elif not text:
             text = f"the {shown_metric(result.metric)} is {last['score']}"
-        epochs = dict.fromkeys(str(row["epoch"]) for row in (bad[0], last))
-        lost.append(
-            Lost(last["arm"], " to ".join(epochs), short(text, LONGEST_FAILURE))
-        )
+        epochs = str(last["epoch"])
+        if len(bad) > 1:
+            epochs = f"{bad[0]['epoch']} to {epochs}"
+        lost.append(Lost(last["arm"], epochs, short(text, LONGEST_FAILURE)))
     for report in failures.values():
         epoch = str(report.job.from_epoch + len(report.scores) + 1)
         text = short(_raised(report.failure), LONGEST_FAILURE)
@@ -226,10 +212,12 @@ def scale_of(values: Sequence[Value]) -> str:
     if not numbers or min(numbers) <= 0 or max(numbers) < 10 * min(numbers):
         return "linear"
     off_centre = _off_centre(np.asarray(numbers))
-    return "log" if _off_centre(np.log(numbers)) < off_centre else "linear"
+    if _off_centre(np.log(numbers)) < off_centre:
+        return "log"
+    return "linear"
 
 
 def _off_centre(numbers: NDArray[np.float64]) -> float:
     """Return how far the mean is from the middle, as a share of the range."""
-    low = numbers.min()
-    return float(abs((numbers.mean() - low) / (numbers.max() - low) - 0.5))
+    place = (numbers.mean() - numbers.min()) / np.ptp(numbers)
+    return float(abs(place - 0.5))

@@ -85,9 +85,12 @@ def plot_allocation(
     places = {arm: place for place, arm in enumerate(arms)}
     row = np.array([places[arm] for arm in epochs.arm.tolist()])
     if ax is None:
-        ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
+        height = max(2.8, 1.3 + 0.125 * len(arms))
+        ax = new_axes(8.0, min(9.0, height))
     _draw_blocks(ax, epochs, row)
-    title = f"Where {plural(len(row), 'epoch')} went, over {plural(len(arms), 'arm')}"
+    n_epochs = plural(len(row), "epoch")
+    n_arms = plural(len(arms), "arm")
+    title = f"Where {n_epochs} went, over {n_arms}"
     failed = np.flatnonzero(~epochs.is_scored)
     if len(failed):
         ax.plot(
@@ -163,7 +166,8 @@ def plot_curves(
     ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
     n_arms = plural(len(np.unique(epochs.arm)), "arm")
     title = f"Learning curves of {n_arms}, {plural(len(epochs.arm), 'epoch')}"
-    outside = int(((epochs.score < low) | (epochs.score > high)).sum())
+    is_outside = (epochs.score < low) | (epochs.score > high)
+    outside = int(is_outside.sum())
     if outside:
         title += f", {outside:,} outside the axes"
     _frame(ax, title, "epochs of the arm", epochs.metric)
@@ -216,7 +220,10 @@ def ink_on(ax: Axes) -> Ink:
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(ax.get_facecolor())
-    return ON_DARK if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else ON_LIGHT
+    brightness = 0.3 * red + 0.6 * green + 0.1 * blue
+    if brightness < 0.5:
+        return ON_DARK
+    return ON_LIGHT
 
 
 class Epochs:
@@ -311,11 +318,14 @@ def _draw_blocks(
     corners: Any = np.stack([x, y], axis=2)
     low, high = score_limits(epochs.score, maximize=epochs.maximize)
     ink = ink_on(ax)
+    # The better, the further from the ground: the eye goes to what stands out.
+    colours = "cividis_r"
+    if epochs.maximize == (ink is ON_DARK):
+        colours = "cividis"
     blocks = PolyCollection(
         corners,
         array=np.ma.masked_invalid(epochs.score),
-        # The better, the further from the ground: the eye goes to what stands out.
-        cmap="cividis" if epochs.maximize == (ink is ON_DARK) else "cividis_r",
+        cmap=colours,
         clim=(low, high),
         # Its own edge keeps a block visible that is narrower than a pixel.
         edgecolors="face",
@@ -324,7 +334,8 @@ def _draw_blocks(
     )
     ax.add_collection(blocks)
     rows, opened = np.unique(row, return_index=True)
-    left = len(row) - np.unique(row[::-1], return_index=True)[1]
+    _, from_end = np.unique(row[::-1], return_index=True)
+    left = len(row) - from_end
     ax.hlines(
         rows,
         opened,
@@ -336,7 +347,11 @@ def _draw_blocks(
     if epochs.leaders:
         below = (epochs.score < low).any()
         above = (epochs.score > high).any()
-        extend = "min" if below else "max" if above else "neither"
+        extend = "neither"
+        if above:
+            extend = "max"
+        if below:
+            extend = "min"
         ax.figure.colorbar(
             blocks, ax=ax, label=epochs.metric, extend=extend, pad=0.02, aspect=30
         )
@@ -349,7 +364,8 @@ def _name_rows(
 ) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
-    step = int(np.ceil(1.15 * LABEL_SIZE * len(names) / points))
+    needed_points = 1.15 * LABEL_SIZE * len(names)
+    step = int(np.ceil(needed_points / points))
     named = range((winner or 0) % step, len(names), step)
     ax.set_yticks(named, [names[row] for row in named], fontsize=LABEL_SIZE)
     ax.tick_params(axis="y", length=0)
@@ -384,7 +400,8 @@ def _draw_curve(
     best: int,
     place: int,
 ) -> None:
-    rows = np.flatnonzero(epochs.is_scored & (epochs.arm == epochs.arm[best]))
+    is_of_arm = epochs.arm == epochs.arm[best]
+    rows = np.flatnonzero(epochs.is_scored & is_of_arm)
     (curve,) = ax.plot(
         epochs.epoch[rows],
         epochs.score[rows],

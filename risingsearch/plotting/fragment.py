@@ -78,7 +78,8 @@ def search_html(
     sign = sign_of(direction)
     name = html.escape(words.shown_metric(metric))
     n_opened = len({row["arm"] for row in history})
-    summary = words.escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")
+    opened = f"{n_opened:,} of {len(candidates):,} arms opened"
+    summary = words.escaped(f"{opened}, {spent}")
     scored = [row for row in history if math.isfinite(row["score"])]
     if not scored:
         return f'<div class="risingsearch"><p>No score yet: {summary}.</p></div>'
@@ -122,5 +123,7 @@ def _cells(texts: Sequence[str], tag: str) -> str:
 
 
 def _cell(value: object) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else words.as_text(value)
+    text = words.as_text(value)
+    if isinstance(value, float):
+        text = f"{value:.6g}"
     return html.escape(words.short(text, LONGEST_CELL))

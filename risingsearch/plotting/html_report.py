@@ -220,7 +220,9 @@ def prior_facts(
     for name, share in trust.items():
         yield f"trust in {on_one_line(name, LONGEST_NAME)}", f"{share:.2f}"
     if trust:
-        numbers = f" ({', '.join(map(str, opened))})" if opened else ""
+        numbers = ""
+        if opened:
+            numbers = f" ({', '.join(map(str, opened))})"
         yield "arms opened by prior", f"{len(opened)}{numbers}"
 
 

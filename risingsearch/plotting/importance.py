@@ -130,7 +130,8 @@ def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
     best = np.full((len(arms), lengths.max()), -np.inf)
     for row, arm, curve in zip(best, arms, curves, strict=True):
         if result.arms[arm].status != "failed":
-            scores = np.where(np.isfinite(curve), sign * curve, -np.inf)
+            is_finite = np.isfinite(curve)
+            scores = np.where(is_finite, sign * curve, -np.inf)
             row[: len(curve)] = np.maximum.accumulate(scores)
     common = np.minimum.outer(lengths, lengths) - 1
     then = np.take_along_axis(best, common, axis=1)
@@ -142,8 +143,8 @@ def _rank_quantiles(result: ShownResult, arms: Sequence[int]) -> Floats:
 def _kernel(values: Sequence[float | str | None]) -> Floats | None:
     """Return how alike a parameter is in every two arms; None if that says nothing."""
     # Numbers are alike if their ranks are near, everything else if it is equal.
-    is_number = np.array([isinstance(value, (int, float)) for value in values])
     numbers = [value for value in values if isinstance(value, (int, float))]
+    is_number = np.array([isinstance(value, (int, float)) for value in values])
     texts = {value for value in values if isinstance(value, str)}
     if 2 * len(texts) > max(len(values), 4):
         return None
@@ -180,14 +181,8 @@ def _importances(
     all_params = _together(total, squares, n_params)
     full = _errors(all_params, quantiles) ** 2
     rng = np.random.default_rng(0)
-    weights = (
-        rng.multinomial(
-            n,
-            np.full(n, 1.0 / n),
-            RESAMPLES,
-        )
-        / n
-    )
+    chances = np.full(n, 1.0 / n)
+    weights = rng.multinomial(n, chances, RESAMPLES) / n
     tail = (1.0 - LEVEL) / 2.0
     parameters = []
     for name, kernel in kernels.items():

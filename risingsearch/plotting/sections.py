@@ -43,10 +43,12 @@ def table(
         A ``div`` element.
     """
     right = ' class="number"' if numeric else ""
-    cells = "".join(
-        f'<th scope="col"{right}>{escaped(name)}</th>' if name else "<td></td>"
-        for name in head
-    )
+    cells = ""
+    for name in head:
+        cell = "<td></td>"
+        if name:
+            cell = f'<th scope="col"{right}>{escaped(name)}</th>'
+        cells += cell
     return (
         '<div class="scroll" tabindex="0"><table class="plain">'
         f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -85,7 +87,9 @@ def costs(result: ShownResult, most: int) -> list[Cost]:
     pace = {arm: _mean(times) for arm, times in seconds_of.items() if times}
     typical = _mean(pace.values())
     training = result.training_seconds
-    clock = result.wall_seconds / training if training > 0.0 else math.nan
+    clock = math.nan
+    if training > 0.0:
+        clock = result.wall_seconds / training
     groups = {"every arm that was opened, in full": list(seconds_of)}
     if len(seconds_of) < len(result.candidates):
         groups["every candidate, in full"] = list(range(len(result.candidates)))
@@ -98,26 +102,28 @@ def costs(result: ShownResult, most: int) -> list[Cost]:
         )
     ]
     for name, numbers in groups.items():
-        epochs = {number: _in_full(result.arms[number], most) for number in numbers}
-        seconds = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
-        rows.append(
-            Cost(
-                name,
-                sum(epochs.values()),
-                seconds,
-                seconds * clock,
-            )
-        )
+        n_epochs = 0
+        times = []
+        for number in numbers:
+            in_full = _in_full(result.arms[number], most)
+            n_epochs += in_full
+            times.append(in_full * pace.get(number, typical))
+        seconds = math.fsum(times)
+        rows.append(Cost(name, n_epochs, seconds, seconds * clock))
     return rows
 
 
 def _mean(values: Collection[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
+    if not values:
+        return math.nan
+    return math.fsum(values) / len(values)
 
 
 def _in_full(arm: Arm, most: int) -> int:
     """Return the epochs of an arm that is trained in full."""
-    return arm.epochs if arm.status == "finished" else max(most, arm.epochs)
+    if arm.status == "finished":
+        return arm.epochs
+    return max(most, arm.epochs)
 
 
 def cost_section(rows: Sequence[Cost], most: int) -> str:
@@ -157,7 +163,9 @@ def cost_section(rows: Sequence[Cost], most: int) -> str:
 
 
 def _time(seconds: float) -> str:
-    return NOTHING if math.isnan(seconds) else duration(seconds)
+    if math.isnan(seconds):
+        return NOTHING
+    return duration(seconds)
 
 
 class Progress(NamedTuple):
@@ -177,15 +185,19 @@ def progress_of(result: ShownResult) -> Progress:
     progress = Progress([], [], [])
     for told, row in enumerate(result.history, 1):
         clock = max(clock, result.returned_at.get(row["job"], math.inf))
-        training += row["seconds"] if math.isfinite(row["seconds"]) else 0.0
+        if math.isfinite(row["seconds"]):
+            training += row["seconds"]
         score = sign * row["score"]
         rises = math.isfinite(score) and score > best
-        best = score if rises else best
+        if rises:
+            best = score
         is_end = told == len(result.history) and math.isfinite(best)
         if rises or is_end:
             for points, spent in zip(progress, (told, clock, training), strict=True):
                 points.append((spent, sign * best))
-    return progress if math.isfinite(clock) else progress._replace(by_clock=[])
+    if math.isfinite(clock):
+        return progress
+    return progress._replace(by_clock=[])
 
 
 def progress_charts(runs: Mapping[str, ShownResult]) -> list[dict[str, object]]:

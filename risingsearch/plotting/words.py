@@ -72,7 +72,9 @@ def described(facts: Iterable[tuple[object, object]]) -> str:
     items = []
     for name, value in facts:
         text = as_text(value)
-        wide = ' class="wide"' if len(text) > LONGEST_IN_COLUMN else ""
+        wide = ""
+        if len(text) > LONGEST_IN_COLUMN:
+            wide = ' class="wide"'
         dd = f"<dd>{html.escape(text)}</dd>"
         items.append(f"<div{wide}><dt>{escaped(name)}</dt>{dd}</div>")
     return "\n".join(items)
@@ -129,7 +131,9 @@ def plain(value: object) -> float | str:
         return as_text(value)
     if isinstance(value, Integral):
         whole = int(value)
-        return whole if abs(whole) <= LARGEST_WHOLE else as_text(value)
+        if abs(whole) <= LARGEST_WHOLE:
+            return whole
+        return as_text(value)
     if isinstance(value, Real) and math.isfinite(value):
         return float(value)
     return as_text(value)

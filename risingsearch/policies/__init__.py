@@ -338,7 +338,9 @@ def make_policy(
     defaults = keyword_defaults(factory)
     for parameter in parameters:
         if parameter not in defaults:
-            owner = f"auto ({AUTO})" if name == "auto" else name
+            owner = name
+            if name == "auto":
+                owner = f"auto ({AUTO})"
             raise unknown_name(f"parameter of {owner}:", parameter, defaults)
     n_arms = checked_int("n_arms", n_arms, 1)
     horizon = checked_int("horizon", horizon, 1)

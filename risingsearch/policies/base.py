@@ -448,19 +448,25 @@ def slice_length(policy: Policy, arm: int) -> int:
     10
     """
     method = getattr(policy, "slice_length", None)
-    return 1 if method is None else int(method(arm))
+    if method is None:
+        return 1
+    return int(method(arm))
 
 
 def projection(policy: Policy, arm: int) -> float:
     """Return where the arm is expected to end; NaN when the policy does not say."""
     method = getattr(policy, "projection", None)
-    return nan if method is None else float(method(arm))
+    if method is None:
+        return nan
+    return float(method(arm))
 
 
 def proposing(policy: Policy) -> bool:
     """Return whether an arm that is opened now may be proposed."""
     method = getattr(policy, "proposing", None)
-    return True if method is None else bool(method())
+    if method is None:
+        return True
+    return bool(method())
 
 
 def explain(policy: Policy, arm: int) -> dict[str, float]:

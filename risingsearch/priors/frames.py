@@ -187,7 +187,9 @@ def _runs(
             raise InvalidParameterError(msg)
         frame = frame.drop_duplicates([RUN, EPOCH], keep="last")
         frame = frame.sort_values(EPOCH, kind="stable")
-    runs = frame[RUN].map(repr) if RUN in frame else frame.index
+    runs = frame.index
+    if RUN in frame:
+        runs = frame[RUN].map(repr)
     params = frame.drop(columns={score, RUN, EPOCH, SECONDS} & set(frame.columns))
     n_different = params.map(repr).groupby(runs).nunique().max()
     params = params.loc[:, n_different <= 1]

@@ -135,7 +135,9 @@ class Proposer:
         ``wanted``: whether the policy wants it to be proposed. The default policy does
         for every later look, other policies for every arm.
         """
-        return self.own.is_due(n_begun, wanted) if self.own else wanted
+        if self.own:
+            return self.own.is_due(n_begun, wanted)
+        return wanted
 
     def propose(
         self, opened: Opened, unopened: Ints, rng: Rng
@@ -144,22 +146,30 @@ class Proposer:
 
         It is asked for the arms that are due, and draws from ``rng`` alone.
         """
-        return self.own.propose(opened, unopened, rng) if self.own else None
+        if self.own:
+            return self.own.propose(opened, unopened, rng)
+        return None
 
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each earlier search is trusted, from 0 to 1."""
-        return self.own.trusted(opened) if self.own else {}
+        if self.own:
+            return self.own.trusted(opened)
+        return {}
 
     def policy_params(self) -> dict[str, float]:
         """Return values for parameters that a policy has and that are not given."""
-        return self.own.policy_params() if self.own else {}
+        if self.own:
+            return self.own.policy_params()
+        return {}
 
     def more_slots(self, n: int, proposals: Mapping[int, Proposal]) -> int:
         """Return how many arms there are once the first ``n`` are opened.
 
         ``proposals`` are those that arms were opened with, by arm.
         """
-        return self.own.more_slots(n, proposals) if self.own else n
+        if self.own:
+            return self.own.more_slots(n, proposals)
+        return n
 
 
 class AsDrawn(Proposer):

@@ -109,7 +109,8 @@ class EarlyModel(NamedTuple):
         """
         n_arms = len(seen.others)
         n_known = len(ends)
-        lower = np.linalg.cholesky(seen.covariance(seen) + NOISE * np.eye(n_arms))
+        covariance = seen.covariance(seen) + NOISE * np.eye(n_arms)
+        lower = np.linalg.cholesky(covariance)
         residuals = np.zeros(n_arms)
         if n_known:
             mean = seen.basis[:n_known] @ COEFFICIENTS
@@ -182,7 +183,9 @@ class EarlyProposer(Proposer):
         """Return whether to propose the arm after so many."""
         if wanted:
             return super().is_due(n_begun, wanted)
-        return n_begun % 3 != 2 if n_begun < AT_FIRST else n_begun % 3 == 0
+        if n_begun < AT_FIRST:
+            return n_begun % 3 != 2
+        return n_begun % 3 == 0
 
     def propose(
         self,

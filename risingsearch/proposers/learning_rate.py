@@ -135,7 +135,9 @@ def _centre(
     for place in places:
         if 0.0 < place < 1.0:
             return place
-    return places[0] if good is declared else MIDDLE
+    if good is declared:
+        return places[0]
+    return MIDDLE
 
 
 def _is_numeric(kind: Kind) -> bool:

@@ -82,7 +82,9 @@ class ArmPoints:
         A proposal names the unopened arm with the same configuration, if any.
         """
         begun = self.features(np.concatenate([opened.arms, opened.without_score]))
-        arms = {key_of_all(self.candidates[k]): k for k in reversed(unopened.tolist())}
+        arms = {}  # by configuration, the first of equal ones
+        for arm in reversed(unopened.tolist()):
+            arms[key_of_all(self.candidates[arm])] = arm
         for point, features in zip(points, self.space.features(points), strict=True):
             if (np.abs(begun - features) < SAME).all(axis=1).any():
                 continue
@@ -119,15 +121,15 @@ class OpenSpaceProposer(Proposer):
     def more_slots(self, n: int, proposals: Mapping[int, Proposal]) -> int:
         """Return how many there are after the first ``n``, drawn if need be."""
         if self._draw is not None and len(self.candidates) <= n:
-            known = [
-                self.space.restored(proposals[arm].params)
-                if arm in proposals
-                else drawn
-                for arm, drawn in enumerate(self.candidates)
-            ]
+            known = []
+            for arm, params in enumerate(self.candidates):
+                if arm in proposals:
+                    params = self.space.restored(proposals[arm].params)
+                known.append(params)
             more = self._draw(self.space, known)
             self.candidates.extend(more)
-            self._draw = self._draw if more else None
+            if not more:
+                self._draw = None
         return max(n, min(2 * n, len(self.candidates)))
 
     @property
@@ -215,7 +217,8 @@ class ListProposer(Proposer):
             rng,
         )
         drawn = rng.choice(unopened, min(DRAWN, len(unopened)), replace=False)
-        return int(drawn[np.argmax(model.upper_confidence_bound(self.features[drawn]))])
+        bound = model.upper_confidence_bound(self.features[drawn])
+        return int(drawn[np.argmax(bound)])
 
 
 def modelled(

@@ -57,7 +57,8 @@ class Scores:
         self.worst_reward = min(self.worst_reward, reward)
         if has_failed and self.trains_anew:
             return
-        is_higher = arm not in self._best or reward > self.sign * self._best[arm].score
+        before = self._best.get(arm)
+        is_higher = before is None or reward > self.sign * before.score
         if is_higher and not reward <= self.best_reward:  # which is NaN at first
             self._first_best = arm
         if is_higher or self.trains_anew:
@@ -72,7 +73,9 @@ class Scores:
 
     def best(self, arm: int | None) -> Best:
         """Return the score that an arm counts by; NaN without a finite one."""
-        return self._best.get(arm, Best()) if arm is not None else Best()
+        if arm is None:
+            return Best()
+        return self._best.get(arm, Best())
 
     @property
     def best_arm(self) -> int | None:
@@ -82,15 +85,13 @@ class Scores:
         """
         if not self.trains_anew:
             return self._first_best
-        ranks = [
-            (
-                self.sign * best.score,
-                best.epoch,
-                arm,
-            )
-            for arm, best in self._best.items()
-        ]
-        return max(ranks)[-1] if ranks else None
+        if not self._best:
+            return None
+        ranks = []
+        for arm, best in self._best.items():
+            rank = (self.sign * best.score, best.epoch, arm)
+            ranks.append(rank)
+        return max(ranks)[-1]
 
     @property
     def best_reward(self) -> float:
@@ -103,14 +104,17 @@ class Scores:
             return self.sign * score
         if self.error_score is not None:
             return self.sign * self.error_score
-        return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
+        if math.isfinite(self.worst_reward):
+            return self.worst_reward
+        return 0.0
 
     def curve(self, arm: int) -> Floats:
         """Return the rewards of an arm until its last score; a lost epoch repeats one.
 
         Without a score it is the reward of a failure, alone.
         """
-        rewards = self.sign * np.array(self._curves.get(arm, [math.nan]))
+        scores = self._curves.get(arm, [math.nan])
+        rewards = self.sign * np.array(scores)
         scored = np.flatnonzero(np.isfinite(rewards))
         if not len(scored):
             return np.array([self.reward(math.nan)])
@@ -212,8 +216,12 @@ class ArmTable(Columns):
     @property
     def finalist(self) -> int | None:
         """The arm that the cost of its last epochs is kept for; None for no such."""
-        best = self.scores.best_arm if self.scores.trains_anew else None
-        return best if best is not None and self.can_train()[best] else None
+        if not self.scores.trains_anew:
+            return None
+        best = self.scores.best_arm
+        if best is None or not self.can_train()[best]:
+            return None
+        return best
 
     @property
     def epochs_since_improvement(self) -> int:
@@ -244,7 +252,8 @@ class ArmTable(Columns):
 
     def unopened(self) -> Ints:
         """Return the arms that could be opened."""
-        return np.flatnonzero((self.charged == 0) & ~self.busy & self.can_train())
+        is_new = (self.charged == 0) & ~self.busy
+        return np.flatnonzero(is_new & self.can_train())
 
     def has_finished(self, arm: int) -> bool:
         """Return whether the arm has ended by itself or used all its epochs."""
@@ -263,19 +272,15 @@ class ArmTable(Columns):
     def state_dict(self) -> Json:
         """Return everything as JSON values."""
         decisions = self.in_flight.values()
-        proposals = self.proposals.items()
+        proposals = []
+        for arm, proposal in self.proposals.items():
+            params = saved_params(proposal.params)
+            proposals.append([arm, params, list(proposal.like)])
         return super().state_dict() | {
             "history": [as_json(row) for row in self.history],
             "decisions": [why.to_json() | {"round": why.round} for why in decisions],
             "why_ended": list(self.why_ended.items()),
-            "proposals": [
-                [
-                    arm,
-                    saved_params(proposal.params),
-                    list(proposal.like),
-                ]
-                for arm, proposal in proposals
-            ],
+            "proposals": proposals,
         }
 
     def load_state_dict(self, state: Json) -> None:
@@ -291,7 +296,6 @@ class ArmTable(Columns):
 
     def load_proposals(self, state: Json) -> None:
         """Restore the proposals of ``state_dict``, which may have made arms."""
-        self.proposals = {
-            arm: Proposal(from_json(params), tuple(like))
-            for arm, params, like in state["proposals"]
-        }
+        self.proposals = {}
+        for arm, params, like in state["proposals"]:
+            self.proposals[arm] = Proposal(from_json(params), tuple(like))

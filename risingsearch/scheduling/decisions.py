@@ -193,7 +193,9 @@ class Decider:
         elif can_train.any() or left <= 0:
             kept = self.ledger.kept
             why = f"the budget of {total:g} {unit} is spent"
-            return f"{why} but for {kept:.3g}, kept for the refit" if kept else why
+            if kept:
+                return f"{why} but for {kept:.3g}, kept for the refit"
+            return why
         else:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {total:g} {unit} left"
@@ -202,7 +204,8 @@ class Decider:
         """Return the decision of a caller; raise if the arm cannot train so long."""
         self.policy.refresh()
         limit = self._limit(arm)
-        n_epochs = self._wanted(arm, arm) if n_epochs is None else n_epochs
+        if n_epochs is None:
+            n_epochs = self._wanted(arm, arm)
         if not 1 <= n_epochs <= limit:
             msg = f"arm {arm} can get {limit} epochs now at most; got {n_epochs=}"
             raise InvalidParameterError(msg)
@@ -218,7 +221,9 @@ class Decider:
             is_last = arms.history[-1]["arm"] == arm
             reason = CONTINUED if is_last else REVIVED
             return Started(job=job, reason=reason, parts=self.policy.explain(arm))
-        reason = ENQUEUED if arm in self.options.enqueue else OPENED
+        reason = OPENED
+        if arm in self.options.enqueue:
+            reason = ENQUEUED
         if proposal.by_prior:
             reason = PRIOR
         elif proposal.params or proposal.arm is not None:
@@ -229,16 +234,22 @@ class Decider:
                 job=job, reason=reason, parts={}, params=params, like=proposal.like
             )
         is_late = arm >= self.options.n_arms  # drawn after the header was written
-        drawn = dict(self.proposer.candidates[arm]) if is_late else None
+        drawn = None
+        if is_late:
+            drawn = dict(self.proposer.candidates[arm])
         return Started(job=job, reason=reason, parts={}, params=drawn)
 
     def _decided_for(self, selected: int) -> Started:
         """Return the decision to train the selected arm, or one proposed for it."""
         proposal = self._proposed(selected)
-        arm = selected if proposal.arm is None else int(proposal.arm)
+        arm = selected
+        if proposal.arm is not None:
+            arm = int(proposal.arm)
         n_epochs = max(1, self._wanted(arm, selected))
         decision = self._decided(arm, n_epochs, proposal)
-        return decision if arm == selected else replace(decision, instead_of=selected)
+        if arm == selected:
+            return decision
+        return replace(decision, instead_of=selected)
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained for the selected one."""
@@ -284,7 +295,9 @@ class Decider:
         given = shown(params)
         if not isinstance(params, Mapping):
             return f"{given}, which is no dict of parameters"
-        problem = self.problem_of(params) if params and self.problem_of else None
+        problem = None
+        if params and self.problem_of:
+            problem = self.problem_of(params)
         if problem:
             return f"{given}, which is no configuration of this search: {problem}"
         if proposal.arm is not None and proposal.arm not in unopened:
@@ -337,7 +350,9 @@ class Decider:
         if arms.failed[job.arm]:
             arms.forgive(job.arm)
             self.policy.refresh()
-        selected = job.arm if decision.instead_of is None else decision.instead_of
+        selected = job.arm
+        if decision.instead_of is not None:
+            selected = decision.instead_of
         self.policy.started(arms.rounds + 1, selected)
         if selected != job.arm:
             self.policy.swap(selected, job.arm)

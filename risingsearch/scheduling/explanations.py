@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from risingsearch.arms import OPENED, PRIOR, Arm, ArmList
+from risingsearch.proposers.base import Proposal
 from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
@@ -25,9 +26,10 @@ class Explanations:
         self._over = over
         self._best = arms.scores.best_arm
         rows = arms.history
-        self._failures = {
-            row["arm"]: row["failure"] for row in rows if "failure" in row
-        }
+        self._failures: dict[int, str] = {}
+        for row in rows:
+            if "failure" in row:
+                self._failures[row["arm"]] = row["failure"]
         self._reached = np.empty(0)  # by the best arm after each of its epochs
         if self._best is not None:
             self._reached = np.maximum.accumulate(arms.scores.curve(self._best))
@@ -42,7 +44,7 @@ class Explanations:
         explained = []
         for arm in range(arms.n_arms):
             first_reason = opened_as.get(arm, OPENED)
-            like = arms.proposals[arm].like if arm in arms.proposals else ()
+            like = arms.proposals.get(arm, Proposal()).like
             best = arms.scores.best(arm)
             explained.append(
                 Arm(
@@ -93,7 +95,8 @@ class Explanations:
         n = int(self._arms.epochs[arm])
         score = scores.best(arm).score
         best = scores.best(self._best)
-        then = scores.sign * self._reached[min(n, len(self._reached)) - 1]
+        epoch = min(n, len(self._reached))
+        then = scores.sign * self._reached[epoch - 1]
         words = f"{score:.4g} by epoch {n}, where arm {self._best} had {then:.4g}"
         if best.epoch > n:
             words += f" and later {best.score:.4g}"
@@ -105,6 +108,11 @@ class Explanations:
 
 def _origin(opened_as: str, like: Sequence[int]) -> str:
     """Return how an arm was opened, if not in order, and which others it is like."""
-    how = "" if opened_as == OPENED else f"; {opened_as}"
-    numbers = ", ".join(map(str, like))
-    return f"{how}; resembles arm{'s' * (len(like) > 1)} {numbers}" if like else how
+    how = ""
+    if opened_as != OPENED:
+        how = f"; {opened_as}"
+    if like:
+        arms = "arms" if len(like) > 1 else "arm"
+        numbers = ", ".join(map(str, like))
+        how += f"; resembles {arms} {numbers}"
+    return how

@@ -68,7 +68,9 @@ class Result(NamedTuple):
     def n_failures(self) -> int:
         """Failed attempts and scores that are not finite."""
         n_lost = sum(not math.isfinite(score) for score in self.scores)
-        return n_lost if self.failure is None else n_lost + self.attempts
+        if self.failure is None:
+            return n_lost
+        return n_lost + self.attempts
 
     def rows(self, decision: Started) -> list[Json]:
         """Return a row of the history for each epoch that is charged.
@@ -78,16 +80,21 @@ class Result(NamedTuple):
         """
         job = self.job
         n_scores = len(self.scores)
-        cost = math.nan if self.cost is None else self.cost / max(1, self.charged)
+        cost = math.nan
+        if self.cost is not None:
+            cost = self.cost / max(1, self.charged)
         facts = {"cost": cost, "reason": decision.reason, **decision.parts}
         rows = []
         for k in range(self.charged):
             if self.failure is not None and k >= min(n_scores, self.charged - 1):
                 facts["failure"] = self.failure
+            score = math.nan
+            if k < n_scores:
+                score = self.scores[k]
             row: Json = {
                 "arm": job.arm,
                 "epoch": job.from_epoch + k + 1,
-                "score": self.scores[k] if k < n_scores else math.nan,
+                "score": score,
                 "round": decision.round + k,
                 "job": job.id,
             }
@@ -197,7 +204,10 @@ class Ledger(Columns):
         if self.unit == "epochs":
             return np.ones(self.n_arms)
         weight = self.weight.sum()
-        rate = np.full(self.n_arms, self.paid.sum() / weight if weight else 0.0)
+        average = 0.0
+        if weight:
+            average = self.paid.sum() / weight
+        rate = np.full(self.n_arms, average)
         np.divide(self.paid, self.weight, out=rate, where=self.weight > 0.0)
         return rate
 
@@ -229,7 +239,9 @@ class Ledger(Columns):
                 weight = others
         if self._until is None:
             return np.minimum(weight, ENDLESS).astype(int)
-        rounding = ROUNDING * self._until[-1] if left > 0.0 else 0.0
+        rounding = 0.0
+        if left > 0.0:
+            rounding = ROUNDING * self._until[-1]
         up_to = self._until[self.trained] + weight + rounding
         reached = np.searchsorted(self._until, up_to, side="right") - 1
         return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
@@ -244,7 +256,9 @@ class Ledger(Columns):
         if self.is_plain:
             return left
         paid = np.minimum(left, affordable)
-        return paid if self.is_wall_clock else np.where(busy, left, paid)
+        if self.is_wall_clock:
+            return paid
+        return np.where(busy, left, paid)
 
     def horizon(self, rounds: int) -> Floats:
         """Return the last round of each arm if it alone trained from now on."""
@@ -286,7 +300,9 @@ class Ledger(Columns):
     def pass_until(self, now: float, *, keeps_rest: bool = False) -> None:
         """Put the clock forward, if it is not as far; the rest may be kept."""
         self.now = max(self.now, now)
-        self.kept = max(0.0, self.total - self.now) if keeps_rest else 0.0
+        self.kept = 0.0
+        if keeps_rest:
+            self.kept = max(0.0, self.total - self.now)
 
     def away(self, job: Job, now: float) -> float:
         """Return how much wall-clock time has passed since a job was reserved."""
@@ -297,7 +313,9 @@ class Ledger(Columns):
         added = Budget.of(budget).in_unit(self.unit)
         if added is None:
             in_epochs = self.unit == "epochs"
-            by = "a whole number" if in_epochs else f"Budget({self.unit}=...)"
+            by = "a whole number"
+            if not in_epochs:
+                by = f"Budget({self.unit}=...)"
             raise InvalidParameterError(
                 f"the budget is in {in_words(self.unit)}: extend it by {by}, not "
                 f"{shown(budget)}"
@@ -330,9 +348,8 @@ def checked_epoch_costs(
         return None
     listed = costs if isinstance(costs, Iterable) else [costs]
     numbers = [as_float(cost) or 0.0 for cost in listed]
-    if len(numbers) != max_epochs or not all(
-        0.0 < number < math.inf for number in numbers
-    ):
+    are_costs = all(0.0 < number < math.inf for number in numbers)
+    if len(numbers) != max_epochs or not are_costs:
         raise InvalidParameterError(
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
             f"max_epochs={max_epochs}; got {shown(costs)}"

@@ -141,7 +141,9 @@ class SearchOptions:
     @property
     def failure_score(self) -> float | None:
         """The score of a failed epoch; None for the worst so far."""
-        return None if isinstance(self.error_score, str) else self.error_score
+        if isinstance(self.error_score, str):
+            return None
+        return self.error_score
 
     def _set(self, name: str, value: object) -> None:
         """Replace the value of an option by the checked and converted one."""
@@ -180,7 +182,9 @@ class SchedulerOptions(SearchOptions):
             checks.checked_float("error_score", self.error_score, -math.inf)
         if self.n_jobs is None and self.deterministic:
             self._set("n_jobs", 1)
-        order = range(n_arms) if self.opening_order is None else self.opening_order
+        order = self.opening_order
+        if self.opening_order is None:
+            order = range(n_arms)
         order = checks.checked_order("opening_order", order, n_arms)
         first = checks.checked_arms("enqueue", self.enqueue, n_arms)
         self._set("n_arms", n_arms)

@@ -94,7 +94,9 @@ class PolicyAdapter:
     @property
     def name(self) -> str:
         """Registered name of the policy, or the name of its class."""
-        return self._info.name if self._info else type(self.policy).__name__
+        if self._info:
+            return self._info.name
+        return type(self.policy).__name__
 
     @property
     def plans_rounds(self) -> bool:

@@ -65,7 +65,8 @@ def horizon_and_limit(
         if epochs is None:
             given = Budget.of(budget)
             kind = in_words(given.unit)
-            kind = "time (or a timeout alone)" if given.is_wall_clock else kind
+            if given.is_wall_clock:
+                kind = "time (or a timeout alone)"
             raise InvalidParameterError(
                 f"a budget in {kind} needs max_epochs: "
                 "how many epochs one arm can use at most"

@@ -49,7 +49,9 @@ class LivingTrainable(CommandTrainable):
     def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> Reports:
         living = self._claimed(run)
         if living is None:
-            why = MADE_ROOM if run.arm in self._evicted else HAS_ENDED
+            why = HAS_ENDED
+            if run.arm in self._evicted:
+                why = MADE_ROOM
             return StartedEpochs([], 0.0, why)
         is_over = True
         try:

@@ -38,7 +38,9 @@ class Lines:
         """Return the lines that these bytes complete."""
         *whole, self._rest = (self._rest + self._decoder.decode(content)).split("\n")
         lines = [f"{line}\n" for line in whole]
-        return lines if len(self._rest) <= LONGEST else lines + self.end()
+        if len(self._rest) <= LONGEST:
+            return lines
+        return lines + self.end()
 
     def end(self) -> list[str]:
         """Return the rest: nothing follows."""
@@ -113,7 +115,9 @@ def reports(
 def _how_ended(code: int) -> str:
     """Return the end of a script that has failed, by its return code."""
     names = {-number.value: number.name for number in signal.Signals}
-    return f"exit code {code}" if code > 0 else names.get(code, f"signal {-code}")
+    if code > 0:
+        return f"exit code {code}"
+    return names.get(code, f"signal {-code}")
 
 
 class _Output:
@@ -236,4 +240,6 @@ class Pace:
             return math.nan
         epoch = (self._last - self._first) / (self._n_reports - 1)
         rest = max(0.0, took - self._n_reports * epoch)
-        return rest if epoch > POLL_EVERY else math.nan
+        if epoch > POLL_EVERY:
+            return rest
+        return math.nan

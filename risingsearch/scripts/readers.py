@@ -103,7 +103,9 @@ class JsonLines:
         """The kind of line that was expected, for a script without a report."""
         msg = f"no line of JSON with an epoch and {self.metric!r}"
         seen = ", ".join(self._seen)
-        return f"{msg}; the keys seen were {seen}" if seen else msg
+        if seen:
+            return f"{msg}; the keys seen were {seen}"
+        return msg
 
 
 def _records(text: str) -> Iterator[Json]:
@@ -174,7 +176,9 @@ class PlainLines:
         is_part = _BEGUN.search(before) or _CONTINUES.match(behind)
         if "," not in self._regex:  # which then separates no numbers
             is_part = is_part or re.search(r"\d,$", before) or re.match(r",\d", behind)
-        problem = "a part of a number" if is_part else self._problem(found, group)
+        problem = "a part of a number"
+        if not is_part:
+            problem = self._problem(found, group)
         if problem:
             raise SetupError(
                 f"the metric's pattern finds {text!r}, {problem}, in {shown}: have the "
@@ -198,7 +202,9 @@ class PlainLines:
         self._suffixes.add(suffix[1])
         several = self._suffixes if "%" in self._suffixes else self._suffixes - {""}
         shown = " or ".join(one or "nothing" for one in sorted(several))
-        return f"followed by {shown}" if len(several) > 1 else ""
+        if len(several) > 1:
+            return f"followed by {shown}"
+        return ""
 
     @property
     def missed(self) -> str:
@@ -240,7 +246,9 @@ def has_alternatives(pattern: re.Pattern[str]) -> bool:
 
 def without_escapes(line: str) -> str:
     """Return a line without the escape sequences of terminals, such as for colours."""
-    return _ESCAPE.sub("", line) if "\x1b" in line else line
+    if "\x1b" in line:
+        return _ESCAPE.sub("", line)
+    return line
 
 
 def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
@@ -248,7 +256,9 @@ def _earlier_numbers(found: re.Match[str], group: str | int) -> Iterator[str]:
 
     def lazily(quantifier: re.Match[str]) -> str:
         is_greedy = quantifier[1] and not quantifier[2]
-        return f"{quantifier[0]}?" if is_greedy else quantifier[0]
+        if is_greedy:
+            return f"{quantifier[0]}?"
+        return quantifier[0]
 
     lazy = re.compile(_QUANTIFIER.sub(lazily, found.re.pattern), found.re.flags)
     first = lazy.match(found.string, found.start())

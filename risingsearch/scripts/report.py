@@ -54,4 +54,6 @@ def _plain(name: str, value: object) -> int | float | None:
         raise InvalidParameterError(f"{name} must be a number; got {value!r}")
     if isinstance(value, Integral):
         return int(value)
-    return float(value) if math.isfinite(value) else None
+    if math.isfinite(value):
+        return float(value)
+    return None

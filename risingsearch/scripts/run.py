@@ -88,7 +88,8 @@ def run_sweep(
     The checkpoint is None if the process that wrote it was ended before its last epoch.
     """
     check_owner(run_dir)  # it says what runs, and where
-    cwd = Path.cwd() if cwd is None else cwd
+    if cwd is None:
+        cwd = Path.cwd()
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else {}
     before = identity.last_identity(run_dir) if begun else None
     sweep = _seeded_and_checked(sweep, begun, run_dir)
@@ -258,7 +259,9 @@ def resume_sweep(
     saved = identity.last(run_dir)
     environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
     sweep = checked_sweep(saved["sweep"] | environment, str(run_dir))
-    more = None if added is None else sweep.budget.like(added)
+    more = None
+    if added is not None:
+        more = sweep.budget.like(added)
     cwd = Path(saved["cwd"])
     if not cwd.is_dir():
         raise RunDirError(

@@ -112,7 +112,9 @@ class TrackerSetting(Strict):
 
     def options(self, cwd: Path) -> dict[str, dict[str, Any]]:
         """Return the arguments by the names of trackers; folders are from ``cwd``."""
-        uri = None if self.mlflow is None else self.mlflow.tracking_uri
+        uri = None
+        if self.mlflow is not None:
+            uri = self.mlflow.tracking_uri
         if uri is not None and urlsplit(uri).password is not None:
             raise InvalidParameterError(
                 "tracker.mlflow.tracking_uri has a password, and a sweep is kept in "
@@ -200,7 +202,9 @@ class SlurmSetting(Strict):
     @property
     def n_gpus(self) -> int | None:
         """How many GPUs a job has; None where none are asked for."""
-        return None if self.gpus is None else int(self.gpus.rpartition(":")[2])
+        if self.gpus is None:
+            return None
+        return int(self.gpus.rpartition(":")[2])
 
     def arguments(self, gpus: int | None = None) -> list[str]:
         """Return the arguments of sbatch; ``gpus`` where the setting has none."""

@@ -53,7 +53,9 @@ def _value(value: object) -> Any:
 
 def _one_or_more(value: object) -> Any:
     try:
-        return [*map(_value, value)] if isinstance(value, list) else _value(value)
+        if isinstance(value, list):
+            return [*map(_value, value)]
+        return _value(value)
     except ValueError as error:
         msg = "it is a number, text, true, false, or a list of these"
         raise ValueError(msg) from error

@@ -295,7 +295,9 @@ class Sweep(Strict):
             )
 
     def _check_scripts(self) -> None:
-        pattern = self.metric.pattern if isinstance(self.metric, PlainMetric) else None
+        pattern = None
+        if isinstance(self.metric, PlainMetric):
+            pattern = self.metric.pattern
         least = 1 if self.workers == "auto" else self.workers
         if self.max_alive is not None and (self.resume or self.max_alive < least):
             raise ValueError(
@@ -330,14 +332,20 @@ class Sweep(Strict):
     def n_gpus(self) -> float | None:
         """How many GPUs each worker has, where they are shared out."""
         slurm = self.launcher.slurm
-        return self.gpus if slurm is None or slurm.gpus is None else slurm.n_gpus
+        if slurm is None or slurm.gpus is None:
+            return self.gpus
+        return slurm.n_gpus
 
     @property
     def sbatch_arguments(self) -> list[str]:
         """Arguments of sbatch for every job; none without Slurm."""
         slurm = self.launcher.slurm
-        gpus = None if self.gpus is None else int(self.gpus)
-        return [] if slurm is None else slurm.arguments(gpus)
+        gpus = None
+        if self.gpus is not None:
+            gpus = int(self.gpus)
+        if slurm is None:
+            return []
+        return slurm.arguments(gpus)
 
     def with_budget(self, amount: float | Budget) -> Sweep:
         """Return the sweep with another budget; a number has the unit of this one."""
@@ -351,7 +359,9 @@ class Sweep(Strict):
         """Return those that scripts find in ``RISINGSEARCH_PARAMS`` at most."""
         used = {name for part in self.command for name in fields_of(part)}
         names = self.candidate_space.names
-        return [] if "params" in used else [name for name in names if name not in used]
+        if "params" in used:
+            return []
+        return [name for name in names if name not in used]
 
     def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""
@@ -368,7 +378,9 @@ class Sweep(Strict):
     @property
     def candidate_space(self) -> Space:
         """Space that configurations are drawn from."""
-        return space_of(self.parameters) if self.space is None else space_in(self.space)
+        if self.space is None:
+            return space_of(self.parameters)
+        return space_in(self.space)
 
     def earlier(self) -> list[Source] | None:
         """Return the earlier searches to learn from, not read yet."""
@@ -380,7 +392,9 @@ class Sweep(Strict):
     def metric_name(self) -> str:
         """Name of the score: its key, its name, or the pattern that finds it."""
         metric = self.metric
-        return metric if isinstance(metric, str) else metric.name or metric.regex
+        if isinstance(metric, str):
+            return metric
+        return metric.name or metric.regex
 
     @property
     def n_candidates(self) -> int:

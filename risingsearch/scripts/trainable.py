@@ -260,7 +260,9 @@ class CommandTrainable:
         }
         variables = self._slots.variables[slot] | reserved
         home = self.home(run.arm)
-        file = None if self.report_file is None else ReportFile(work, self.report_file)
+        file = None
+        if self.report_file is not None:
+            file = ReportFile(work, self.report_file)
         printed = files.open_regular_file(home / LOG, "ab")
         with io.TextIOWrapper(printed, encoding="utf-8") as log:
             log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
@@ -274,7 +276,9 @@ class CommandTrainable:
                 yield script, records
 
     def _nothing_reported(self, reader: Reader) -> NothingReportedError:
-        where = f"in {self.report_file}" if self.report_file else "in its output"
+        where = "in its output"
+        if self.report_file:
+            where = f"in {self.report_file}"
         return NothingReportedError(
             f"the script succeeded, but has reported no epoch {where}: there is "
             f"{reader.missed}"
@@ -308,11 +312,15 @@ class CommandTrainable:
         if fields_of(self.command[0]):
             return
         program = filled(self.command[0], {})
-        at = os.path.join(self.cwd or "", program) if os.sep in program else program
+        at = program
+        if os.sep in program:
+            at = os.path.join(self.cwd or "", program)
         for variables in self._slots.variables:
             path = variables.get("PATH", os.environ.get("PATH", os.defpath))
             if shutil.which(at, path=path) is None:
-                why = errno.EACCES if os.path.exists(at) else errno.ENOENT
+                why = errno.ENOENT
+                if os.path.exists(at):
+                    why = errno.EACCES
                 raise self._unstartable(program, os.strerror(why))
 
     def _unstartable(self, program: str, why: str | None) -> ScriptError | SetupError:
@@ -363,7 +371,9 @@ def _sync_checkpoint(work: Path) -> None:
 
 def _check_epoch(reported: object, begin: int, due: int, last: int) -> None:
     """Raise a ScriptError unless a script reports the epoch that is due."""
-    epoch = "no epoch" if reported is None else f"epoch {shown(reported)}"
+    epoch = "no epoch"
+    if reported is not None:
+        epoch = f"epoch {shown(reported)}"
     if isinstance(reported, int) and begin < reported < due:
         raise ScriptError(
             f"the script reports {epoch} a second time: have one line of each epoch "

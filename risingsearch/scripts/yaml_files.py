@@ -179,7 +179,9 @@ def _unknown_form(context: Mapping[str, str]) -> str:
 def _meant(word: str, allowed: Iterable[str]) -> str:
     """Return the word that was meant, in parentheses; empty if none is alike."""
     meant = difflib.get_close_matches(word, allowed, n=1)
-    return f" (did you mean {meant[0]}?)" if meant else ""
+    if meant:
+        return f" (did you mean {meant[0]}?)"
+    return ""
 
 
 def _in_words(problem: Problem, where: str) -> tuple[str, str]:
@@ -192,7 +194,9 @@ def _in_words(problem: Problem, where: str) -> tuple[str, str]:
     if not words.startswith("Input should "):  # as pydantic begins its sentences
         return f"{where or 'the file'}:", words
     example = _EXAMPLES.get(where.removeprefix("epoch_"))
-    such = f" such as {example}" if example and _is_of_type(problem) else ""
+    such = ""
+    if example and _is_of_type(problem):
+        such = f" such as {example}"
     return where or "the file", words.replace("Input should", "must") + such
 
 
@@ -215,9 +219,13 @@ def _hint(place: list[str], keys: Keys) -> str:
     *above, key = place
     allowed = keys.get(".".join(above)) or keys.get(f"{place[0]}.*", ())
     inside = [at for at in keys if at and "*" not in at and key in keys[at]]
-    stands = f" (it stands below {inside[0]})" if inside else ""
+    stands = ""
+    if inside:
+        stands = f" (it stands below {inside[0]})"
     return _meant(key.lower(), allowed) or stands
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}..."

@@ -86,7 +86,9 @@ def _auto_proposer(
         features = encode(candidates) if choice.proposes else None
         return None if features is None else ListProposer(features)
     horizon, limit = horizon_and_limit(budget, options.max_epochs, n_arms)
-    more = seeds.more_configurations if options.n_candidates is None else None
+    more = None
+    if options.n_candidates is None:
+        more = seeds.more_configurations
     proposer = OpenSpaceProposer(space, candidates, horizon / limit, more)
     enqueued = (candidates[arm] for arm in options.enqueue)
     rate = LearningRate.of(space, options.learning_rate, enqueued)

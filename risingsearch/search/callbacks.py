@@ -253,7 +253,9 @@ class CallbackList:
         self._charged += 1 if costs is None else costs[epoch - 1]
         left = scheduler.budget - self._charged
         if scheduler.unit != "epochs":
-            left = math.nan if earlier else scheduler.budget - scheduler.spent
+            left = math.nan
+            if not earlier:
+                left = scheduler.budget - scheduler.spent
         seconds = row["cost"]
         metrics: Configuration = {}
         if (report := self._reports.get(row["job"])) is not None:

@@ -57,7 +57,9 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
     costs = [epoch[COST] for epoch in outcome.report.metrics]
     cost: float | None = math.fsum(costs)
     if outcome.charged is not None:  # an epoch without a score costs as the others
-        cost = math.fsum(costs) * outcome.charged / len(costs) if costs else None
+        cost = None
+        if costs:
+            cost = math.fsum(costs) * outcome.charged / len(costs)
     return outcome._replace(cost=cost)
 
 

@@ -195,7 +195,9 @@ class Starts:
     @property
     def share(self) -> float:
         """Share of the time of jobs that their starts take; NaN while none is known."""
-        return sum(self.startups) / self.seconds if self.seconds else math.nan
+        if self.seconds:
+            return sum(self.startups) / self.seconds
+        return math.nan
 
     @property
     def _epoch(self) -> float:

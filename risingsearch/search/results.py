@@ -32,7 +32,9 @@ class History(list[Params]):
                 raise unknown_name("column", key, columns)
             return [row.get(key, math.nan) for row in self]
         rows = super().__getitem__(key)
-        return History(rows) if isinstance(key, slice) else rows
+        if isinstance(key, slice):
+            return History(rows)
+        return rows
 
     def to_frame(self) -> Any:
         """Return the history as a pandas DataFrame."""

@@ -93,7 +93,9 @@ def earlier_failure(text: str, type_name: str, module: str | None) -> Exception:
     """
     facts = {"__module__": module or "builtins"}
     for name in (facts["__module__"], errors.__name__):
-        kind = vars(sys.modules[name]).get(type_name) if name in sys.modules else None
+        kind = None
+        if name in sys.modules:
+            kind = vars(sys.modules[name]).get(type_name)
         if isinstance(kind, type) and issubclass(kind, Exception):
             with suppress(Exception):  # of a type that allows no such subclass
                 alike: Exception = type(type_name, (EarlierError, kind), facts)(text)
@@ -113,7 +115,9 @@ class Run(NamedTuple):
     @classmethod
     def at(cls, path: Path) -> Run | None:
         """Read the search in a directory; None if there is none."""
-        return cls.open(path) if holds_search(path) else None
+        if holds_search(path):
+            return cls.open(path)
+        return None
 
     @classmethod
     def open(cls, path: Path) -> Run:
@@ -239,7 +243,9 @@ def resolved(
     budget = budget_within(options.budget, options.timeout)
     timeout = None if options.budget is None else options.timeout  # of each run
     options = replace(options, budget=budget, timeout=timeout)
-    whole = Space.of(candidates) if is_space(candidates) else None
+    whole = None
+    if is_space(candidates):
+        whole = Space.of(candidates)
     if whole is not None:
         candidates = slots_in(whole, options, seeds.of_candidates())
     space = getattr(candidates, "space", None)

@@ -178,7 +178,9 @@ def run_from(
                 "CUDA (torch.cuda.is_available() is enough): give a GpuPool as "
                 "executor, or call multiprocessing.set_start_method('spawn') first"
             ) from error
-        failure = portable(error) if task.as_bytes else error
+        failure = error
+        if task.as_bytes:
+            failure = portable(error)
         state = None
         resume_from = run.kept if task.may_retry else None
     return run.outcome(failure, resume_from), state
@@ -263,7 +265,9 @@ class _JobRun:
     def limited(self, n_epochs: int) -> AbstractContextManager[None]:
         """End this process, with its traceback, if epochs take too long."""
         seconds = self._task.epoch_timeout * n_epochs
-        return nullcontext() if seconds > LONGEST else time_limit(seconds)
+        if seconds > LONGEST:
+            return nullcontext()
+        return time_limit(seconds)
 
     def _checked(self, result: object) -> tuple[float, Params]:
         """Return the score and the metrics of an epoch, or raise an error."""
@@ -372,7 +376,9 @@ def start_or_restore(trainable: Trainable, task: Task) -> State:
     """Return the state that a task begins from."""
     if task.epochs_missing < task.job.from_epoch:
         as_bytes = task.as_bytes or task.is_checkpoint
-        state = restore(trainable, task.state) if as_bytes else task.state
+        state = task.state
+        if as_bytes:
+            state = restore(trainable, task.state)
     else:
         try:
             state = trainable.start(task.params, task.seed)

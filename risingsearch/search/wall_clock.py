@@ -40,7 +40,9 @@ class WallClock:
         self._run_began = time.monotonic() - self._seconds_before
         self._seconds_before = 0.0
         self.waited = 0.0
-        spent = self._scheduler.spent / self._second if self._counts else 0.0
+        spent = 0.0
+        if self._counts:
+            spent = self._scheduler.spent / self._second
         measured = recorded if math.isfinite(recorded) else 0.0
         self._zero = self._run_began - max([spent, measured, *self._returned.values()])
 
@@ -51,19 +53,25 @@ class WallClock:
     @property
     def now(self) -> float | None:
         """The spent part of a wall-clock budget; None under another."""
-        return self.seconds() * self._second if self._counts else None
+        if self._counts:
+            return self.seconds() * self._second
+        return None
 
     def with_timestamp(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a job with the time when it came back."""
         clock = self._returned.setdefault(outcome.report.job.id, self.seconds())
-        now = clock * self._second if self._counts else None
+        now = None
+        if self._counts:
+            now = clock * self._second
         return outcome._replace(clock=clock, now=now)
 
     @property
     def left(self) -> float:
         """Seconds until the search ends, or this run of it."""
         left = min(self._left_of_run, self._left_of_budget)
-        return left if math.isinf(left) else left - self._seconds_besides()
+        if math.isinf(left):
+            return left
+        return left - self._seconds_besides()
 
     @property
     def ends_search(self) -> bool:

@@ -73,7 +73,9 @@ def checked_n_jobs(options: SearchOptions, workers: Workers) -> int | None:
             f"deterministic=True needs a fixed n_jobs, and {executor!r} has no workers "
             "yet: give n_jobs"
         )
-    return None if workers.is_elastic and not options.deterministic else n_workers
+    if workers.is_elastic and not options.deterministic:
+        return None
+    return n_workers
 
 
 def workers_to_resume(

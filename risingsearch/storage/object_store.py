@@ -124,7 +124,9 @@ _QUERY = re.compile(r"(?<=\S)([?#])[^\s'\"<>)]+")
 def redacted(text: str) -> str:
     """Text without the passwords and queries of the URLs in it."""
     shown = _QUERY.sub(r"\1***", _SECRETS.sub("***@", text))
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    if len(shown) <= _LONGEST:
+        return shown
+    return f"{shown[:_LONGEST]}..."
 
 
 def _file_system(url: str) -> tuple[Any, str]:

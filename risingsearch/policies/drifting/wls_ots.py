@@ -220,5 +220,7 @@ def fitted_line(
         distance = rounds[k] - t - ahead
         spread += w * distance * distance
         product += w * distance * (rewards[k] - mean)
-    slope = product / spread if spread > 0.0 else 0.0
+    slope = 0.0
+    if spread > 0.0:
+        slope = product / spread
     return mean - slope * ahead, slope

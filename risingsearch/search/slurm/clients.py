@@ -133,5 +133,6 @@ def _is_silence(text: str, arguments: Sequence[str]) -> bool:
     """Whether a message, apart from the request, says that it was not reached."""
     for argument in arguments:
         value = argument.rpartition("=")[2]
-        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "", text) if value else text
+        if value:
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "", text)
     return UNREACHABLE.search(text) is not None

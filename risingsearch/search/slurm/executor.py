@@ -100,7 +100,9 @@ class JobEnd(NamedTuple):
     def message(self) -> str:
         """One sentence that describes the end."""
         has_reason = self.reason not in ("", "None")
-        how = f"{self.state} ({self.reason})" if has_reason else self.state
+        how = self.state
+        if has_reason:
+            how = f"{self.state} ({self.reason})"
         return f"job {self.job_id} has ended as {how}: {WORDS[self.state]}"
 
     def failure(self, n_starts: int) -> str | None:
@@ -396,7 +398,9 @@ class SlurmExecutor(Workers):
             return outcome
         awaited.ended_at = min(awaited.ended_at, asked_at)
         is_late = asked_at > awaited.ended_at + LAGGING
-        return end if end.state != "COMPLETED" or is_late else None
+        if end.state != "COMPLETED" or is_late:
+            return end
+        return None
 
     def _ask(self) -> tuple[float, Listed]:
         """Return the last list of all jobs of Slurm, and when it was asked for."""

@@ -198,7 +198,9 @@ def claimed(home: Path, task: Task) -> Slice | None:
         is_same = content.get("job") == task.job.to_json()
         if is_same and content["seed"] == task.seed and usable is None:
             is_here = content["home"] == str(home.resolve())
-            usable = submitted if is_here or submitted.trained else None
+            usable = None
+            if is_here or submitted.trained:
+                usable = submitted
         if submitted != usable:
             submitted.close()
     return usable
