@@ -217,6 +217,16 @@ def test_every_policy_has_its_line():
     assert list(policy_rows()) == [info.name for info in list_policies()]
 
 
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [("README.md", "The {} [policies]"), ("docs/policies.md", "the other {} policies")],
+)
+def test_a_page_counts_all_policies(page, words):
+    text = " ".join((ROOT / page).read_text().split())
+    n_others = len(list_policies()) - words.startswith("the other")
+    assert words.format(n_others) in text
+
+
 @pytest.mark.parametrize("info", list_policies(), ids=lambda info: info.name)
 def test_the_facts_of_a_policy_are_those_it_states(info):
     _, good_for, parameters, ends, source = policy_rows()[info.name]

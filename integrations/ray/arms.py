@@ -77,12 +77,10 @@ class Arms:
         self.reports: dict[int, Report] = {}  # by job
         self.first_failure: str | None = None
         self._write = write
-        decisive = []
+        events = list(events)
         for event in events:
             self._note(event)
-            if not isinstance(event, TrialOpened | TrialReported):
-                decisive.append(event)
-        replay(scheduler, decisive)
+        replay(scheduler, events)
 
     def record(self, event: Event, trial_id: str | None = None) -> None:
         """Let an event happen and have it written."""

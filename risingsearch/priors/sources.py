@@ -249,8 +249,8 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
             settings = header["settings"]
             metric = asked.score or SCORE
             candidates = [
-                {} if SHOWN in shown else from_json(shown)
-                for shown in settings["candidates"]
+                {} if SHOWN in candidate else from_json(candidate)
+                for candidate in settings["candidates"]
             ]
             history: list[Json] = []
             for event in map(event_of, events):

@@ -2,7 +2,7 @@
 
 Every event is a line of JSON, named by its ``event``. ``Died``, ``Released`` and
 ``Stopped`` say what became of processes and runs, ``TrialOpened`` and ``TrialReported``
-what another tool has done; the others change a scheduler.
+what another tool has done: these change no scheduler.
 """
 
 from __future__ import annotations
@@ -21,9 +21,19 @@ from risingsearch.json_values import Json, as_json, from_json
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Base class of events: a dataclass with the name that it has in a journal."""
+    """Base class of events: a dataclass with the name that it has in a journal.
+
+    Attributes
+    ----------
+    name : str
+        The name.
+    changes_scheduler : bool, default True
+        Whether ``replay.apply`` does anything with it. If not, a replay is as without
+        it, and the reason of a stop before it still holds.
+    """
 
     name: ClassVar[str]
+    changes_scheduler: ClassVar[bool] = True
 
     def to_json(self) -> Json:
         """Return the event as JSON values, without those at their defaults."""
@@ -228,6 +238,7 @@ class TrialOpened(Event):
     """
 
     name = "opened"
+    changes_scheduler = False
     arm: int
     trial: str
     params: Configuration
@@ -254,6 +265,7 @@ class TrialReported(Event):
     """
 
     name = "reported"
+    changes_scheduler = False
     trial: str
     epoch: int
     score: float
@@ -300,6 +312,7 @@ class Died(Event):
     """The process ended in which these jobs trained: an attempt of each."""
 
     name = "died"
+    changes_scheduler = False
     jobs: list[int]
 
 
@@ -308,6 +321,7 @@ class Released(Event):
     """The jobs in flight were interrupted, which is no attempt."""
 
     name = "released"
+    changes_scheduler = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,6 +329,7 @@ class Stopped(Event):
     """The search has ended early, for this reason."""
 
     name = "stopped"
+    changes_scheduler = False
     reason: str
 
 

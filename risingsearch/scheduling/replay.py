@@ -19,10 +19,13 @@ from risingsearch.scheduling.scheduler import Scheduler
 def replay(scheduler: Scheduler, events: Iterable[Event]) -> None:
     """Bring a new scheduler to where another one was after the last of these events."""
     for event in events:
-        # A start says which results it had seen: no decision is needed to know.
-        scheduler.wait_for_starts(isinstance(event, Started | Returned))
+        if isinstance(event, Started | Returned):
+            # A start says which results it had seen: no decision is needed to know.
+            scheduler.wait_for_starts()
+        elif event.changes_scheduler:
+            scheduler.wait_no_longer()
         apply(scheduler, event)
-    scheduler.wait_for_starts(False)
+    scheduler.wait_no_longer()
 
 
 def apply(scheduler: Scheduler, event: Event) -> None:

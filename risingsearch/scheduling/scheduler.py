@@ -205,12 +205,16 @@ class Scheduler:
             self._results.repeat(decision)
             self._follow_up()
 
-    def wait_for_starts(self, waits: bool) -> None:
-        """Keep results until a repeated start has seen them, or until False is given.
+    def wait_for_starts(self) -> None:
+        """Keep results until a repeated start has seen them.
 
         Only where results are applied in the order of the decisions.
         """
-        self._waits_for_starts = waits
+        self._waits_for_starts = True
+
+    def wait_no_longer(self) -> None:
+        """Apply the results kept by ``wait_for_starts`` that the next decision sees."""
+        self._waits_for_starts = False
         self._follow_up()
 
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
@@ -284,13 +288,13 @@ class Scheduler:
         told = checked_scores(self.why(job).job, scores)
         self._tell(
             Result(
-                job,
-                told,
-                cost,
-                None,
-                ended,
-                1,
-                len(told),
+                job=job,
+                scores=told,
+                cost=cost,
+                failure=None,
+                ended=ended,
+                attempts=1,
+                charged=len(told),
             ),
             now,
         )
@@ -340,13 +344,13 @@ class Scheduler:
         failure = str(reason) or type(reason).__name__
         self._tell(
             Result(
-                job,
-                told,
-                cost,
-                failure,
-                False,
-                attempts,
-                charged,
+                job=job,
+                scores=told,
+                cost=cost,
+                failure=failure,
+                ended=False,
+                attempts=attempts,
+                charged=charged,
             ),
             now,
         )

@@ -127,7 +127,7 @@ class RunLog:
         self._fill(self.scheduler.proposals)
         trained: dict[int, int] = {}  # epochs by arm
         for event in events:
-            self._stopped = event.reason if isinstance(event, Stopped) else None
+            self._remember_stop(event)
             match event:
                 case Started():
                     self._decided.add(event.job.id)
@@ -146,6 +146,13 @@ class RunLog:
             if row["arm"] != job.arm or row["epoch"] not in epochs:
                 raise ValueError(f"job {job.id} is another one in the saved state")
         self.retained.note_stored(trained)
+
+    def _remember_stop(self, event: Event) -> None:
+        """Keep the reason of a stop until an event changes the scheduler."""
+        if isinstance(event, Stopped):
+            self._stopped = event.reason
+        elif event.changes_scheduler:
+            self._stopped = None
 
     def ask(self) -> Job | None:
         """Return the next job; a configuration proposed for its arm takes its place."""
@@ -243,6 +250,7 @@ class RunLog:
         try:
             self._tell(event)
         finally:  # the scheduler has recorded the result even if the policy raises
+            self._remember_stop(event)
             self._note(event, outcome.report)
             if outcome.checkpoint is not None:
                 self.retained.note_last(Key(arm, outcome.last_epoch))
@@ -265,7 +273,6 @@ class RunLog:
     def _note(self, event: Returned, report: Report) -> None:
         """Note the facts of a recorded job that the scheduler does not have."""
         job = event.job
-        self._stopped = None
         self._running.pop(job.id, None)
         self.deaths.pop(job.id, None)
         self.reports[job.id] = report
@@ -322,6 +329,7 @@ class RunLog:
                 apply(self.scheduler.copy(), event)  # an error changes nothing
                 self._write(event)
             apply(self.scheduler, event)
+            self._remember_stop(event)
 
     def drop_unneeded(self) -> None:
         """Drop the states of arms that are over, and those that are beaten."""

@@ -6,21 +6,20 @@ import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from risingsearch.errors import RunDirError
+from risingsearch.json_values import Json
 from risingsearch.storage.files import PRIVATE, atomic_write, open_regular_file, usable
 
 VERSION = 3
-
-Event = dict[str, Any]
 
 
 class Recorded(NamedTuple):
     """Content of a journal: its header, all events, and where the last one ends."""
 
-    header: Event
-    events: list[Event]
+    header: Json
+    events: list[Json]
     n_bytes: int
 
 
@@ -132,13 +131,13 @@ def _decoded(
     line: bytes,
     number: int,
     begin: int,
-) -> Event:
+) -> Json:
     """Event of a line; one that is damaged, or has another number, is an error."""
     body, _, end = line.rpartition(_MARK)
     try:
         if end != b"%08x%s" % (zlib.crc32(body), _END):
             raise ValueError
-        event: Event = json.loads(f"{body.decode()}}}")
+        event: Json = json.loads(f"{body.decode()}}}")
         noted = event.pop("n", None)
     except ValueError:
         raise _damaged(

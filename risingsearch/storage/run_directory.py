@@ -41,7 +41,6 @@ from risingsearch.storage.files import (
     write_digested,
 )
 from risingsearch.storage.journal import (
-    Event,
     Journal,
     Recorded,
     create,
@@ -66,7 +65,7 @@ class Saved(NamedTuple):
     state: Json | None  # None if it knows none
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[Json]:
         """Events of the journal."""
         return self.recorded.events
 
@@ -123,7 +122,7 @@ class RunDirectory:
                 "in the forked process, in another run_dir"
             )
 
-    def open(self, header: Event, saved: Saved | None = None) -> Saved:
+    def open(self, header: Json, saved: Saved | None = None) -> Saved:
         """Return the search, which begins with this header if there is none yet."""
         path = self.path / JOURNAL
         if saved is None:
@@ -223,7 +222,7 @@ def holds_search(path: Path) -> bool:
     return True
 
 
-def saved_header(path: Path) -> Event:
+def saved_header(path: Path) -> Json:
     """Header of the search in a directory; a RunDirError if there is none."""
     if not holds_search(path):
         msg = f"{path} does not exist: name the run directory of a search"

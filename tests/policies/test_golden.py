@@ -1,9 +1,11 @@
 """Golden runs: a change of what any policy does is seen as a change of data.
 
-To record them anew after an intended change: python tests/policies/test_golden.py
+To record some anew after an intended change:
+python tests/policies/test_golden.py NAME [NAME ...]
 """
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,16 +56,14 @@ def test_nothing_is_recorded_for_policies_that_are_gone():
     assert sorted(path.stem for path in GOLDEN.glob("*.csv")) == NAMES
 
 
-def record():
-    GOLDEN.mkdir(exist_ok=True)
-    for path in GOLDEN.glob("*.csv"):
-        path.unlink()
-    for name in NAMES:
-        with (GOLDEN / f"{name}.csv").open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("t", "arm", "reward"))
-            writer.writerows(trajectory(name))
+def record(name):
+    rows = trajectory(name)
+    with (GOLDEN / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("t", "arm", "reward"))
+        writer.writerows(rows)
 
 
 if __name__ == "__main__":
-    record()
+    for name in sys.argv[1:]:
+        record(name)

@@ -1,8 +1,8 @@
 """Golden decisions: a change of what a scheduler decides is seen as a change of data.
 
 Every policy plays short random searches with failures, arms that end early, enqueued
-arms and larger budgets. To record them anew after an intended change:
-python tests/scheduling/test_golden_decisions.py
+arms and larger budgets. To record some anew after an intended change:
+python tests/scheduling/test_golden_decisions.py NAME [NAME ...]
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -160,10 +161,15 @@ def test_nothing_is_recorded_for_policies_that_are_gone(recorded):
     assert sorted(recorded) == sorted(key(*case) for case in CASES)
 
 
-def record() -> None:
-    found = {key(*case): " ".join(digests(*case, range(N_SEARCHES))) for case in CASES}
+def record(name: str) -> None:
+    made(name, n_jobs=1, deterministic=False, seed=0)  # a wrong name is an error
+    found = json.loads(GOLDEN.read_text())
+    for case in CASES:
+        if case[0] == name:
+            found[key(*case)] = " ".join(digests(*case, range(N_SEARCHES)))
     GOLDEN.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
-    record()
+    for name in sys.argv[1:]:
+        record(name)

@@ -10,12 +10,18 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.events import (
+    KINDS,
     Advanced,
+    Died,
     Ended,
     Extended,
     Failed,
+    Released,
     Resized,
     Returned,
+    Stopped,
+    TrialOpened,
+    TrialReported,
     event_of,
 )
 from risingsearch.scheduling.replay import apply, replay
@@ -171,6 +177,48 @@ def test_recorded_decisions_win_over_those_of_another_policy(decided, asked, see
     assert again.in_flight == scheduler.in_flight
     assert again.spent == scheduler.spent
     assert repr(again.history) == repr(scheduler.history)
+
+
+OTHER_EVENTS = [
+    Ended(arms=[5]),
+    Extended(budget=Budget(wall_seconds=3.0)),
+    Advanced(now=1.0),
+    Resized(n_jobs=2),
+    TrialOpened(arm=3, trial="a1", params={}),
+    TrialReported(trial="a1", epoch=1, score=0.5, result={}, number=None, safe=True),
+    Died(jobs=[0]),
+    Released(),
+    Stopped(reason="the patience is exhausted"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_of_event_says_whether_it_changes_a_scheduler(kind):
+    budget = Budget(wall_seconds=40.0)
+    scheduler = Scheduler(**ARGUMENTS | {"budget": budget, "n_jobs": 3})
+    job = scheduler.ask()
+    returned = Returned(job=job, scores=(0.5,) * job.n_epochs, now=1.0)
+    events = {event.name: event for event in OTHER_EVENTS} | {
+        "started": replace(scheduler.why(job), job=scheduler.peek()),
+        "result": returned,
+        "failed": Failed(**vars(returned), failure="broken", charged=job.n_epochs),
+    }
+    before = scheduler.state_dict()
+    apply(scheduler, events[kind])
+    assert (scheduler.state_dict() != before) == KINDS[kind].changes_scheduler
+
+
+@pytest.mark.parametrize("asked", ["hyperband", "successive-halving"])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_event_that_changes_no_scheduler_may_come_at_any_time(asked, seed):
+    made = ARGUMENTS | {"policy": asked, "deterministic": True, "n_jobs": 5}
+    events = live(Scheduler(**made | {"policy": "cure-ucb"}), seed)
+    without, among = Scheduler(**made), Scheduler(**made)
+    replay(without, events)
+    notes = [event for event in OTHER_EVENTS if not event.changes_scheduler]
+    replay(among, [each for event in events for each in [*notes, event]])
+    assert among.state_dict() == without.state_dict()
+    assert repr(among.history) == repr(without.history)
 
 
 @pytest.mark.parametrize(

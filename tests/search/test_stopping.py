@@ -25,6 +25,17 @@ def test_the_result_says_why_it_ended_and_what_is_left(tmp_path):
     assert n_stops(tmp_path) == 1
 
 
+def test_the_reason_holds_until_more_may_be_trained(tmp_path):
+    search = a_search(tmp_path, patience=4)
+    reason = search.run().stop_reason
+    with search._log.held():
+        search._log.died([])
+    assert RisingSearch.saved_result(tmp_path).stop_reason == reason
+    search.extend(5)
+    assert RisingSearch.saved_result(tmp_path).stop_reason == "stopped before its end"
+    assert search.result().stop_reason == "stopped before its end"
+
+
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_search_goes_on_under_other_rules_as_if_there_had_been_none(
     tmp_path, deterministic
