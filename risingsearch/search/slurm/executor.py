@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from risingsearch.arms import Job, Report
-from risingsearch.checks import checked_int, shown
+from risingsearch.checks import checked_int, kept_path, shown
 from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
@@ -22,7 +22,6 @@ from risingsearch.errors import (
     SetupError,
     WorkerError,
 )
-from risingsearch.paths import kept_path
 from risingsearch.search.processes import Slots
 from risingsearch.search.slurm import clients
 from risingsearch.search.slurm.clients import Listed, NoAnswerError
