@@ -20,12 +20,12 @@ SHORT = 40  # lines of code of a file that is too short to be called dense
 
 # Limits only fall: a change that needs one to rise has left standing what it replaces.
 AT_MOST = {
-    "nodes": 276_500,  # the aim is 225,000
-    "nodes per line of code": 8.4,  # the aim is 8.0
+    "nodes": 269_000,  # the aim is 225,000
+    "nodes per line of code": 8.0,
     "joined assignments per 1,000 lines of code": 3.0,
     "literals splatted into literals": 0,
-    "uses of Any": 1_100,  # the aim is 600
-    f"functions above a complexity of {HARD}": 3,
+    "uses of Any": 350,
+    f"functions above a complexity of {HARD}": 0,
     f"files above {DENSE} nodes per line": 0,
 }
 AT_LEAST = {"Returns": 150, "Parameters": 220, "Examples": 190}
