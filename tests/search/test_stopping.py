@@ -36,6 +36,16 @@ def test_the_reason_holds_until_more_may_be_trained(tmp_path):
     assert search.result().stop_reason == "stopped before its end"
 
 
+def test_a_result_ends_the_reason_of_an_earlier_stop(tmp_path):
+    search = a_search(
+        tmp_path, target_score=0.0, callbacks=[lambda epoch: epoch.stop()]
+    )
+    assert search.run().stop_reason.startswith("the target_score of 0 is reached")
+    search.stop_when()
+    assert search.run().stop_reason == "stopped before its end"
+    assert RisingSearch.saved_result(tmp_path).stop_reason == "stopped before its end"
+
+
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_search_goes_on_under_other_rules_as_if_there_had_been_none(
     tmp_path, deterministic
