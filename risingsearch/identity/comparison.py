@@ -122,7 +122,7 @@ def adopted(saved: Any, current: Any) -> Any:
 
 
 def _entries(value: Any) -> Any:
-    """Return what a dict holds that is saved as JSON; all else holds nothing."""
+    """Return the entries of a dict that is saved as JSON; none of anything else."""
     if not isinstance(value, dict):
         return {}
     return value.get("$dict", value)
