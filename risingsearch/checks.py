@@ -431,7 +431,7 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, Any]:
     {'open_low': False}
     """
     parameters = inspect.signature(function).parameters.values()
-    defaults: dict[str, Any] = {}
+    defaults = {}
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY:
             is_needed = parameter.default is parameter.empty

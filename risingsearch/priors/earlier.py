@@ -83,7 +83,8 @@ class EarlierSearch:
             most = checks.checked_int("max_epochs", self.max_epochs, 0)
             as_json(params)
             shapes = [curve.shape for curve in curves]
-            if len(shapes) != len(params) or any(len(shape) != 1 for shape in shapes):
+            are_flat = all(len(shape) == 1 for shape in shapes)
+            if len(shapes) != len(params) or not are_flat:
                 raise ValueError(f"got {len(params)} runs, and curves of {shapes}")
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InvalidParameterError(
@@ -156,7 +157,7 @@ class EarlierSearch:
         """Return its name and runs as JSON values."""
         return {
             "name": self.name,
-            "params": as_json([dict(params) for params in self.params]),
+            "params": as_json(self.params),
             "curves": as_json([curve.tolist() for curve in self.curves]),
             "max_epochs": self.max_epochs,
         }

@@ -168,9 +168,9 @@ def relative_places(values: Floats, among: Floats) -> Floats:
 def _places(values: Sequence[object], among: Floats) -> Floats:
     """Return the place of every number, and the middle for other values."""
     column = np.full(len(values), 0.5)
-    are_numbers = np.array(list(map(is_number, values)), dtype=bool)
-    numbers = list(compress(values, are_numbers))
-    column[are_numbers] = relative_places(np.array(numbers, dtype=float), among)
+    are_numbers = [is_number(value) for value in values]
+    numbers = np.array([*compress(values, are_numbers)], dtype=float)
+    column[are_numbers] = relative_places(numbers, among)
     return column
 
 

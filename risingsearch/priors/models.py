@@ -105,8 +105,7 @@ class Learnt:
         self._models = [_model(matching, search) for search in sampled]
         means = self._means(matching.columns(candidates))
         self._middle = means.mean(axis=1, keepdims=True)
-        spread = means.std(axis=1, keepdims=True)
-        self._spread = np.maximum(spread, 1e-9)
+        self._spread = np.maximum(means.std(axis=1, keepdims=True), 1e-9)
         self.agreement = np.array(
             [_agreement(k, self._models, columns) for k in range(len(searches))]
         )
@@ -125,7 +124,7 @@ class Learnt:
         """Return rows whose distances are in mean lengths of the models."""
         names = [name for name, parts in columns.items() for _ in parts]
         n_models = np.zeros(len(names))
-        logs = np.zeros(len(names))
+        logs = np.zeros_like(n_models)
         for model in self._models:
             inverse_lengths = model.posterior.process.inverse_lengths
             is_shared = np.isin(names, model.parameters)
@@ -204,7 +203,7 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
 
 def _model(matching: Matching, search: EarlierSearch) -> _Model:
     shared = _shared(matching, search)
-    scores = np.where(np.isnan(search.scores), -np.inf, search.scores)
+    scores = np.nan_to_num(search.scores, nan=-np.inf)
     epochs = np.maximum(search.epochs, 1)
     places = places_of_epochs(epochs, search.max_epochs)
     at = np.column_stack([matching.features(search.params, shared), places])

@@ -116,9 +116,9 @@ class PriorProposer(Proposer):
         self.learnt = learnt
         self.candidates = candidates
         self.own = own
-        self._listed: Predictions | None = None
-        self._points: ArmPoints | None = None
-        self.n_arms: int | None = None
+        self._listed = None
+        self._points = None
+        self.n_arms = None
         if space is None:
             self._listed = learnt.predictions(candidates)
             self.n_arms = len(candidates)

@@ -96,7 +96,7 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
     arms: dict[int, list[Any]] = {}
     for trial in trials:
         attrs = trial.user_attrs
-        if FINAL in attrs or (N_EPOCHS in attrs and not attrs[N_EPOCHS]):
+        if FINAL in attrs or not attrs.get(N_EPOCHS, True):
             continue  # an arm once more; a trial that had nothing to train
         if trial.state.name != "WAITING":
             arm = attrs.get(ARM, trial.number)

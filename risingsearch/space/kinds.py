@@ -228,8 +228,7 @@ class Interval(Kind):
         tolerance = min(rounding_of(value), step / 4)
         tolerance = max(tolerance, 1e-6 * step)
         nearest = self.value(self.place(value))
-        distance = abs(nearest - float(value))
-        return bool(distance <= tolerance)
+        return bool(abs(nearest - float(value)) <= tolerance)
 
     def snapped(self, places: Places) -> Places:
         if self.low == self.high:
@@ -242,7 +241,8 @@ class Interval(Kind):
         if not self.whole:
             return places
         numbers = self._numbers(places)
-        return np.asarray(self._places(numbers), dtype=float)
+        snapped: Places = self._places(numbers)
+        return snapped
 
     def described(self) -> object:
         return {name: value for name, value in vars(self).items() if value}
@@ -282,7 +282,8 @@ class Uneven(Interval):
         if not self.whole:
             return places
         even = super().snapped(self.within.ppf(places))
-        return np.asarray(self.within.cdf(even), dtype=float)
+        snapped: Places = self.within.cdf(even)
+        return snapped
 
     def described(self) -> object:
         return {"distribution": self.text}

@@ -113,10 +113,13 @@ class Space:
     @property
     def is_open(self) -> bool:
         """Whether configurations can be proposed: not of mere lists, or of draws."""
-        kinds = [coordinate.kind for coordinate in self.coordinates]
-        if any(isinstance(kind, Drawn) for kind in kinds):
+        if any(isinstance(each.kind, Drawn) for each in self.coordinates):
             return False
-        return not all(kind.is_finite for kind in kinds)
+        return not self._is_finite
+
+    @property
+    def _is_finite(self) -> bool:
+        return all(coordinate.kind.is_finite for coordinate in self.coordinates)
 
     @property
     def description(self) -> Json:
@@ -300,7 +303,7 @@ class Space:
         >>> Space.of({"depth": [1, 2]}).draw(5, np.random.default_rng(0))
         [{'depth': 1}, {'depth': 2}]
         """
-        if all(coordinate.kind.is_finite for coordinate in self.coordinates):
+        if self._is_finite:
             everything = list(islice(self.every(), n + 1))
             if len(everything) <= n:
                 return Configurations(everything, None)

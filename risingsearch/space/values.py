@@ -122,11 +122,11 @@ def is_between(
     """
     if not is_number(value):
         return False
-    if isinstance(value, Integral):
-        # Compared exactly, as large as it may be: no 0.0 is added.
-        return bool(low <= value <= high)
-    rounding = rounding_of(value)
-    return bool(low - rounding <= value <= high + rounding)
+    if not isinstance(value, Integral):  # which is compared exactly, however large
+        rounding = rounding_of(value)
+        low -= rounding
+        high += rounding
+    return bool(low <= value <= high)
 
 
 def rounding_of(number: float) -> float:
