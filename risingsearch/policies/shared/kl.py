@@ -94,6 +94,4 @@ def kl_exploration(c: float, t: int) -> float:
     (4.605, 9.187)
     """
     log_t = log(t)
-    if c == 0.0 or log_t <= 1.0:
-        return log_t
-    return log_t + c * log(log_t)
+    return log_t if c == 0.0 or log_t <= 1.0 else log_t + c * log(log_t)
