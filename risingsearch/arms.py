@@ -44,8 +44,9 @@ def as_frame(rows: Sequence[Mapping[str, object]]) -> Any:
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        msg = "pandas is not installed; run: pip install pandas"
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError(
+            "pandas is not installed; run: pip install pandas"
+        ) from error
     return pd.DataFrame(list(rows))
 
 
@@ -94,8 +95,9 @@ class Job:
     def from_json(cls, values: Sequence[int]) -> Job:
         """Read the values of ``to_json``, or raise a ValueError or TypeError."""
         if not all(type(value) is int and value >= 0 for value in values):
-            msg = f"a job is four whole numbers of at least 0; got {values!r:.100}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"a job is four whole numbers of at least 0; got {values!r:.100}"
+            )
         return cls(*values)
 
 

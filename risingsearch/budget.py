@@ -91,8 +91,9 @@ class Budget:
             advice = "; got none of them"
             if amounts:
                 advice = f": write {' or '.join(each)}"
-            msg = f"a Budget has one of {', '.join(UNITS[:-1])} and {UNITS[-1]}{advice}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"a Budget has one of {', '.join(UNITS[:-1])} and {UNITS[-1]}{advice}"
+            )
         [(unit, value)] = amounts.items()
         if unit == "epochs":
             value = checked_int("budget", value, 1)
@@ -144,8 +145,9 @@ class Budget:
         if isinstance(value, Budget):
             return value
         if isinstance(value, Mapping):
-            msg = f"in Python a budget is {cls.from_json(value)}; got {shown(value)}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"in Python a budget is {cls.from_json(value)}; got {shown(value)}"
+            )
         if not isinstance(value, str):
             return cls(epochs=checked_int("budget", value, 1))
         match = _TEXT.fullmatch(value.strip())
@@ -202,8 +204,9 @@ class Budget:
         if not isinstance(value, Mapping):
             return cls(epochs=value)
         if unknown := sorted(map(str, value.keys() - {*UNITS})):
-            msg = f"{unknown[0]} is no unit of a budget: give one of {', '.join(UNITS)}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{unknown[0]} is no unit of a budget: give one of {', '.join(UNITS)}"
+            )
         return cls(**value)
 
 

@@ -277,8 +277,9 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """
     if not isinstance(value, str) or value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
-        msg = f"{name} must be one of {allowed}; got {shown(value)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{name} must be one of {allowed}; got {shown(value)}"
+        )
     return str(value)
 
 
@@ -296,8 +297,9 @@ def checked_reward_range(value: Iterable[SupportsFloat]) -> tuple[float, float]:
         low = high = math.nan
     if low < high and math.isfinite(high - low):
         return low, high
-    msg = f"reward_range must be (lowest, highest), both finite; got {shown(value)}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(
+        f"reward_range must be (lowest, highest), both finite; got {shown(value)}"
+    )
 
 
 def checked_order(name: str, value: object, n_arms: int) -> NDArray[np.int64]:
@@ -334,8 +336,9 @@ def checked_arms(
     if needed == len(arms) == len(different):
         return numbers
     which = "each" if every else "some"
-    msg = f"{name} must name {which} of the {n_arms} arms once; got {shown(value)}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(
+        f"{name} must name {which} of the {n_arms} arms once; got {shown(value)}"
+    )
 
 
 def checked_array(
@@ -360,8 +363,9 @@ def checked_array(
             order="C",
         )
     except (TypeError, ValueError, OverflowError) as error:
-        msg = f"{name} must be numbers in a regular table; got {shown(value)}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"{name} must be numbers in a regular table; got {shown(value)}"
+        ) from error
 
 
 def checked_path(name: str, value: object) -> Path:
@@ -371,8 +375,9 @@ def checked_path(name: str, value: object) -> Path:
             path = Path(value)
             if value != "" and "\0" not in str(path):
                 return path
-    msg = f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(
+        f"{name} must be a path, as text or a pathlib.Path; got {shown(value)}"
+    )
 
 
 def kept_path(name: str, value: object) -> Path:

@@ -36,8 +36,7 @@ def as_json(value: Any) -> Any:
         return {f"${value.dtype.name}": as_json(value.item())}
     if isinstance(value, np.str_):
         return {"$str": str(value)}
-    msg = f"{value!r}, a {kind.__name__}, is not JSON-serializable"
-    raise TypeError(msg)
+    raise TypeError(f"{value!r}, a {kind.__name__}, is not JSON-serializable")
 
 
 def _dict_as_json(values: dict[object, object]) -> Json:

@@ -129,11 +129,13 @@ class TrialArm:
         40
         """
         if self._checkpoints is None:
-            msg = "give RisingSampler a checkpoint_dir or an artifact_store to save to"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                "give RisingSampler a checkpoint_dir or an artifact_store to save to"
+            )
         if is_given_up(self._trial.study, self._trial._trial_id):
-            msg = "other processes gave this trial up: its arm continues elsewhere"
-            raise optuna.TrialPruned(msg)
+            raise optuna.TrialPruned(
+                "other processes gave this trial up: its arm continues elsewhere"
+            )
         epoch = len(self._trial._cached_frozen_trial.intermediate_values)
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             yield Path(folder)
@@ -256,8 +258,9 @@ def ask(study: optuna.Study) -> optuna.Trial | None:
     """
     sampler = study.sampler
     if not isinstance(sampler, RisingSampler):
-        msg = f"rising.ask needs a RisingSampler; got {type(sampler).__name__}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"rising.ask needs a RisingSampler; got {type(sampler).__name__}"
+        )
     while sampler.can_start(study):
         trial = study.ask()
         if trial.user_attrs[N_EPOCHS]:

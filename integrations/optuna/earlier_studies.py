@@ -36,11 +36,13 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
             storage.engine.dispose()
     except (ImportError, OptunaError, SQLAlchemyError, RuntimeError) as error:
         first = str(error).partition("\n")[0]
-        msg = f"the studies in {where} cannot be read: {first:.300}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"the studies in {where} cannot be read: {first:.300}"
+        ) from error
     if not found:
-        msg = f"{where} holds no trials, so nothing can be learnt from it: leave it out"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{where} holds no trials, so nothing can be learnt from it: leave it out"
+        )
     return found
 
 
@@ -57,7 +59,8 @@ def shown_url(url: str) -> str:
     if parsed.get_backend_name() == "sqlite":
         path = Path(parsed.database or "").resolve()
         if not path.is_file():  # SQLite would make it
-            msg = f"there is no file {path} with studies, as {url!r} says"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"there is no file {path} with studies, as {url!r} says"
+            )
         parsed = parsed.set(database=str(path))
     return parsed.render_as_string(hide_password=True)

@@ -109,8 +109,9 @@ class RisingPruner(BasePruner):
                 return True
         limit = getattr(study.sampler, "max_epochs", self.max_epochs)
         if limit is not None and n_reports > limit:
-            msg = f"the objective reports more than max_epochs={limit} times: raise it"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"the objective reports more than max_epochs={limit} times: raise it"
+            )
         if n_reports >= slice_.from_epoch + slice_.n_epochs:
             return n_reports != limit  # then the objective returns
         return not slice_.asked and self._is_hopeless(study, trial, limit)

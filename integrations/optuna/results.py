@@ -176,8 +176,9 @@ def best_arm(study: Study) -> ArmResult:
     feasible = [result for result in scored if result.feasible]
     if not feasible:
         lacks = "satisfies all constraints" if scored else "has a finite score"
-        msg = f"no arm {lacks} yet, so none is the best: optimize the study further"
-        raise SearchFailedError(msg)
+        raise SearchFailedError(
+            f"no arm {lacks} yet, so none is the best: optimize the study further"
+        )
     sign = sign_of(study)
     return max(feasible, key=lambda result: sign * result.best_score)
 

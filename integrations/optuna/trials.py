@@ -187,8 +187,9 @@ def all_trials(study: Study) -> list[FrozenTrial]:
         if not trials or trials[-1].number + 1 == len(trials):
             return trials
         time.sleep(SHORTEST)
-    msg = f"the storage of study {study.study_name!r} has lost some of its trials"
-    raise errors.SetupError(msg)
+    raise errors.SetupError(
+        f"the storage of study {study.study_name!r} has lost some of its trials"
+    )
 
 
 def set_attr(study: Study, trial: FrozenTrial, key: str, value: object) -> None:

@@ -195,8 +195,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             if self._experiment is None:
                 self._experiment = self._begin(controller, trial)
             if self._experiment.controller is not controller:
-                msg = "a RisingScheduler serves one experiment: make one for each Tuner"
-                raise InvalidParameterError(msg)
+                raise InvalidParameterError(
+                    "a RisingScheduler serves one experiment: make one for each Tuner"
+                )
             self._experiment.add(trial)
         except Exception as error:
             self._error = error

@@ -159,14 +159,16 @@ def _copied(callbacks: Any) -> list[Any]:
     try:
         return deepcopy(list(callbacks))
     except TypeError as error:
-        msg = f"callbacks are copied for each model, and these cannot be: {error}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"callbacks are copied for each model, and these cannot be: {error}"
+        ) from error
 
 
 def _stopped(callback: object) -> NoReturn:
     name = getattr(callback, "__name__", type(callback).__name__)
-    msg = f"the callback {name} stops a booster or changes its rounds: take it out"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(
+        f"the callback {name} stops a booster or changes its rounds: take it out"
+    )
 
 
 @contextmanager

@@ -73,8 +73,9 @@ def _parts(space: Spaces) -> tuple[list[Configuration], list[Configuration]]:
         return [space], []
     for part in space:
         if not isinstance(part, Mapping):
-            msg = f"param_distributions holds {part!r}; its parts must be dicts"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"param_distributions holds {part!r}; its parts must be dicts"
+            )
     spaces = [part for part in space if _is_space(part)]
     return spaces, [part for part in space if not _is_space(part)]
 
@@ -120,8 +121,9 @@ def check_trainable(
         counters, idle = epoch_methods.fixed_by_search(kinds[kind])
         without_effect |= params.keys() & set(idle)
         for counter in params.keys() & set(counters):
-            msg = f"{counter} counts the epochs: take it out and set max_epochs instead"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{counter} counts the epochs: take it out and set max_epochs instead"
+            )
     if without_effect:
         warnings.warn(
             f"{', '.join(sorted(without_effect))} in param_distributions has no "

@@ -332,5 +332,6 @@ def _number(name: str, score: Any) -> float:
     try:
         return float(score.item() if hasattr(score, "item") else score)
     except (TypeError, ValueError) as error:
-        msg = f"scoring must return a number for {name!r}; got {score!r}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"scoring must return a number for {name!r}; got {score!r}"
+        ) from error

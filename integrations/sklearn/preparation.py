@@ -70,8 +70,9 @@ def explaining_names(search: type[T]) -> type[T]:
     @wraps(init)
     def explaining(self: T, /, *args: object, **kwargs: object) -> None:
         for name in INSTEAD.keys() & kwargs.keys():
-            msg = f"RisingSearchCV has no argument {name!r}: write {INSTEAD[name]}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"RisingSearchCV has no argument {name!r}: write {INSTEAD[name]}"
+            )
         init(self, *args, **kwargs)
 
     search.__init__ = explaining  # type: ignore[method-assign, assignment]
@@ -228,8 +229,9 @@ def _folds(
     routes = get_config()["enable_metadata_routing"]
     splits = frozen_splits(search.cv, estimator, X, y, routed.splitter["split"], random)
     if search.refit == "best" and metric is None and len(splits) > 1:
-        msg = f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
+        )
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]
@@ -344,8 +346,9 @@ def added(
 def _check_unit(budget: Budget) -> None:
     for unit in ("cost", "gpu_hours"):
         if getattr(budget, unit) is not None:
-            msg = f"an estimator measures no {unit}: give epochs or time; got {budget}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"an estimator measures no {unit}: give epochs or time; got {budget}"
+            )
 
 
 def _error_score(score: Any) -> float | str | None:
@@ -355,24 +358,27 @@ def _error_score(score: Any) -> float | str | None:
         return float(score)
     if math.isnan(score):
         return None
-    msg = f"error_score must be 'raise', a finite number or nan; got {score!r}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(
+        f"error_score must be 'raise', a finite number or nan; got {score!r}"
+    )
 
 
 def _check_steps(value: object, resource: object) -> None:
     if value == "auto":
         return
     if checked_int("steps_per_epoch, if not 'auto',", value, 1) > 1 and resource:
-        msg = f"steps_per_epoch must be 1 with resource={resource!r}; got {value}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"steps_per_epoch must be 1 with resource={resource!r}; got {value}"
+        )
 
 
 def _check_rows(X: ArrayLike, params: Params) -> None:
     for name, value in params.items():
         per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
         if per_row and np.ndim(value) and _num_samples(value) != _num_samples(X):
-            msg = f"{name} must have one entry per row of X, {_num_samples(X)} in all"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{name} must have one entry per row of X, {_num_samples(X)} in all"
+            )
 
 
 def _weighs_classes(y: Targets, weights: ArrayLike | None) -> bool:
@@ -402,8 +408,9 @@ def _fingerprint(folds: Folds, search: BaseSearchCV) -> Json:
     """Everything that must be the same to continue in a run directory, as JSON."""
     seed = search.random_state
     if isinstance(seed, bool) or not isinstance(seed, Integral):
-        msg = f"with a run_dir random_state must be an int, to continue; got {seed!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"with a run_dir random_state must be an int, to continue; got {seed!r}"
+        )
     resource = {} if folds.resource is None else {"resource": folds.resource.name}
     return resource | {
         "estimator": described_parts(folds.estimator),

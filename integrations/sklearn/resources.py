@@ -67,8 +67,9 @@ class Resource:
     def check(self, estimator: BaseEstimator, params: Configuration) -> None:
         """Raise if a configured estimator cannot be trained, or sets the resource."""
         if not hasattr(estimator, "fit"):
-            msg = f"{type(estimator).__name__} cannot be trained: it has no fit"
-            raise NotTrainableError(msg)
+            raise NotTrainableError(
+                f"{type(estimator).__name__} cannot be trained: it has no fit"
+            )
         if self.name == N_SAMPLES:
             return
         full = self.settings[-1][self.name]
@@ -152,8 +153,9 @@ def parameter_values(
     """``resource="max_iter"``, say: a share of the value that the estimator has."""
     full = _value_of(name, estimator)
     if full < max_epochs:
-        msg = f"max_epochs={max_epochs} is more than {name}={full}: set it lower"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"max_epochs={max_epochs} is more than {name}={full}: set it lower"
+        )
     values = halved(full, max_epochs, 1)
     totals = [n_splits * value for value in values]
     settings = [{name: value} for value in values]

@@ -302,8 +302,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             If the addition is in another unit than the budget.
         """
         if not hasattr(self, "_search"):
-            msg = "continue_search needs the models, which copies lack: call fit first"
-            raise NotFittedError(msg)
+            raise NotFittedError(
+                "continue_search needs the models, which copies lack: call fit first"
+            )
         self._search.stop_when(self.patience, self.target_score)
         if extra_budget is not None or timeout is not None or not retry_failed:
             unit = self._search.scheduler.unit
@@ -321,8 +322,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     def result(self) -> SearchResult:
         """Return the result as ``RisingSearch`` has it, for reports and importances."""
         if not hasattr(self, "_search"):
-            msg = "result needs the search, which copies lack: call fit first"
-            raise NotFittedError(msg)
+            raise NotFittedError(
+                "result needs the search, which copies lack: call fit first"
+            )
         return self._search.result()
 
     def _validate_params(self) -> None:
@@ -382,8 +384,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         except SearchFailedError as error:
             if error.__cause__ is not None:
                 raise
-            msg = f"{error}: scoring={self.scoring!r} gave no finite number"
-            raise SearchFailedError(msg) from None
+            raise SearchFailedError(
+                f"{error}: scoring={self.scoring!r} gave no finite number"
+            ) from None
         except BaseException as error:
             interrupted = not isinstance(error, Exception)
             if interrupted and self._search.scheduler.best_arm is not None:
@@ -434,8 +437,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if callable(self.refit):
             self.best_index_ = self._select_best_index(self.refit, "", self.cv_results_)
             if not result.arms[self.best_index_].best_epoch:
-                msg = f"refit chose candidate {self.best_index_}, which has no score"
-                raise InvalidParameterError(msg)
+                raise InvalidParameterError(
+                    f"refit chose candidate {self.best_index_}, which has no score"
+                )
         else:
             self.best_index_ = int(result.best_arm or 0)
             scores = f"mean_test_{folds.metric if self.multimetric_ else 'score'}"

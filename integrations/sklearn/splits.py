@@ -57,8 +57,9 @@ def frozen_splits(
         share = float(cv)
         seed = random.randint(2**31 - 1)
         if not 0.0 < share < 1.0:
-            msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"a float cv is the share held out, between 0 and 1; got {cv!r}"
+            )
         classes = class_numbers(estimator, X, y)
         if groups is not None:
             return [_held_out_groups(share, classes, groups, seed)]
@@ -127,8 +128,9 @@ def _held_out(share: float, classes: Ints, seed: int) -> Split:
     n_test = math.ceil(share * n_rows)
     n_train = n_rows - n_test
     if n_train == 0:
-        msg = f"cv={share} holds out all n_samples={n_rows} rows: give a smaller share"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"cv={share} holds out all n_samples={n_rows} rows: give a smaller share"
+        )
     counts = np.bincount(classes)
     n_classes = len(counts)
     rarest = counts.min()

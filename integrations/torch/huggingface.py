@@ -36,8 +36,9 @@ try:
         is_progress_bar_enabled,
     )
 except ModuleNotFoundError as error:
-    msg = "transformers is not installed; run: pip install 'transformers[torch]'"
-    raise MissingDependencyError(msg) from error
+    raise MissingDependencyError(
+        "transformers is not installed; run: pip install 'transformers[torch]'"
+    ) from error
 
 
 class _Paused(Exception):  # noqa: N818 - it is no error
@@ -253,8 +254,9 @@ class HuggingFaceTrainable(TorchFrameworkTrainable[TorchPausedRun]):
             if not isinstance(trainer, Trainer):
                 raise SetupError(f"build must return a Trainer; got {trainer!r:.200}")
             if trainer.args.save_only_model:
-                msg = "save_only_model=True leaves out the optimizer: build without it"
-                raise SetupError(msg)
+                raise SetupError(
+                    "save_only_model=True leaves out the optimizer: build without it"
+                )
             for progress in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
                 trainer.pop_callback(progress)  # the search has another
             callback = RisingTrainerCallback(

@@ -59,8 +59,9 @@ try:
         _TunerExitException,
     )
 except ModuleNotFoundError as error:
-    msg = "lightning is not installed; run: pip install lightning"
-    raise MissingDependencyError(msg) from error
+    raise MissingDependencyError(
+        "lightning is not installed; run: pip install lightning"
+    ) from error
 
 NEEDS_A_LOGGER = (DeviceStatsMonitor, LearningRateMonitor, ThroughputMonitor)
 CANNOT_RESUME = (BaseFinetuning, BatchSizeFinder, LearningRateFinder, ModelPruning)

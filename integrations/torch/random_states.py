@@ -71,8 +71,9 @@ def kept_random_states() -> Iterator[None]:
 def alone() -> Iterator[None]:
     """Raise a SetupError if another thread of the process is training."""
     if not _TRAINING.acquire(blocking=False):
-        msg = "threads share torch's random states: use an executor of processes"
-        raise SetupError(msg)
+        raise SetupError(
+            "threads share torch's random states: use an executor of processes"
+        )
     try:
         yield
     finally:
@@ -118,8 +119,9 @@ def generator_in(kind: str, state: Any) -> Generator:
 def _generators_of(loader: DataLoader) -> list[Generator]:
     """Return the generators of a loader and its samplers; refuse persistent workers."""
     if loader.persistent_workers:
-        msg = "a loader's workers have states: build it without persistent_workers"
-        raise SetupError(msg)
+        raise SetupError(
+            "a loader's workers have states: build it without persistent_workers"
+        )
     generators = [loader.generator, *_drawn_from(loader.sampler)]
     generators += _drawn_from(loader.batch_sampler)
     by_identity = {id(each): each for each in generators if each is not None}

@@ -199,8 +199,9 @@ class TorchRun:
             )
         taken = sorted(objects.keys() & {*dir(TorchRun), *OWN})
         if taken:
-            msg = f"build names objects {taken}, which a run uses itself: rename them"
-            raise SetupError(msg)
+            raise SetupError(
+                f"build names objects {taken}, which a run uses itself: rename them"
+            )
         return dict(objects)
 
 

@@ -131,8 +131,9 @@ def _export(arguments: argparse.Namespace) -> None:
     out = arguments.out
     kind = arguments.format or (out.suffix[1:] if out is not None else "") or "csv"
     if kind not in FORMATS:
-        msg = f"{out} names no format: end it in .{', .'.join(FORMATS)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{out} names no format: end it in .{', .'.join(FORMATS)}"
+        )
     if kind == "parquet":
         if out is None:
             raise InvalidParameterError("parquet is no text: name a file with --out")

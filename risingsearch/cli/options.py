@@ -51,16 +51,18 @@ def run_path(text: str) -> Path:
     """Return the path of a run; raise an error about a file, such as a sweep's."""
     path = Path(text)
     if path.is_file():
-        msg = f"{text} is a file; give the directory of its run, as runs/{path.stem}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(
+            f"{text} is a file; give the directory of its run, as runs/{path.stem}"
+        )
     return path
 
 
 def sweep_path(text: str) -> Path:
     """Return the path of a sweep; raise an error about a directory, such as a run's."""
     if Path(text).is_dir():
-        msg = f"{text} is a directory; a run continues by: risingsearch resume {text}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(
+            f"{text} is a directory; a run continues by: risingsearch resume {text}"
+        )
     return Path(text)
 
 
@@ -90,8 +92,9 @@ def whole(text: str, low: int, high: int | None = None) -> int:
         most = ""
         if high is not None:
             most = f" and at most {high}"
-        msg = f"must be a whole number of at least {low}{most}; got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number of at least {low}{most}; got {text!r}"
+        )
     return int(text)
 
 
@@ -173,10 +176,12 @@ def check_file(path: Path) -> None:
 def writing(path: Path) -> Iterator[None]:
     """Return the error about a file that cannot be written."""
     if path.is_dir():
-        msg = f"{path} cannot be written (it is a folder): name a file"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{path} cannot be written (it is a folder): name a file"
+        )
     try:
         yield
     except OSError as error:
-        msg = f"{path} cannot be written ({error.strerror})"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"{path} cannot be written ({error.strerror})"
+        ) from error

@@ -158,8 +158,9 @@ def _is_file(target: str) -> bool:
             f"{target} --out curves.csv, and give that file"
         )
     if Path(target).suffix or os.sep in target:
-        msg = f"there is no file {target!r}, and no environment of that name"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"there is no file {target!r}, and no environment of that name"
+        )
     raise unknown_name("environment or file", target, names)
 
 

@@ -119,8 +119,9 @@ class RunView:
     def result(self) -> SearchResult:
         """The result so far, which says if the run is not over."""
         if self.status is None:
-            msg = f"{self.path} holds no search yet: look again when it has begun"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{self.path} holds no search yet: look again when it has begun"
+            )
         if self.status.is_running and not self.is_over:
             return replace(self.status.result, stop_reason="none: it is running")
         return self.status.result

@@ -155,8 +155,9 @@ def make_environment(
             raise unknown_name(f"parameter of {name}:", parameter, defaults)
     for parameter, default in defaults.items():
         if default is ... and parameter not in parameters:
-            msg = f"the environment {name} needs {parameter}=; it has no default"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"the environment {name} needs {parameter}=; it has no default"
+            )
     horizon = checked_int("horizon", horizon, 1)
     return ENVIRONMENTS[name](checked_generator(seed), horizon, **parameters)
 

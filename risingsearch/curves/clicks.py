@@ -208,13 +208,15 @@ def _sorted_log(
             f"got shapes {times.shape}, {labels.shape} and {bits.shape}"
         )
     if not np.all(np.isfinite(times)) or not np.all((bits == 0) | (bits == 1)):
-        msg = "timestamps must be finite numbers of seconds, and clicks 0 or 1"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            "timestamps must be finite numbers of seconds, and clicks 0 or 1"
+        )
     try:
         names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     except TypeError as error:
-        msg = f"items must be of one kind, such as text or numbers: {error}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"items must be of one kind, such as text or numbers: {error}"
+        ) from error
     by_count = np.argsort(-sizes, kind="stable")
     place = np.argsort(by_count)
     order = np.argsort(times, kind="stable")
@@ -232,8 +234,9 @@ def _read(path: Path) -> list[ArrayLike]:
         frame.columns = frame.columns.str.lower()
         return [frame[name] for name in COLUMNS]
     except OSError as error:
-        msg = f"cannot read the click log {path}: {error.strerror}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"cannot read the click log {path}: {error.strerror}"
+        ) from error
     except (ValueError, KeyError) as error:
         raise InvalidParameterError(
             f"{path} must be a CSV file with the columns {', '.join(COLUMNS)}: a "

@@ -123,14 +123,14 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
         ".parquet": _table,
     }
     if path.suffix.lower() not in readers:
-        msg = f"curves come from {', '.join(readers)} files; got {path}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"curves come from {', '.join(readers)} files; got {path}"
+        )
     try:
         curves = _without_empty(readers[path.suffix.lower()](path), path)
         _check(curves)
     except RisingSearchError as error:
-        msg = f"{path}: {error}"
-        raise type(error)(msg) from error
+        raise type(error)(f"{path}: {error}") from error
     except (OSError, ValueError, TypeError, zipfile.BadZipFile) as error:
         raise InvalidParameterError(f"cannot read {path}: {error}") from error
     return curves
@@ -156,8 +156,9 @@ def _npz(path: Path) -> LoadedCurves:
         if "length" in arrays.files:
             length = arrays["length"]
             if length.shape != (n_arms,):
-                msg = f"length must hold {n_arms} numbers; got shape {length.shape}"
-                raise InvalidParameterError(msg)
+                raise InvalidParameterError(
+                    f"length must hold {n_arms} numbers; got shape {length.shape}"
+                )
             means[np.arange(n_epochs) >= length[:, None]] = np.nan
         names = _numbered(n_arms)
         if "names" in arrays.files and arrays["names"].shape == (n_arms,):
@@ -326,8 +327,9 @@ def _without_empty(curves: LoadedCurves, path: Path) -> LoadedCurves:
 def _check(curves: LoadedCurves) -> None:
     recorded = ~np.isnan(curves.means)
     if not recorded.size or np.any(np.isinf(curves.means)):
-        msg = "scores must be finite, and there must be at least one"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            "scores must be finite, and there must be at least one"
+        )
     for name, has_score in zip(curves.names, recorded, strict=True):
         if not has_score[: has_score.sum()].all():
             gap = int(np.argmin(has_score)) + 1

@@ -96,8 +96,9 @@ class CurveTable(NamedTuple):
                 f"arm's last pull; got shape {table.shape}"
             )
         if not np.all(pulls > 0) or np.any(np.isinf(table)):
-            msg = "every arm needs at least one mean, and all must be finite"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                "every arm needs at least one mean, and all must be finite"
+            )
         return cls(
             table,
             pulls.astype(np.int64),

@@ -190,8 +190,9 @@ def imdb_replay(
     batch = checked_int("batch", batch, 1)
     path = checked_path("data_dir", data_dir) / IMDB_FILE
     if not path.is_file():
-        msg = f"data_dir must hold {IMDB_FILE}; there is no {path}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"data_dir must hold {IMDB_FILE}; there is no {path}"
+        )
     try:
         with np.load(path, allow_pickle=False) as recorded:
             means = recorded["mean"]
@@ -199,12 +200,14 @@ def imdb_replay(
         if arms == "paper":
             means = means[[codes.index(code) for code in IMDB_ARMS]]
     except (KeyError, OSError, ValueError, BadZipFile) as error:
-        msg = f"{path} does not hold the recorded curves: {error}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"{path} does not hold the recorded curves: {error}"
+        ) from error
     n_pulls = min(horizon, means.shape[1] // batch)
     if n_pulls == 0:
-        msg = f"batch must be at most {means.shape[1]}, the reviews; got {batch}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"batch must be at most {means.shape[1]}, the reviews; got {batch}"
+        )
     means = means[:, : n_pulls * batch].astype(float)
     means = means.reshape(len(means), n_pulls, batch).mean(axis=2)
     if noise is None:

@@ -118,8 +118,9 @@ class Digester:
         try:
             digest = self._of(value).hex()[:32]
         except RecursionError:
-            msg = f"{shown(value)} is nested too deeply to be compared: make it flat"
-            raise InvalidParameterError(msg) from None
+            raise InvalidParameterError(
+                f"{shown(value)} is nested too deeply to be compared: make it flat"
+            ) from None
         if self._is_new:
             digest += NEW
         return digest

@@ -66,8 +66,9 @@ def write_comparison(
     'comparison.html'
     """
     if len(results) < 2:
-        msg = f"a comparison needs at least two searches; got {len(results)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"a comparison needs at least two searches; got {len(results)}"
+        )
     page = comparison_page(
         results,
         title=title,

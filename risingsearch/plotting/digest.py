@@ -112,8 +112,9 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
             epoch = row["epoch"] - 1
             unspent = budget - row["round"] + 1
             n_left = max(0, min(most_epochs - epoch, unspent))
-            end = sign * (level + gain)
-            projected[arm] = [arm, epoch, sign * level, epoch + n_left, end]
+            last = epoch + n_left
+            end = level + gain
+            projected[arm] = [arm, epoch, sign * level, last, sign * end]
     return list(projected.values())
 
 
@@ -212,7 +213,8 @@ def scale_of(values: Sequence[Value]) -> str:
     if not numbers or min(numbers) <= 0 or max(numbers) < 10 * min(numbers):
         return "linear"
     off_centre = _off_centre(np.asarray(numbers))
-    if _off_centre(np.log(numbers)) < off_centre:
+    off_centre_of_logs = _off_centre(np.log(numbers))
+    if off_centre_of_logs < off_centre:
         return "log"
     return "linear"
 

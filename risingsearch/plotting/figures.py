@@ -238,8 +238,9 @@ class Epochs:
     ) -> None:
         checked_choice("direction", direction, ("maximize", "minimize"))
         if len(history) == 0:
-            msg = "history is empty; plot it after the first epoch"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                "history is empty; plot it after the first epoch"
+            )
         self.arm = np.array([row["arm"] for row in history], dtype=int)
         self.epoch = np.array([row["epoch"] for row in history], dtype=int)
         self.score = np.array([row["score"] for row in history], dtype=float)

@@ -83,8 +83,9 @@ def parameter_importance(result: ShownResult) -> Importances:
     ['top', 'other']
     """
     if not hasattr(result, "curves"):
-        msg = f"give the result of a search, as search.result(); got {shown(result)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"give the result of a search, as search.result(); got {shown(result)}"
+        )
     curves = result.curves
     arms = sorted(curves)
     if len(arms) > MOST_ARMS:

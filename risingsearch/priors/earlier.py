@@ -267,8 +267,9 @@ class Source:
     def renamed(self, search: EarlierSearch) -> EarlierSearch:
         """Return a search that is read already, with the name that is asked for."""
         if self.score is not None:
-            msg = f"{search.name}: its scores are read already: leave score out"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{search.name}: its scores are read already: leave score out"
+            )
         self.checked_direction(search.name, search.direction or "maximize")
         if self.name is None:
             return search
@@ -423,8 +424,9 @@ def checked_score(
     columns = list(names)
     if score not in columns:
         listed = ", ".join(map(repr, columns[:_SHOWN_NAMES]))
-        msg = f"{where}: score must be one of {listed}; got {score!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{where}: score must be one of {listed}; got {score!r}"
+        )
     return score
 
 

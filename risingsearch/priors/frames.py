@@ -72,8 +72,9 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
         raise missing("pyarrow", extra="sim") from error
     except Exception as error:  # pyarrow and pandas raise many kinds
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        msg = f"{path} cannot be read as a table ({first:.200})"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"{path} cannot be read as a table ({first:.200})"
+        ) from error
     return of_frame(frame, asked, path.name)
 
 
@@ -183,8 +184,9 @@ def _runs(
     if EPOCH in frame:
         frame[EPOCH] = frame[EPOCH].map(as_number)
         if frame[EPOCH].isna().any():
-            msg = f"{name}: every row needs a number in its column {EPOCH!r}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{name}: every row needs a number in its column {EPOCH!r}"
+            )
         frame = frame.drop_duplicates([RUN, EPOCH], keep="last")
         frame = frame.sort_values(EPOCH, kind="stable")
     runs = frame.index

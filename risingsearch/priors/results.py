@@ -44,8 +44,9 @@ def _is_search_cv(source: object) -> bool:
 def _of_search_cv(asked: Source) -> list[EarlierSearch]:
     search: Any = asked.source
     if not hasattr(search, "history_"):
-        msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            "this RisingSearchCV is not fitted: call fit before it is a prior"
+        )
     where = type(search).__name__
     candidates = search.cv_results_["params"]
     runs = runs_of(candidates, search.history_, asked.score or SCORE, where)

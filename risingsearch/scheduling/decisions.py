@@ -207,8 +207,9 @@ class Decider:
         if n_epochs is None:
             n_epochs = self._wanted(arm, arm)
         if not 1 <= n_epochs <= limit:
-            msg = f"arm {arm} can get {limit} epochs now at most; got {n_epochs=}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"arm {arm} can get {limit} epochs now at most; got {n_epochs=}"
+            )
         return self._decided(arm, n_epochs)
 
     def _decided(
@@ -386,8 +387,9 @@ class Decider:
         arms = self.arms
         is_next = job.id == arms.n_asked and job.arm < arms.n_arms
         if not is_next or arms.busy[job.arm]:
-            msg = f"{job} cannot be the next job of this search: its journal is damaged"
-            raise RunDirError(msg)
+            raise RunDirError(
+                f"{job} cannot be the next job of this search: its journal is damaged"
+            )
         self.policy.refresh()
         self.start(decision)
 

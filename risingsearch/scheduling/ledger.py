@@ -125,12 +125,14 @@ def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ..
     checked = []
     for score in map(unwrapped, told):
         if not is_number(score):
-            msg = f"scores must be numbers, one per epoch; got {shown(score)}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"scores must be numbers, one per epoch; got {shown(score)}"
+            )
         checked.append(checked_magnitude("a score", score))
     if len(checked) > job.n_epochs:
-        msg = f"{job} has {job.n_epochs} epochs; got {len(checked)} scores"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{job} has {job.n_epochs} epochs; got {len(checked)} scores"
+        )
     return tuple(checked)
 
 

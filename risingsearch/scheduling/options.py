@@ -37,8 +37,9 @@ def checked_error_score(name: str, value: object) -> float | str:
     if value == "raise":
         return "raise"
     if isinstance(value, str):
-        msg = f"{name} must be a number, None or 'raise'; got {value!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{name} must be a number, None or 'raise'; got {value!r}"
+        )
     return checked_score(name, value)
 
 
@@ -46,8 +47,9 @@ def checked_metric(name: str, value: object) -> str:
     """Return the name of the score, or raise an error."""
     if isinstance(value, str) and value:
         return value
-    msg = f"{name} must be the name of the score, as text; got {value!r}"
-    raise InvalidParameterError(msg)
+    raise InvalidParameterError(
+        f"{name} must be the name of the score, as text; got {value!r}"
+    )
 
 
 def checked_fingerprint(name: str, value: object) -> Configuration:
@@ -174,8 +176,9 @@ class SchedulerOptions(SearchOptions):
         n_arms = self.n_arms
         budget = self.budget
         if n_arms is None or budget is None:
-            msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"give both n_arms and budget; got {n_arms=} and {budget=}"
+            )
         n_arms = checks.checked_int("n_arms", n_arms, 1)
         super().__post_init__()
         if self.raises_failures:
@@ -198,8 +201,9 @@ class SchedulerOptions(SearchOptions):
         least, total = self.min_epochs, self.budget.epochs
         n_first = max(1, len(self.enqueue))
         if self.max_epochs is not None and least > self.max_epochs:
-            msg = f"min_epochs is at most max_epochs={self.max_epochs}; got {least}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"min_epochs is at most max_epochs={self.max_epochs}; got {least}"
+            )
         cost: float = least
         if self.epoch_costs:
             cost = round(math.fsum(self.epoch_costs[:least]), 9)  # 1 if it is 1.0...2

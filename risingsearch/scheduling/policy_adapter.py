@@ -238,12 +238,14 @@ def _checked_factory(policy: object, params: Configuration) -> Callable[..., Pol
     """Return the factory of a policy that is not registered, or raise an error."""
     create = getattr(policy, "create", policy)
     if not callable(create):
-        msg = f"policy must be a registered name or a factory; got {shown(policy)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"policy must be a registered name or a factory; got {shown(policy)}"
+        )
     if why := call_problem(create, SIZES, **params):
         name = getattr(create, "__qualname__", shown(policy))
-        msg = f"{name} must take ({SIZES}) and policy_params {params}: {why}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{name} must take ({SIZES}) and policy_params {params}: {why}"
+        )
     factory: Callable[..., Policy] = create
     return factory
 

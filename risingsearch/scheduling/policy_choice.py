@@ -79,8 +79,9 @@ def horizon_and_limit(
 def checked_params(params: object) -> Params:
     """Return a copy of a policy's parameters; raise an error if they are invalid."""
     if not isinstance(params, Mapping | None):
-        msg = f"policy_params must be a dict of parameters; got {shown(params)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"policy_params must be a dict of parameters; got {shown(params)}"
+        )
     return dict(params or {})
 
 

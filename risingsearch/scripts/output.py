@@ -82,8 +82,9 @@ class ReportFile:
         except FileNotFoundError:
             return io.BytesIO()
         except OSError as error:
-            msg = f"the reports in {self._name} cannot be read ({error.strerror})"
-            raise ScriptError(msg) from error
+            raise ScriptError(
+                f"the reports in {self._name} cannot be read ({error.strerror})"
+            ) from error
 
 
 def reports(
@@ -103,12 +104,14 @@ def reports(
                 reported = time.monotonic()
             late = timeout is not None and time.monotonic() > reported + timeout
             if late and script.is_running:
-                msg = f"the script has reported no epoch for {timeout:g} seconds"
-                raise ScriptError(msg)
+                raise ScriptError(
+                    f"the script has reported no epoch for {timeout:g} seconds"
+                )
     if script.returncode != 0:
         how = _how_ended(script.returncode)
-        msg = f"the script ended with {how}; its last line: {output.last_line!r}"
-        raise ScriptError(msg)
+        raise ScriptError(
+            f"the script ended with {how}; its last line: {output.last_line!r}"
+        )
     yield from output.cut_records()
 
 

@@ -84,12 +84,14 @@ class JsonLines:
         except (ValueError, RecursionError) as error:
             if not begins or f'"{self.metric}"' not in text:
                 return None
-            msg = f"the script reports invalid JSON: {text[:SHOWN]!r}"
-            raise ScriptError(msg) from error
+            raise ScriptError(
+                f"the script reports invalid JSON: {text[:SHOWN]!r}"
+            ) from error
         are_reports = [{self.metric, EPOCH} <= record.keys() for record in records]
         if are_reports[-2:] == [True, True]:
-            msg = f"the script reports two epochs in one line: {text[:SHOWN]!r}"
-            raise ScriptError(msg)
+            raise ScriptError(
+                f"the script reports two epochs in one line: {text[:SHOWN]!r}"
+            )
         last = records[-1] if records else {}
         if are_reports[-1:] == [True] or (begins and self.metric in last):
             return last

@@ -37,8 +37,9 @@ def report(
     if isinstance(score, bool) or not isinstance(score, Real):
         raise InvalidParameterError(f"score must be a number; got {score!r}")
     if isinstance(epoch, bool) or not isinstance(epoch, Integral) or epoch < 1:
-        msg = f"epoch must be a whole number of at least 1; got {epoch!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"epoch must be a whole number of at least 1; got {epoch!r}"
+        )
     others = {name: _plain(name, value) for name, value in metrics.items()}
     line = {
         "epoch": int(epoch),

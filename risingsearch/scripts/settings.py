@@ -38,8 +38,9 @@ class PlainMetric(Strict):
         try:
             pattern = pattern_of(value)
         except (re.error, RecursionError, OverflowError) as error:
-            msg = f"it is not a regular expression of Python ({error})"
-            raise ValueError(msg) from error
+            raise ValueError(
+                f"it is not a regular expression of Python ({error})"
+            ) from error
         if SCORE not in pattern.groupindex and pattern.groups != 1:
             raise ValueError(
                 "it has {number} once, as in 'accuracy: {number}', or one group, or "
@@ -138,10 +139,9 @@ def trackers_as_mapping(value: object) -> Any:
     merged: Json = {}
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, (str, dict)):
-            msg = (
+            raise ValueError(
                 f"a tracker is a name, or a mapping of it to its options; got {item!r}"
             )
-            raise ValueError(msg)
         named = {item: {}} if isinstance(item, str) else item
         merged |= {
             name: {} if options is None else options for name, options in named.items()
@@ -195,8 +195,9 @@ class SlurmSetting(Strict):
     def _are_options(cls, value: list[str]) -> list[str]:
         for option in value:
             if OWN.fullmatch(option.partition("=")[0]):
-                msg = f"{option!r} is not yours to give: the search decides on it"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"{option!r} is not yours to give: the search decides on it"
+                )
         return value
 
     @property
@@ -233,5 +234,6 @@ def launcher_as_mapping(value: object) -> Any:
         return {"slurm": {}}
     if isinstance(value, dict):
         return value
-    msg = "it is local, slurm, or a mapping such as {slurm: {partition: gpu}}"
-    raise ValueError(msg)
+    raise ValueError(
+        "it is local, slurm, or a mapping such as {slurm: {partition: gpu}}"
+    )

@@ -40,8 +40,9 @@ def _plain(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a number must be finite")
     if value is not None and not isinstance(value, bool | int | float | str):
-        msg = "a value is a number, text, true, false, null or a list of these"
-        raise ValueError(msg)
+        raise ValueError(
+            "a value is a number, text, true, false, null or a list of these"
+        )
     return value
 
 
@@ -57,8 +58,9 @@ def _one_or_more(value: object) -> Any:
             return [*map(_value, value)]
         return _value(value)
     except ValueError as error:
-        msg = "it is a number, text, true, false, or a list of these"
-        raise ValueError(msg) from error
+        raise ValueError(
+            "it is a number, text, true, false, or a list of these"
+        ) from error
 
 
 Value = Annotated[bool | int | float | str, PlainValidator(_value)]
@@ -92,12 +94,14 @@ class _Range(BaseParameter):
     @model_validator(mode="after")
     def _in_order(self) -> _Range:
         if not self.low < self.high:
-            msg = f"low must be below high; got {self.low:g} and {self.high:g}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"low must be below high; got {self.low:g} and {self.high:g}"
+            )
         step = getattr(self, "step", None)
         if step is not None and exact(step) > exact(self.high) - exact(self.low):
-            msg = f"step {step:g} is wider than high - low, {self.high - self.low:g}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"step {step:g} is wider than high - low, {self.high - self.low:g}"
+            )
         return self
 
 
@@ -227,11 +231,13 @@ def space_in(content: Json) -> Space:
     try:
         space = ConfigurationSpace.from_serialized_dict(deepcopy(content))
     except Exception as error:  # of many kinds
-        msg = f"space is not what ConfigSpace has written ({error!r})"
-        raise ValueError(msg) from error
+        raise ValueError(
+            f"space is not what ConfigSpace has written ({error!r})"
+        ) from error
     if not len(space):
-        msg = "space has no hyperparameters: write it with ConfigSpace's to_yaml"
-        raise ValueError(msg)
+        raise ValueError(
+            "space has no hyperparameters: write it with ConfigSpace's to_yaml"
+        )
     return Space.of(space)
 
 

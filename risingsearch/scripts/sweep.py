@@ -183,8 +183,9 @@ class Sweep(Strict):
     @classmethod
     def _is_whole(cls, value: float | None) -> float | None:
         if value is not None and not is_divisible(value):
-            msg = "they are a whole number, or less than 1 where workers share one"
-            raise ValueError(msg)
+            raise ValueError(
+                "they are a whole number, or less than 1 where workers share one"
+            )
         return value
 
     @field_validator("report_file")
@@ -192,8 +193,9 @@ class Sweep(Strict):
     def _inside(cls, value: str | None) -> str | None:
         path = Path(value or "here")
         if path.is_absolute() or ".." in path.parts or not path.name:
-            msg = "it is a file in the checkpoint directory, named from there"
-            raise ValueError(msg)
+            raise ValueError(
+                "it is a file in the checkpoint directory, named from there"
+            )
         return value
 
     @field_validator("metric")
@@ -208,8 +210,9 @@ class Sweep(Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Sweep:
         if (self.space is None) == (not self.parameters):
-            msg = "give either parameters or space, a file of ConfigSpace, to search"
-            raise ValueError(msg)
+            raise ValueError(
+                "give either parameters or space, a file of ConfigSpace, to search"
+            )
         self._check_names()
         self._check_enqueued()
         self._check_slurm()
@@ -446,10 +449,12 @@ def _checked_fields(part: str) -> list[str]:
     try:
         fields = list(string.Formatter().parse(part))
     except ValueError as error:
-        msg = f"the command has {part!r} ({error}): write {{{{ and }}}} for braces"
-        raise ValueError(msg) from error
+        raise ValueError(
+            f"the command has {part!r} ({error}): write {{{{ and }}}} for braces"
+        ) from error
     for _, name, form, conversion in fields:
         if form or conversion:
-            msg = f"the command has {part!r}: write {{{name}}} and nothing else in it"
-            raise ValueError(msg)
+            raise ValueError(
+                f"the command has {part!r}: write {{{name}}} and nothing else in it"
+            )
     return fields_of(part)

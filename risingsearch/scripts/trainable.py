@@ -435,8 +435,9 @@ class ArchivedTrainable(CommandTrainable):
                 if folder.is_dir():  # there is none of an epoch that has failed
                     archive.add(folder, FILES, filter=checked)
         except tarfile.FilterError as error:
-            msg = f"a checkpoint cannot be taken to other machines: {error}"
-            raise ScriptError(msg) from error
+            raise ScriptError(
+                f"a checkpoint cannot be taken to other machines: {error}"
+            ) from error
         self._same.add((run.arm, run.epoch))
 
     def load(self, path: str) -> ScriptRun:

@@ -48,15 +48,17 @@ def read_yaml(path: Path) -> Any:
     try:
         return load_yaml(text.decode())
     except (YAMLError, ValueError, RecursionError) as error:
-        msg = f"{path} is not valid YAML: {_problem_of(error)}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"{path} is not valid YAML: {_problem_of(error)}"
+        ) from error
 
 
 def load_yaml(text: str) -> Any:
     """Return the values of a YAML document; ``on``, ``NO`` and dates are text."""
     if found := _OLD.search(text):
-        msg = f"{found[0]} would have words such as on be true: leave it out"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{found[0]} would have words such as on be true: leave it out"
+        )
     yaml: Any = YAML(typ="safe", pure=True)
     yaml.constructor.flatten_mapping = lambda node: None  # `_MergedValues` merges
     allowed = yaml.constructor.yaml_constructors
@@ -67,8 +69,9 @@ def load_yaml(text: str) -> Any:
     yaml.constructor.yaml_constructors = allowed | as_text
     values = yaml.load(text)
     if _MergedValues().size(values) > MOST_VALUES:
-        msg = f"its aliases stand for more than {MOST_VALUES:,} values: write fewer"
-        raise ValueError(msg)
+        raise ValueError(
+            f"its aliases stand for more than {MOST_VALUES:,} values: write fewer"
+        )
     return values
 
 

@@ -204,12 +204,14 @@ def checked_candidates(candidates: Iterable[Configuration]) -> list[Params]:
         if not isinstance(params, Mapping) or not all(
             isinstance(name, str) for name in params
         ):
-            msg = f"candidates are dicts with text as keys; got {shown(params)}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"candidates are dicts with text as keys; got {shown(params)}"
+            )
         checked.append(dict(params))
     if not checked:
-        msg = "there are no candidates: give the parameters of at least one arm"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            "there are no candidates: give the parameters of at least one arm"
+        )
     return checked
 
 
@@ -232,8 +234,9 @@ def with_enqueued(
             raise InvalidParameterError(f"enqueue has {shown(given)}: {why}")
         arm = _arm_of(given, everyone)
         if arm in first:
-            msg = f"enqueue has {shown(given)} twice: name each configuration once"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"enqueue has {shown(given)} twice: name each configuration once"
+            )
         if arm == len(everyone):
             everyone.append(dict(given))
         first.append(arm)
@@ -253,8 +256,9 @@ def checked_enqueue(enqueue: Any, known: Any = (Mapping, Integral)) -> list[Any]
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
     listed = list(enqueue) if several else [None]
     if not all(isinstance(given, known) for given in listed):
-        msg = f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"enqueue is a list of dicts of parameters; got {shown(enqueue)}"
+        )
     return listed
 
 
@@ -283,8 +287,9 @@ def settings_of(candidates: Sequence[Configuration], arguments: Json) -> Json:
             try:
                 settings[name] = as_json(value)
             except TypeError as error:
-                msg = f"with a run_dir {name} is saved as JSON: {error}"
-                raise InvalidParameterError(msg) from error
+                raise InvalidParameterError(
+                    f"with a run_dir {name} is saved as JSON: {error}"
+                ) from error
     return settings
 
 
@@ -301,8 +306,9 @@ def _pickled(subject: str, value: object) -> str:
     try:
         return base64.b64encode(pickle.dumps(value)).decode()
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        msg = f"with a run_dir {subject} pickled: {error}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(
+            f"with a run_dir {subject} pickled: {error}"
+        ) from error
 
 
 def slots_in(

@@ -74,8 +74,9 @@ class _Function(Callback):
 def checked_callbacks(callbacks: object) -> tuple[Callback, ...]:
     """Return the callbacks; raise an InvalidParameterError if one is invalid."""
     if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
-        msg = f"callbacks must be a list of them; got {callbacks!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"callbacks must be a list of them; got {callbacks!r}"
+        )
     return tuple(map(_checked_callback, callbacks))
 
 
@@ -83,8 +84,9 @@ def _checked_callback(given: object) -> Callback:
     if isinstance(given, Callback):
         return given
     if isinstance(given, type) or not callable(given):
-        msg = f"callbacks are Callbacks or functions of an epoch; got {given!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"callbacks are Callbacks or functions of an epoch; got {given!r}"
+        )
     return _Function(given)
 
 

@@ -62,8 +62,9 @@ class RunReader:
             return
         if not holds_search(self.path) and not _has_just_begun(self.path):
             what = "holds no search" if self.path.exists() else "does not exist"
-            msg = f"{self.path} {what}: name the run directory of one"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{self.path} {what}: name the run directory of one"
+            )
 
     def version(self) -> RunVersion:
         """Return a value that changes with the directory; the journal is not read."""

@@ -178,8 +178,9 @@ class FrameworkTrainable(ABC, Generic[RunT]):
             If it is missing.
         """
         if self.monitor not in metrics:
-            msg = f"{who} {sorted(metrics)}, and monitor is {self.monitor!r}: {advice}"
-            raise SetupError(msg)
+            raise SetupError(
+                f"{who} {sorted(metrics)}, and monitor is {self.monitor!r}: {advice}"
+            )
         return metrics[self.monitor]
 
 
@@ -207,8 +208,9 @@ def params_as_text(params: Params) -> str:
     try:
         return json.dumps(as_json(params))
     except TypeError as error:
-        msg = f"the params of a run are saved as JSON: {error}"
-        raise NotTrainableError(msg) from error
+        raise NotTrainableError(
+            f"the params of a run are saved as JSON: {error}"
+        ) from error
 
 
 def params_from_text(text: str) -> Params:

@@ -124,8 +124,9 @@ def visible_devices() -> Devices:
         return _listed()
     settings = " and ".join(f"{mask}={value}" for mask, value in masks.items())
     if len(set(masks.values())) > 1:
-        msg = f"{settings} name different GPUs: set one of them alone, or both alike"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{settings} name different GPUs: set one of them alone, or both alike"
+        )
     names = (name.strip() for name in next(iter(masks.values())).split(","))
     return Devices(list(takewhile(_DEVICE.fullmatch, names)), settings, list(masks))
 

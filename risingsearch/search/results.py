@@ -173,8 +173,9 @@ class SearchResult:
     def best_state(self) -> State:
         """Return the trained state of the best arm at its best epoch, ready to use."""
         if self._best_checkpoint is None:
-            msg = "no epoch has had a finite score, so there is no best state"
-            raise SearchFailedError(msg)
+            raise SearchFailedError(
+                "no epoch has had a finite score, so there is no best state"
+            )
         if isinstance(self._best_checkpoint, RunDirError | SetupError):
             raise self._best_checkpoint
         return restore(self._trainable, self._best_checkpoint)

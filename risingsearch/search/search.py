@@ -212,8 +212,9 @@ class RisingSearch:
         enqueue: Iterable[Configuration | int] = (),
     ) -> None:
         if n_candidates is not None and not is_space(candidates):
-            msg = f"n_candidates is for a space, not for a list; got {n_candidates!r}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"n_candidates is for a space, not for a list; got {n_candidates!r}"
+            )
         options = SearchOptions(
             policy=policy,
             proposer=proposer,

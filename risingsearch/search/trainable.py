@@ -97,8 +97,9 @@ class Functions:
 def checked_trainable(trainable: Any) -> Trainable:
     """Return the trainable; raise a NotTrainableError if a method is missing."""
     if isinstance(trainable, type):
-        msg = f"{trainable.__name__} is a class: give an instance of it"
-        raise NotTrainableError(msg)
+        raise NotTrainableError(
+            f"{trainable.__name__} is a class: give an instance of it"
+        )
     for name in TAKES:
         if not callable(getattr(trainable, name, None)):
             raise NotTrainableError(
@@ -108,11 +109,13 @@ def checked_trainable(trainable: Any) -> Trainable:
     for name, takes in (TAKES | MAY_TAKE).items():
         method = getattr(trainable, name, None)
         if callable(method) and (why := call_problem(method, takes)):
-            msg = f"{name} of {type(trainable).__name__} must take ({takes}): {why}"
-            raise NotTrainableError(msg)
+            raise NotTrainableError(
+                f"{name} of {type(trainable).__name__} must take ({takes}): {why}"
+            )
     if has_method(trainable, "save") != has_method(trainable, "load"):
-        msg = f"{trainable!r} has one of save and load: give both or neither"
-        raise NotTrainableError(msg)
+        raise NotTrainableError(
+            f"{trainable!r} has one of save and load: give both or neither"
+        )
     checked_float("gpus of the trainable", gpus_of(trainable), 0.0, open_low=True)
     return trainable  # type: ignore[no-any-return]
 

@@ -383,8 +383,9 @@ def start_or_restore(trainable: Trainable, task: Task) -> State:
         try:
             state = trainable.start(task.params, task.seed)
         except StopIteration as error:
-            msg = "start raised StopIteration; only train may say that an arm has ended"
-            raise NotTrainableError(msg) from error
+            raise NotTrainableError(
+                "start raised StopIteration; only train may say that an arm has ended"
+            ) from error
     for _ in range(task.epochs_missing):
         trainable.train(state)
     return state
@@ -409,8 +410,9 @@ def checked_score(
                 "the value to be searched for as 'score', and others under other names"
             )
         if taken := sorted(RESERVED & more.keys()):
-            msg = f"{by} returned metrics named {taken}, which the history uses itself"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"{by} returned metrics named {taken}, which the history uses itself"
+            )
     if not is_number(score):
         raise InvalidParameterError(
             f"{by} must return a number, or a mapping with a number as 'score'; "

@@ -66,8 +66,9 @@ def checked_n_jobs(options: SearchOptions, workers: Workers) -> int | None:
     executor = options.executor
     n_workers = workers.n_workers
     if n_workers is None:
-        msg = f"{executor!r} does not say how many workers it has: give n_jobs"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{executor!r} does not say how many workers it has: give n_jobs"
+        )
     if n_workers == 0 and options.deterministic:
         raise InvalidParameterError(
             f"deterministic=True needs a fixed n_jobs, and {executor!r} has no workers "

@@ -50,8 +50,9 @@ def read_calls(text: str) -> Calls:
     for part in _parts(text):
         match = CALL.fullmatch(part)
         if match is None:
-            msg = f"must be NAME or NAME(parameter=value, ...); got {part!r}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"must be NAME or NAME(parameter=value, ...); got {part!r}"
+            )
         if part in calls:
             raise InvalidParameterError(f"each can be named once; got {part!r} twice")
         name, inside = match.groups()
@@ -93,8 +94,9 @@ def read_parameters(texts: Iterable[str]) -> Params:
             raise InvalidParameterError(f"must be parameter=value; got {text!r}")
         name, value = match.groups()
         if name in values:
-            msg = f"a parameter can be given once; got {name} twice"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"a parameter can be given once; got {name} twice"
+            )
         values[name] = _value(value.strip())
     return values
 
@@ -128,6 +130,7 @@ def _parts(text: str) -> list[str]:
         raise InvalidParameterError(f"every bracket must be closed; got {text!r}")
     stripped = [part.strip() for part in parts]
     if not all(stripped):
-        msg = f"must be a list with commas, and nothing empty in it; got {text!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"must be a list with commas, and nothing empty in it; got {text!r}"
+        )
     return stripped

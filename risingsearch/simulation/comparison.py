@@ -175,8 +175,9 @@ class Comparison:
         if environment not in self.environments:
             raise unknown_name("environment", environment, self.environments)
         if horizon not in self.horizons:
-            msg = f"horizon must be one of {self.horizons}; got {horizon!r}"
-            raise InvalidParameterError(msg)
+            raise InvalidParameterError(
+                f"horizon must be one of {self.horizons}; got {horizon!r}"
+            )
         e = self.environments.index(environment)
         h = self.horizons.index(horizon)
         return np.asarray(self.regret[e, h])

@@ -293,8 +293,9 @@ def _taught_numba() -> ModuleType:
     except ModuleNotFoundError as error:
         raise missing("numba", "sim") from error
     except ImportError as error:
-        msg = f"numba is installed, but cannot be imported: {error}"
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError(
+            f"numba is installed, but cannot be imported: {error}"
+        ) from error
     from numba.extending import overload, register_jitable
 
     seen: set[FunctionType] = set()

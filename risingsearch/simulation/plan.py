@@ -127,8 +127,9 @@ class Plan:
         params = environment_params or {}
         if hasattr(environment, "optimal"):
             if params:
-                msg = f"a ready-made environment takes no parameters; got {params}"
-                raise InvalidParameterError(msg)
+                raise InvalidParameterError(
+                    f"a ready-made environment takes no parameters; got {params}"
+                )
             self._optimal = environment.optimal(checkpoints)
             self._sample: Callable[..., Any] = lambda rng, horizon: environment
         elif isinstance(environment, str):
@@ -215,8 +216,9 @@ class Plan:
                 )
             except PolicyError as error:
                 n_pulls = record.pulls.sum()
-                msg = f"{type(policy).__name__}, after {n_pulls} pulls: {error}"
-                raise PolicyError(msg) from error
+                raise PolicyError(
+                    f"{type(policy).__name__}, after {n_pulls} pulls: {error}"
+                ) from error
         return record
 
     def _loop(
@@ -287,8 +289,9 @@ def _with_params(
         )
     given = dict(params or {})
     if why := call_problem(make, takes, **given):
-        msg = f"{name_of(make)} must take ({takes}) and {kind}_params {given}: {why}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"{name_of(make)} must take ({takes}) and {kind}_params {given}: {why}"
+        )
     return partial(make, **given)
 
 
@@ -320,8 +323,9 @@ def named_pairs(
         return {str(name): _pair(kind, item) for name, item in items.items()}
     named = {name_of(pair[0]): pair for pair in (_pair(kind, item) for item in items)}
     if len(named) < len(items):
-        msg = f"two share a name in {list(named)}: give names of your own"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"two share a name in {list(named)}: give names of your own"
+        )
     return named
 
 

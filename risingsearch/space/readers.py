@@ -76,8 +76,9 @@ def kind_of(name: str, value: object) -> Kind:
     [2, 3, 4]
     """
     if not isinstance(name, str) or not name:
-        msg = f"the parameters of a space have names, as text; got {name!r}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"the parameters of a space have names, as text; got {name!r}"
+        )
     if isinstance(value, Kind):
         return value
     for read in READERS:

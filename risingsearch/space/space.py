@@ -241,8 +241,9 @@ class Space:
                     yield params
                 else:
                     n_forbidden += 1
-        msg = f"the space forbids {TRIES:,} draws in a row: allow more of it"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"the space forbids {TRIES:,} draws in a row: allow more of it"
+        )
 
     def every(self) -> Iterator[Params]:
         """Yield all configurations, if all of its values are ``listed``.

@@ -62,8 +62,9 @@ class MemoryStore:
     def load(self, key: Key) -> bytes:
         """State that was saved; a missing one is a RunDirError."""
         if key not in self._states:
-            msg = f"no state of arm {key.arm} at epoch {key.epoch} is in memory"
-            raise RunDirError(msg)
+            raise RunDirError(
+                f"no state of arm {key.arm} at epoch {key.epoch} is in memory"
+            )
         return self._states[key]
 
     def drop(self, key: Key) -> None:
@@ -117,8 +118,9 @@ class Store:
         try:
             return undigested(content)
         except ValueError as error:
-            msg = f"{self.files}/{key.file_name} is damaged: {error}"
-            raise RunDirError(msg) from error
+            raise RunDirError(
+                f"{self.files}/{key.file_name} is damaged: {error}"
+            ) from error
 
     def drop(self, key: Key) -> None:
         """Remove a state."""

@@ -31,8 +31,9 @@ def usable(path: Path, done: str, advice: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        msg = f"{path} cannot be {done} ({error.strerror or error}){advice}"
-        raise RunDirError(msg) from error
+        raise RunDirError(
+            f"{path} cannot be {done} ({error.strerror or error}){advice}"
+        ) from error
 
 
 @contextmanager

@@ -93,8 +93,9 @@ def checked_url(url: Any) -> str:
     problem = _problem(url)
     if problem is not None:
         shown = redacted(repr(url))
-        msg = f"checkpoints must be a URL such as {EXAMPLE}; got {shown}: {problem}"
-        raise InvalidParameterError(msg)
+        raise InvalidParameterError(
+            f"checkpoints must be a URL such as {EXAMPLE}; got {shown}: {problem}"
+        )
     checked: str = url.rstrip("/")
     return checked
 
@@ -137,8 +138,10 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
     except ImportError as error:
-        msg = f"{protocol}:// requires another package ({error})"
-        raise MissingDependencyError(msg) from error
+        raise MissingDependencyError(
+            f"{protocol}:// requires another package ({error})"
+        ) from error
     except ValueError as error:
-        msg = f"fsspec cannot open {url} ({redacted(str(error))})"
-        raise InvalidParameterError(msg) from None
+        raise InvalidParameterError(
+            f"fsspec cannot open {url} ({redacted(str(error))})"
+        ) from None

@@ -112,8 +112,9 @@ def check_policy(
                 ):
                     check(subject)
             except AssertionError as error:
-                msg = f'{name} with n_arms={size} breaks the rule "{rule}": {error}'
-                raise AssertionError(msg) from error
+                raise AssertionError(
+                    f'{name} with n_arms={size} breaks the rule "{rule}": {error}'
+                ) from error
 
 
 def require(condition: object, message: str) -> None:
@@ -471,8 +472,7 @@ def _called(
     except Exception as error:
         name = getattr(function, "__name__", "create")
         listed = ", ".join(repr(arg) for arg in args if isinstance(arg, (int, float)))
-        msg = f"{name}({listed}) raised {error!r}"
-        raise AssertionError(msg) from error
+        raise AssertionError(f"{name}({listed}) raised {error!r}") from error
 
 
 def _require_same(run: _Run, other: _Run) -> None:

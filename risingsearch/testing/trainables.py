@@ -148,8 +148,9 @@ class _ArmUnderTest(NamedTuple):
             except StopIteration:
                 return
             except Exception as error:
-                msg = f"train raised {error!r} in epoch {epoch}"
-                raise AssertionError(msg) from error
+                raise AssertionError(
+                    f"train raised {error!r} in epoch {epoch}"
+                ) from error
             score = _tried("", checked_score, result)[0]
             require(math.isfinite(score), f"epoch {epoch} scored {score}")
             yield score
@@ -230,8 +231,9 @@ def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
     try:
         yield
     except AssertionError as error:
-        msg = f'{type(arm.trainable).__name__} breaks the rule "{rule}": {error}'
-        raise AssertionError(msg) from error
+        raise AssertionError(
+            f'{type(arm.trainable).__name__} breaks the rule "{rule}": {error}'
+        ) from error
 
 
 def _tried(

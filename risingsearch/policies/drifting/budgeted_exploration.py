@@ -130,8 +130,9 @@ class BudgetedExploration(NamedTuple):
             n_drifting = 1
             known_reward = checked_float("known_reward", known_reward, -math.inf)
             if n_arms != 2:
-                msg = f"known_reward makes BE one-armed, with 2 arms; got {n_arms}"
-                raise InvalidParameterError(msg)
+                raise InvalidParameterError(
+                    f"known_reward makes BE one-armed, with 2 arms; got {n_arms}"
+                )
         length, budget = rate_optimal(rate, horizon, n_drifting, lipschitz)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

@@ -110,8 +110,9 @@ def _called(program: str, *arguments: str) -> str:
             errors="replace",
         )
     except subprocess.TimeoutExpired as error:
-        msg = f"{program} has not answered for {LONGEST:g} seconds"
-        raise NoAnswerError(msg) from error
+        raise NoAnswerError(
+            f"{program} has not answered for {LONGEST:g} seconds"
+        ) from error
     except OSError as error:
         raise SetupError(
             f"{program} cannot be started here ({error.strerror}): run the sweep where "

@@ -158,8 +158,9 @@ class Slice(NamedTuple):
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
-            msg = f"{path} is damaged ({error}): remove it, and resume"
-            raise SetupError(msg) from error
+            raise SetupError(
+                f"{path} is damaged ({error}): remove it, and resume"
+            ) from error
 
 
 def made_slice(home: Path, parcel: Parcel) -> Slice:
