@@ -176,7 +176,7 @@ def values_of(candidates: Sequence[Row], name: str) -> list[Value | None]:
     >>> values_of([{"rate": 0.1}, {}], "rate")
     [0.1, None]
     """
-    return [plain(params.get(name)) for params in candidates]
+    return [plain(params[name]) if name in params else None for params in candidates]
 
 
 def in_short(values: Iterable[Value]) -> str:
