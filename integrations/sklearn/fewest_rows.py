@@ -94,6 +94,8 @@ def _trains(folds: Folds, resource: Resource, params: Configuration) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             once.train_fold(smallest, once.start(params, seed=0)[smallest])
+    # An estimator may raise anything on too few rows. Nothing is lost: if another cause
+    # is behind it, the same configuration fails in the search, and is recorded there.
     except Exception:
         return False
     return True
