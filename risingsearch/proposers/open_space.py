@@ -37,6 +37,7 @@ CLIMBERS = 10
 ROUNDS = 3
 DRAWN = 100  # configurations of a list
 MOST_ALIKE = 3  # arms that a proposal resembles
+AS_DRAWN = 4  # of so many arms, one is not proposed
 LARGE = 5  # full trainings; the learning rate proposes in no larger budget
 SHARES = {"opening_share": 0.1, "later_share": 0.4}  # of a larger one, for the policy
 SAME = 1e-9  # difference of features within which configurations are the same
@@ -113,6 +114,10 @@ class OpenSpaceProposer(Proposer):
         self._is_short = n_trainings <= LARGE
         self._draw = draw
         self._points = ArmPoints(space, candidates)
+
+    def is_due(self, n_begun: int, wanted: bool) -> bool:
+        """Return whether the policy wants a proposal, for three of four arms."""
+        return wanted and n_begun % AS_DRAWN != 0
 
     def policy_params(self) -> dict[str, float]:
         """Return how the default policy shares a budget in an open space."""

@@ -132,4 +132,4 @@ def test_the_recommended_arms_can_use_the_budget_and_each_have_a_round():
 
 
 def test_own_parameters_of_a_rule_are_used_and_others_ignored():
-    assert recommended_arms("auto", 100, 27, opening_share=0.5, kept_share=0.1) == 52
+    assert recommended_arms("auto", 100, 27, opening_share=0.5, kept_share=0.1) == 60

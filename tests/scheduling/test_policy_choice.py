@@ -13,30 +13,30 @@ def chosen(n_arms=None, policy="auto", **options):
     return choose_policy(policy, 270, 27, n_arms, **options)
 
 
-@pytest.mark.parametrize("n_arms", [None, 91, 1000])
+@pytest.mark.parametrize("n_arms", [None, 120, 1000])
 def test_auto_has_more_candidates_than_it_opens_where_there_is_a_choice(n_arms):
-    assert chosen(n_arms) == (DEFAULT, {}, 90, 270)
+    assert chosen(n_arms) == (DEFAULT, {}, 119, 270)
     assert chosen(n_arms).proposes
 
 
 def test_auto_opens_all_arms_where_there_is_none():
-    assert chosen(90) == (DEFAULT, {}, 90, 90)
-    assert not chosen(90).proposes
+    assert chosen(119) == (DEFAULT, {}, 119, 119)
+    assert not chosen(119).proposes
 
 
 def test_a_first_look_is_a_slice():
-    assert chosen(epochs_per_job=3) == (DEFAULT, {"shortest_look": 3}, 39, 90)
-    assert chosen(epochs_per_job=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 23)
+    assert chosen(epochs_per_job=3) == (DEFAULT, {"shortest_look": 3}, 40, 90)
+    assert chosen(epochs_per_job=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 24)
     assert chosen(epochs_per_job=1) == chosen()
     assert chosen(policy="asha", epochs_per_job=3) == chosen(policy="asha")
     own = {"shortest_look": 1}
-    assert chosen(epochs_per_job=3, parameters=own)[1:3] == (own, 90)
+    assert chosen(epochs_per_job=3, parameters=own)[1:3] == (own, 119)
     assert recommended_candidates("auto", 270, 27, None, epochs_per_job=3) == 90
 
 
 def test_parameters_apply_to_the_policy_that_auto_stands_for():
     given = {"kept_share": 0.5, "opening_share": 0.2}
-    assert chosen(parameters=given) == (DEFAULT, given, 64, 270)
+    assert chosen(parameters=given) == (DEFAULT, given, 97, 270)
     with pytest.raises(
         InvalidParameterError, match="'kept_shar'; did you mean 'kept_share'"
     ):

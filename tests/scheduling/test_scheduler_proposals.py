@@ -75,7 +75,7 @@ class TestProposals:
         self.play(scheduler)
         n_opened = [len(opened.arms) for opened, _ in proposer.asked]
         assert n_opened == list(range(60, 60 + len(n_opened)))
-        assert 12 <= len(n_opened) <= 0.2 * 140 // 2
+        assert 12 <= len(n_opened) <= 0.2 * 140
 
     def test_auto_without_a_choice_asks_for_no_proposal(self):
         proposer = Last()

@@ -27,7 +27,7 @@ def test_arms_are_opened_during_the_whole_search_and_resemble_others():
     late = {row["arm"] for row in result.history[40:]}
     late -= {row["arm"] for row in result.history[:40]}
     assert len(late) > 2
-    assert late <= {arm.arm for arm in proposed}
+    assert 0.5 * len(late) < len(late & {arm.arm for arm in proposed}) < len(late)
     tops = [result.candidates[arm.arm]["top"] for arm in proposed]
     assert sum(tops) / len(tops) > 0.7
     assert result.n_epochs == 60
@@ -135,7 +135,7 @@ def test_arms_are_proposed_under_any_budget_and_for_arms_of_one_epoch():
 def test_a_number_of_candidates_is_the_most_that_are_tried():
     result = the_search(None, n_candidates=16).run()
     assert opened(result) == list(range(16))
-    assert sum(bool(arm.like) for arm in result.arms) == 8
+    assert sum(bool(arm.like) for arm in result.arms) == 6  # of the last eight
 
 
 def test_no_configuration_is_tried_twice():

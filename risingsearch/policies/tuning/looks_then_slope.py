@@ -1,12 +1,13 @@
 """Looks at many arms, a third of which climb from rung to rung, then damped slopes.
 
 Arms rest on rungs until they are chosen again. A bound for each rung and block of arms
-spares a decision most of the arms.
+spares a decision most of the arms. How long a look has to be is learnt: scores on one
+rung are compared with those of the same arms on the next.
 """
 
 from __future__ import annotations
 
-from math import inf, log2
+from math import atanh, inf, log, log2, sqrt, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -34,12 +35,27 @@ from risingsearch.policies.shared.rewards import (
     epochs_left,
     prefix_sums,
     record_slope,
+    window_length,
+    window_sum,
 )
 
 LOOKS, PULLED, NEW, BLOCKS, LAST = range(5)
 """Counts: pulls of all looks as planned, rewards, arms before the first that was never
 started, blocks in use; and the arm of the last reward."""
 BLOCK = 64  # arms
+KEPT = 64
+"""Arms, the latest, whose scores say how well a rung tells the next."""
+EXPECTED = 0.9
+"""Correlation of the scores on two rungs, before any arm has been on both."""
+COUNTS_FOR = 6.0
+"""Pairs of scores that the expected correlation counts for."""
+MOVED = 0.1
+"""Least change from rung to rung of a pair that counts, in deviations of scores."""
+HIGHEST = 0.995
+"""Bound of the correlations: of few pairs even noise may have one near 1."""
+FEWEST = 4
+"""Pairs that make a correlation."""
+TINY = 1e-12
 
 
 class LooksThenSlope(NamedTuple):
@@ -48,8 +64,13 @@ class LooksThenSlope(NamedTuple):
     The default for tuning, level with halving and ASHA in test scores; no guarantee.
     *Rungs* are ``r1, 2 r1, 4 r1, ...`` pulls, ``r1 = max(1, R // 50, shortest_look)``.
 
-    - ``opening_share`` of the budget opens arms, for ``r1`` pulls each, and then
-      ``later_share`` of the rest others, up to the highest rung within ``R // 5``.
+    - ``opening_share`` of the budget opens arms, and then ``later_share`` of the rest.
+      Each gets a look up to the rung from which the best of all looks would end
+      highest: that with the highest product of the expected maximum of ``n`` normal
+      scores, for the ``n`` looks that the shares pay, and of the correlations of the
+      scores on each rung with those on the next, from there to half of an arm's pulls.
+      They are learnt from the latest arms on both rungs, but for those that have not
+      moved, and corrected for the choice of those that climb (Thorndike 1949, case 2).
     - Of ``n`` arms that have been on a rung, ``floor(kept_share n)`` climb to the next,
       and all while there are too few arms for ``opening_share``: the lowest such rung
       first, and those whose damped slopes end highest.
@@ -72,8 +93,7 @@ class LooksThenSlope(NamedTuple):
     opening_share: float
     kept_share: float
     later_share: float
-    r1: int  # pulls of a first look
-    later_look: int  # pulls of a later one
+    r1: int  # pulls on the first rung
     P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
     average: Floats  # (n_arms,), m
     slope: Floats  # (n_arms,), s, per pull
@@ -86,6 +106,11 @@ class LooksThenSlope(NamedTuple):
     rung: Ints  # (n_arms,), on which the arm rests, from 1; 0 below its goal
     bound: Floats  # (n_arms,), of the arm's end: m + s N
     block_bound: Floats  # (n_rungs + 1, n_blocks), highest of the arms that rest there
+    told: Floats  # (n_links,), rho: how well scores on a rung tell those on the next
+    seen: Floats  # (n_links, KEPT), averages of the latest arms that came to the rung
+    climbed: Floats  # (n_links, 2, KEPT), of those that came to the next: on both
+    n_seen: Ints  # (n_links,)
+    n_climbed: Ints  # (n_links,)
 
     @classmethod
     def create(
@@ -115,16 +140,16 @@ class LooksThenSlope(NamedTuple):
             In pulls, at least 1; a search takes its ``min_epochs``.
         """
         limit = pull_limit(horizon, max_pulls)
-        r1, later = look_lengths(limit, checked_int("shortest_look", shortest_look, 1))
+        r1 = first_rung(limit, checked_int("shortest_look", shortest_look, 1))
         opening = checked_float("opening_share", opening_share, 0, 1, open_low=True)
         rungs = int_zeros(rung_of(limit, r1) + 2)
+        n_links = rung_of(limit // 2, r1)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             opening_share=opening,
             kept_share=checked_float("kept_share", kept_share, 0, 1),
             later_share=checked_float("later_share", later_share, 0, 1),
             r1=r1,
-            later_look=later,
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=zeros(n_arms),
             slope=zeros(n_arms),
@@ -137,6 +162,11 @@ class LooksThenSlope(NamedTuple):
             rung=int_zeros(n_arms),
             bound=zeros(n_arms),
             block_bound=np.full((len(rungs), n_arms // BLOCK + 1), -inf),
+            told=np.full(n_links, EXPECTED),
+            seen=zeros((n_links, KEPT)),
+            climbed=zeros((n_links, 2, KEPT)),
+            n_seen=int_zeros(n_links),
+            n_climbed=int_zeros(n_links),
         )
 
     @staticmethod
@@ -148,16 +178,16 @@ class LooksThenSlope(NamedTuple):
         later_share: float = 0.2,
         shortest_look: int = 1,
     ) -> int:
-        """Return how many arms this budget opens.
+        """Return how many arms this budget opens at most.
 
         Examples
         --------
         >>> LooksThenSlope.recommended_arms(270, 27)
-        90
+        119
         """
-        first, later = look_lengths(max_pulls, shortest_look)
-        per_pull = opening_share / first + later_share * (1.0 - opening_share) / later
-        return max(2, int(per_pull * horizon))
+        r1 = first_rung(max_pulls, shortest_look)
+        pulls = (opening_share + later_share * (1.0 - opening_share)) * horizon
+        return max(2, round(pulls / r1))
 
     def select(self, t: int, rng: Rng) -> int:
         """Return an arm below its goal, a new one, one that climbs, or the leader."""
@@ -208,6 +238,8 @@ class LooksThenSlope(NamedTuple):
         self.counts[LAST] = arm
         self.counts[PULLED] += 1
         count_rungs(self.reached, self.r1, n - 1, n)
+        if n == self.r1 << rung_of(n, self.r1):
+            learn(self, arm, rung_of(n, self.r1))
         if n >= self.goal[arm]:
             pause_on_rung(self, arm, 1 + rung_of(n, self.r1))
 
@@ -232,28 +264,183 @@ class LooksThenSlope(NamedTuple):
         }
 
 
-def look_lengths(max_pulls: int, shortest_look: int) -> tuple[int, int]:
-    """Return the pulls of a first look, ``r1``, and of a later one.
+def first_rung(max_pulls: int, shortest_look: int) -> int:
+    """Return ``r1``, the pulls on the first rung.
 
     Parameters
     ----------
     max_pulls : int
         Pulls an arm can give at most, ``R``.
     shortest_look : int
-        Pulls of a first look at least.
+        Pulls of a look at least.
 
     Returns
     -------
-    tuple of two ints
-        The first is a 50th of ``max_pulls``, the other a rung within a fifth.
+    int
+        A 50th of ``max_pulls``, or the shortest look.
 
     Examples
     --------
-    >>> look_lengths(27, 1), look_lengths(200, 1)
-    ((1, 4), (4, 32))
+    >>> first_rung(27, 1), first_rung(200, 1)
+    (1, 4)
     """
-    r1 = max(1, max_pulls // 50, min(shortest_look, max_pulls))
-    return r1, r1 << rung_of(max_pulls // 5, r1)
+    return max(1, max_pulls // 50, min(shortest_look, max_pulls))
+
+
+def best_look(told: Floats, r1: int, pulls: float) -> int:
+    """Return the pulls of a look after which the best of all looks ends highest.
+
+    Parameters
+    ----------
+    told : ndarray of shape (n_links,)
+        Correlation of the scores on each rung with those on the next.
+    r1 : int
+        Pulls on the first rung.
+    pulls : float
+        For all looks together.
+
+    Returns
+    -------
+    int
+        The pulls on a rung.
+
+    Examples
+    --------
+    >>> best_look(np.array([0.9, 0.9, 0.9]), 1, 45.0)
+    1
+    >>> best_look(np.array([0.2, 0.4, 0.9]), 1, 45.0)
+    4
+    """
+    best = r1
+    highest = -inf
+    rho = 1.0
+    for rung in range(len(told), -1, -1):
+        if rung < len(told):
+            rho *= told[rung]
+        expected = rho * expected_maximum(pulls / (r1 << rung))
+        if expected >= highest:
+            highest = expected
+            best = r1 << rung
+    return best
+
+
+def expected_maximum(n: float) -> float:
+    """Return the expected maximum of ``n`` standard normal numbers, about.
+
+    The quantile of Blom (1958), in Formula 26.2.22 of Abramowitz and Stegun (1964).
+
+    Examples
+    --------
+    >>> round(expected_maximum(10.0), 2), expected_maximum(1.0)
+    (1.55, 0.0)
+    """
+    if n <= 1.0:
+        return 0.0
+    far = sqrt(2.0 * log((n + 0.25) / 0.625))
+    short_by = (2.30753 + 0.27061 * far) / (1.0 + (0.99229 + 0.04481 * far) * far)
+    return far - short_by
+
+
+def learn(policy: LooksThenSlope, arm: int, rung: int) -> None:
+    """Note the average of an arm that has come to a rung, and what that tells."""
+    link = rung - 1
+    average = policy.average[arm]
+    if 0 <= link < len(policy.told):
+        before = policy.r1 << link
+        window = window_length(0.25, before)
+        at = policy.n_climbed[link] % KEPT
+        lower = window_sum(policy.P, arm, before - window, before) / window
+        policy.climbed[link, 0, at] = lower
+        policy.climbed[link, 1, at] = average
+        policy.n_climbed[link] += 1
+        n_seen = min(KEPT, policy.n_seen[link])
+        n_climbed = min(KEPT, policy.n_climbed[link])
+        policy.told[link] = correlation(
+            policy.seen[link, :n_seen],
+            policy.climbed[link, 0, :n_climbed],
+            policy.climbed[link, 1, :n_climbed],
+        )
+    if rung < len(policy.told):
+        policy.seen[rung, policy.n_seen[rung] % KEPT] = average
+        policy.n_seen[rung] += 1
+
+
+def correlation(seen: Floats, before: Floats, after: Floats) -> float:
+    """Return how well scores on a rung tell those on the next, for arms of all kinds.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n_seen,)
+        Scores of all arms on the lower rung.
+    before, after : ndarray of shape (n_climbed,)
+        Scores on both rungs, of the arms that have climbed.
+
+    Returns
+    -------
+    float
+        From 0 to ``HIGHEST``; near ``EXPECTED`` for a few arms.
+
+    Examples
+    --------
+    >>> seen = np.arange(10.0)
+    >>> round(correlation(seen, seen, 2.0 * seen + 1.0), 2)
+    0.98
+    >>> round(correlation(seen, seen, 2.0 * seen[::-1] + 1.0), 2)
+    0.6
+    """
+    lowest = lowest_counted(seen)
+    lowest_after = lowest_counted(after)
+    spread = deviation(seen, lowest)
+    if not spread + deviation(after, lowest_after) < inf:
+        return EXPECTED
+    n = 0.0
+    mean_x = 0.0
+    mean_y = 0.0
+    xx = 0.0
+    yy = 0.0
+    xy = 0.0
+    for i in range(len(before)):
+        x = max(before[i], lowest)
+        y = max(after[i], lowest_after)
+        if abs(y - x) > MOVED * spread:
+            n += 1.0
+            from_mean = x - mean_x
+            mean_x += from_mean / n
+            xx += from_mean * (x - mean_x)
+            xy += (n - 1.0) / n * from_mean * (y - mean_y)
+            from_mean = y - mean_y
+            mean_y += from_mean / n
+            yy += from_mean * (y - mean_y)
+    if n < FEWEST:
+        return EXPECTED
+    rho = 0.0
+    if 0.0 < xy < inf:
+        rho = xy / (sqrt(xx) * sqrt(yy))
+        wider = spread / sqrt(xx / n)
+        rho *= wider / sqrt(max(TINY, 1.0 - rho * rho) + rho * wider * rho * wider)
+    weight = n - FEWEST + 1.0
+    total = weight * atanh(min(HIGHEST, rho)) + COUNTS_FOR * atanh(EXPECTED)
+    return tanh(total / (weight + COUNTS_FOR))
+
+
+def lowest_counted(scores: Floats) -> float:
+    """Return the score as far below the median as the best is above it.
+
+    Lower scores count as this one, or one training that diverges would hide the others.
+    """
+    return float(2.0 * np.median(scores) - scores[scores.argmax()])
+
+
+def deviation(scores: Floats, lowest: float) -> float:
+    """Return the standard deviation of scores; lower ones count as ``lowest``."""
+    mean = 0.0
+    squares = 0.0
+    for i in range(len(scores)):
+        score = max(scores[i], lowest)
+        from_mean = score - mean
+        mean += from_mean / (i + 1.0)
+        squares += from_mean * (score - mean)
+    return sqrt(squares / len(scores))
 
 
 def rung_of(n: int, r1: int) -> int:
@@ -287,10 +474,18 @@ def new_arm(policy: LooksThenSlope, t: int) -> int:
         return WAIT
     due = first_looks(policy, new)
     later = policy.later_share * (t - 1.0 - due)
-    due += max(0.0, later - policy.later_look)
+    due += max(0.0, later - look_length(policy, new))
     if policy.counts[LOOKS] < due:
         return new
     return WAIT
+
+
+def look_length(policy: LooksThenSlope, arm: int) -> int:
+    """Return the pulls of a look at a new arm: of the first, as few as can be."""
+    if policy.counts[PULLED] == 0:  # then the horizon may not be known in epochs
+        return policy.r1
+    share = policy.opening_share + policy.later_share * (1.0 - policy.opening_share)
+    return best_look(policy.told, policy.r1, share * float(policy.horizon[arm]))
 
 
 def next_goal(policy: LooksThenSlope, arm: int) -> int:
@@ -300,9 +495,7 @@ def next_goal(policy: LooksThenSlope, arm: int) -> int:
     if n < goal:
         return int(goal)
     if n == 0:
-        if has_spare(policy, arm):
-            return policy.r1
-        return policy.later_look
+        return look_length(policy, arm)
     rung = rung_of(n, policy.r1)
     if climbs(policy, rung):
         return int(policy.r1 << rung + 1)

@@ -12,6 +12,29 @@ from risingsearch.policies.base import WAIT, started
 from risingsearch.policies.tuning.looks_then_slope import LooksThenSlope
 
 
+def bounded(scores):
+    return np.maximum(scores, 2 * np.median(scores) - np.max(scores))
+
+
+def correlation_of_all(lower, pairs):
+    """How well scores on a rung tell those on the next, by the textbook."""
+    spread = bounded(lower[-64:]).std()
+    floor = 2 * np.median(lower[-64:]) - np.max(lower[-64:])
+    x, y = np.array(pairs[-64:]).T
+    x, y = np.maximum(x, floor), bounded(y)
+    has_moved = abs(y - x) > 0.1 * spread
+    x, y = x[has_moved], y[has_moved]
+    if len(x) < 4:
+        return 0.9
+    rho = 0.0
+    if x.std() * y.std() > 0:
+        rho = np.corrcoef(x, y)[0, 1]
+        wider = spread / x.std()
+        rho = rho * wider / np.sqrt(1 - rho**2 + (rho * wider) ** 2)
+    z = np.arctanh(np.clip(rho, 0, 0.995)), np.arctanh(0.9)
+    return np.tanh(np.average(z, weights=[len(x) - 3, 6]))
+
+
 class DirectSearch:
     """One worker that follows the rules to the letter."""
 
@@ -21,7 +44,10 @@ class DirectSearch:
         self.n_arms, self.R = rewards.shape
         r1 = max(1, self.R // 50)
         self.rungs = [r1 * 2**k for k in range(12)]
-        self.looks = r1, max(n for n in self.rungs if n <= max(r1, self.R // 5))
+        n_links = sum(r1 < n <= self.R // 2 for n in self.rungs)
+        self.lower = [[] for _ in range(n_links)]  # averages of all arms on a rung
+        self.pairs = [[] for _ in range(n_links)]  # of those on it and on the next
+        self.told = [0.9] * n_links
         self.seen = [[] for _ in range(self.n_arms)]
         self.climbed = [set() for _ in self.rungs]
         self.arms = []
@@ -32,6 +58,35 @@ class DirectSearch:
             if len(self.arms) < self.T and len(seen) < self.R:
                 seen.append(float(self.rewards[arm, len(seen)]))
                 self.arms.append(arm)
+                self.learn(seen)
+
+    def learn(self, seen):
+        def average(n):
+            return statistics.fmean(seen[n - max(1, n // 4) : n])
+
+        if len(seen) not in self.rungs:
+            return
+        k = self.rungs.index(len(seen))
+        if 0 < k <= len(self.told):
+            pair = average(self.rungs[k - 1]), average(self.rungs[k])
+            self.pairs[k - 1].append(pair)
+            lower, pairs = self.lower[k - 1], self.pairs[k - 1]
+            self.told[k - 1] = correlation_of_all(lower, pairs)
+        if k < len(self.told):
+            self.lower[k].append(average(self.rungs[k]))
+
+    def look(self):
+        share = self.opening + self.later * (1 - self.opening)
+        if not self.arms:
+            return self.rungs[0]
+
+        def expected(k):
+            n = max(1, share * self.T / self.rungs[k])
+            maximum = statistics.NormalDist().inv_cdf((n - 0.375) / (n + 0.25))
+            return np.prod(self.told[k:]) * maximum
+
+        rungs = range(len(self.told) + 1)
+        return self.rungs[max(rungs, key=lambda k: (expected(k), -k))]
 
     def end(self, arm):
         seen = self.seen[arm]
@@ -67,14 +122,14 @@ class DirectSearch:
 
     def run(self):
         opened, self.planned = 0, 0
-        self.share = share = max(2 * self.looks[0], self.opening * self.T)
+        self.share = share = max(2 * self.rungs[0], self.opening * self.T)
         while len(self.arms) < self.T:
-            late = self.later * (len(self.arms) - share) - self.looks[1]
+            late = self.later * (len(self.arms) - share) - self.look()
             live = [i for i in range(opened) if len(self.seen[i]) < self.R]
             if opened < self.n_arms and (
                 self.planned < share + max(0, late) or not live
             ):
-                look = self.looks[self.planned >= share]
+                look = self.look()
                 self.planned += look
                 opened += 1
                 self.plan(opened - 1, look)
@@ -142,13 +197,33 @@ def test_later_looks_are_interleaved_and_proposed(later_share):
             policy.update(t, arm, arm % 7 / 7 - 1 / (policy.pulls[arm] + 1), rng)
             policy.pulls_left[arm] -= 1
             policy.available[arm] = policy.pulls_left[arm] > 0
-    assert [length for _, length in opened[:40]] == [1] * 40
-    later = [(at, length) for at, length in opened if at >= 40]
-    assert all(length == 4 for _, length in later)
+    firsts = [(at, length) for at, length in opened if at < 40]
+    later = opened[len(firsts) :]
+    assert 40 <= sum(length for _, length in firsts) <= 48
     assert len(later) == proposed
-    due = [4 * (k + 1) <= later_share * (at - 40) for k, (at, _) in enumerate(later)]
-    assert all(due)
-    assert 4 * len(later) == pytest.approx(later_share * 160, abs=8)
+    begun = 40 + np.cumsum([length for _, length in later])
+    due = [40 + later_share * (at - 40) for at, _ in later]
+    assert all(begun <= np.array(due) + 1e-9)
+    assert sum(length for _, length in later) == pytest.approx(
+        later_share * 160, abs=16
+    )
+
+
+def test_looks_are_long_where_early_scores_say_nothing(play):
+    rng = np.random.default_rng(0)
+    n = np.arange(1, 41)
+    ends = rng.random((200, 1))
+    noise = 0.01 * rng.standard_normal((200, 40))
+    tells = ends * (1 - 1 / (n + 1)) + noise
+    starts_late = np.where(n < 6, 0.0, ends) + noise
+
+    def last_looks(curves):
+        policy = make_policy("looks-then-slope", 200, 800, 40)
+        play(policy, curves, 800)
+        return policy.slice_length(199)
+
+    assert last_looks(tells) == 1
+    assert last_looks(starts_late) == 8
 
 
 def test_more_budget_opens_more_arms_and_leaves_nothing_unspent():
@@ -176,6 +251,7 @@ def test_more_budget_opens_more_arms_and_leaves_nothing_unspent():
 def test_what_is_in_flight_counts_as_climbing():
     rng = np.random.default_rng(0)
     policy = LooksThenSlope.create(30, 800, 16, opening_share=0.0375)
+    policy.told[:] = 0.99  # looks of one pull
     for arm in range(30):
         started(policy, 1, arm)
         policy.update(1, arm, arm / 30, rng)
@@ -226,8 +302,8 @@ def test_arms_that_the_budget_opens():
     def opened(*sizes, **given):
         return recommended_arms("looks-then-slope", *sizes, **given)
 
-    assert opened(200, 50) == 60 + 200 * 0.2 * 0.7 // 8
-    assert opened(300, 120, later_share=0.0) == 45
+    assert opened(200, 50) == 88
+    assert opened(200, 50, later_share=0.0) == 60
     assert opened(300, 120, opening_share=1.0) == 150
 
 
