@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.hpo.tools.syne import ROOT
 from benchmarks.peers.environments import NotInstalledError, python_of
 from benchmarks.spaces.methods import PART, Training
-from benchmarks.spaces.problems import EPOCHS, Params, Problem
+from benchmarks.spaces.problems import Params, Problem
 
 PACKAGES = ("numpy==1.26.4", "syne-tune[gpsearchers,kde]==0.13.0")
 SEARCHES = ("BOHB", "MOBSTER")
@@ -33,7 +33,12 @@ def of_syne(name: str, python: str) -> Callable[[Training, int, int], None]:
     """Return a search by a scheduler of Syne Tune."""
 
     def search(training: Training, seed: int, n_jobs: int) -> None:
-        job = {"search": name, "seed": seed, "jobs": n_jobs, "epochs": EPOCHS}
+        job = {
+            "search": name,
+            "seed": seed,
+            "jobs": n_jobs,
+            "epochs": training.problem.n_epochs,
+        }
         job |= {"space": declared(training.problem)}
         with subprocess.Popen(
             [python, "-m", RUNNER, json.dumps(job)],
