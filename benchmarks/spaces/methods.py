@@ -178,6 +178,7 @@ def hyperband(n_epochs: int) -> HyperbandPruner:
 
 
 OPEN, LISTED = "risingsearch", "risingsearch, drawn beforehand"
+CMA_ES = "CMA-ES"  # for which Optuna needs another package
 METHODS: dict[str, Callable[[Training, int, int], None]] = {
     OPEN: rising,
     LISTED: listed,
@@ -188,7 +189,7 @@ METHODS: dict[str, Callable[[Training, int, int], None]] = {
     "random": of_optuna(lambda s, n: (RandomSampler(seed=s), NopPruner())),
 }
 if find_spec("cmaes"):
-    METHODS["CMA-ES"] = of_optuna(lambda s, n: (CmaEsSampler(seed=s), NopPruner()))
+    METHODS[CMA_ES] = of_optuna(lambda s, n: (CmaEsSampler(seed=s), NopPruner()))
 
 
 def search(method: str, problem: Problem, budget: int, seed: int, n_jobs: int) -> Found:

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.shared import report
+from benchmarks.spaces import outside
 from benchmarks.spaces.kinds import CHOOSES, kind_of, makers, problems_of
-from benchmarks.spaces.methods import LISTED, METHODS, OPEN, search
+from benchmarks.spaces.methods import CMA_ES, LISTED, METHODS, OPEN, search
 from benchmarks.spaces.problems import Problem, Scores
 from benchmarks.spaces.reference import reference
 from benchmarks.spaces.suite import interval
@@ -31,9 +32,11 @@ BUDGETS = (5, 20)
 SEEDS = {"quick": 1, "default": 4, "full": 8}
 PROBLEMS = {"quick": 2, "default": 1000, "full": 1000}
 RANDOM = "random"
+NGOPT = "NGOpt"
+SMAC = "SMAC3"
 PEERS = ("TPE", "TPE + median", "TPE + Hyperband", RANDOM)
-SLOW = ("GPSampler", "CMA-ES")  # beside which the others take no time
-KNOW_THE_BUDGET = (OPEN, LISTED)
+SLOW = ("GPSampler", CMA_ES, NGOPT, "DEHB", SMAC)
+KNOW_THE_BUDGET = (OPEN, LISTED, NGOPT, SMAC)
 ABOVE = 0.05
 WORSE = 0.1
 Floats = NDArray[np.float64]
@@ -65,11 +68,10 @@ def run(
     """Search every problem by every method; write tables."""
     known = [kind for kind in makers(data_dir) if scale == "full" or kind in CHOOSES]
     problems = list(islice(problems_of(kinds or known, data_dir), PROBLEMS[scale]))
-    methods = methods or [OPEN, *PEERS, *(SLOW if scale == "full" else ())]
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown:
-        msg = f"methods={', '.join(unknown)}: there are {', '.join(METHODS)}"
-        raise InvalidParameterError(msg)
+    methods = searches(
+        methods or [OPEN, *PEERS, *(SLOW if scale == "full" else ())],
+        out / "environments",
+    )
     every = sorted(budgets or BUDGETS)
     n_seeds = seeds or SEEDS[scale]
     own_seeds = range(seed, seed + n_seeds)
@@ -116,6 +118,20 @@ def tables(
         yield f"The regret of test scores, on {sum(tested)} problems that have them:"
         for budget in budgets:
             yield report.table(measures(test[tested], methods, budgets, budget))
+
+
+def searches(wanted: Sequence[str], cache: Path) -> list[str]:
+    """Return those of the methods that are installed, or can be."""
+    known = dict.fromkeys([*METHODS, CMA_ES, *outside.PEERS])
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        msg = f"methods={', '.join(unknown)}: there are {', '.join(known)}"
+        raise InvalidParameterError(msg)
+    if CMA_ES in wanted and CMA_ES not in METHODS:
+        print(f"left out: {CMA_ES}: not installed: pip install cmaes")
+    elsewhere = [name for name in wanted if name in outside.PEERS]
+    METHODS.update(outside.installed(elsewhere, cache))
+    return [name for name in wanted if name in METHODS]
 
 
 def earlier(file: Path) -> Regrets:

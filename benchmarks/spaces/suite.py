@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shared import report
-from benchmarks.spaces import syne
 from benchmarks.spaces.methods import LISTED, METHODS, OPEN, search
+from benchmarks.spaces.outside import installed
 from benchmarks.spaces.problems import EPOCHS, Problem, problems
 from benchmarks.spaces.reference import Reference, reference
 
@@ -34,7 +34,7 @@ def run(out: Path, *, scale: str, seed: int, data_dir: Path | None = None) -> No
     """Search every problem by every method; write tables."""
     multiples, found = MULTIPLES[scale], []
     if scale == "full":
-        METHODS.update(syne.installed(out / "environments"))
+        METHODS.update(installed(("BOHB", "MOBSTER"), out / "environments"))
     chosen = list(islice(problems(data_dir), PROBLEMS[scale]))
     references = {problem.name: reference(problem) for problem in chosen}
     for problem in chosen:
