@@ -67,6 +67,9 @@ def run(
 ) -> None:
     """Search every problem by every method; write tables."""
     known = [kind for kind in makers(data_dir) if scale == "full" or kind in CHOOSES]
+    without_data = sorted(CHOOSES.difference(known))
+    if without_data and kinds is None:
+        print(f"left out: {', '.join(without_data)}: no data in {data_dir}")
     problems = list(islice(problems_of(kinds or known, data_dir), PROBLEMS[scale]))
     methods = searches(
         methods or [OPEN, *PEERS, *(SLOW if scale == "full" else ())],
