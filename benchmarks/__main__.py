@@ -66,7 +66,7 @@ SUITES = {
     ),
     "reliability": Suite(
         "benchmarks.spaces.reliability",
-        "problems of sixteen kinds: worst seeds, and where others are ahead",
+        "problems of 56 kinds: worst seeds, and where others are ahead",
     ),
     "rotting": Suite(
         "benchmarks.papers.rotting.suite",
@@ -133,6 +133,9 @@ def accepted(run: Callable[..., None], arguments: Namespace) -> dict[str, Any]:
         "data_dir": data_dir,
         "jobs": arguments.jobs,
         "seeds": arguments.seeds,
+        "kinds": arguments.kinds,
+        "methods": arguments.methods,
+        "budgets": arguments.budgets,
         "mode": arguments.mode,
         "clicks": arguments.clicks,
         "leave_family_out": arguments.leave_family_out,
@@ -161,7 +164,12 @@ def parser() -> ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, help="threads; default: one per processor")
     parser.add_argument("--seed", type=int, default=0, help="of the first repetition")
-    parser.add_argument("--seeds", type=int, default=10, help="demo: how many of them")
+    parser.add_argument("--seeds", type=int, help="demo, reliability: how many of them")
+    parser.add_argument("--kinds", nargs="+", help="reliability: kinds of problems")
+    parser.add_argument("--methods", nargs="+", help="reliability: searches")
+    parser.add_argument(
+        "--budgets", nargs="+", type=int, help="reliability: in full trainings"
+    )
     parser.add_argument(
         "--mode",
         choices=("replay", "live"),

@@ -17,12 +17,13 @@ from risingsearch.cli import demo
 from risingsearch.cli.demo import BUDGET, SEARCHES, DemoRun, run_seeds
 from risingsearch.simulation.statistics import half_width
 
+SEEDS = 10
 SHARE = 0.8  # of the seeds
 
 
-def run(out: Path, *, scale: str, seed: int, seeds: int) -> None:
+def run(out: Path, *, scale: str, seed: int, seeds: int | None) -> None:
     """Run every search with every seed, and judge the bar."""
-    used = range(seed, seed + (2 if scale == "quick" else seeds))
+    used = range(seed, seed + (2 if scale == "quick" else seeds or SEEDS))
     by_search = {search: run_seeds(search, used) for search in SEARCHES}
     records = [
         _record(search, run) for search, runs in by_search.items() for run in runs

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.hpo import dyhpo
+from benchmarks.hpo import dyhpo, one_epoch
 from benchmarks.hpo.draws import Search
 from risingsearch.policies import policy_info, resolve_policy
 from risingsearch.proposers.open_space import ListProposer
@@ -69,6 +69,7 @@ BASELINES = (
     Method("random-search", "random-search"),
 )
 DYHPO = Method("dyhpo", "dyhpo", play=dyhpo.play)
+ONE_EPOCH = Method("one-epoch", "one-epoch", play=one_epoch.play)
 BANDITS = (
     Method("cure-ucb", "cure-ucb", {"sigma": 0.0}, OTHER_ARMS),
     Method("r-ed-ucb", "r-ed-ucb", {"sigma": 0.01}, OTHER_ARMS),
@@ -125,7 +126,8 @@ def ablations() -> list[Method]:
 def everyone(default: Sequence[Method]) -> list[Method]:
     """Return all methods that search by epochs, and the oracle."""
     oracle = Method(ORACLE, ORACLE)
-    return [*own(default), *BASELINES, DYHPO, *BANDITS, *ablations(), oracle]
+    others = [*BASELINES, DYHPO, ONE_EPOCH, *BANDITS]
+    return [*own(default), *others, *ablations(), oracle]
 
 
 def in_conditions(default: Sequence[Method]) -> list[Method]:

@@ -151,8 +151,10 @@ def setting(clean: Played) -> str:
             "opens them in this order can do better. `dyhpo` is DyHPO's rule, rebuilt: "
             "one Gaussian process over configuration and epoch, and one epoch at a "
             "time where it expects the largest improvement, among all configurations. "
-            "It is left out where a task's configurations are not recorded, and under "
-            "all other conditions.",
+            "It is left out where a task's configurations are not recorded. "
+            "`one-epoch` is i-Epoch's: half of the budget opens configurations, an "
+            "epoch each, and the best of them train to the end. Both are left out "
+            "under all other conditions.",
         ]
     )
 

@@ -21,13 +21,15 @@ import optuna
 from optuna.pruners import HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import CmaEsSampler, GPSampler, RandomSampler, TPESampler
 
-from benchmarks.spaces.problems import EPOCHS, Params, Problem
+from benchmarks.spaces.problems import Params, Problem, Scores
 from risingsearch.errors import SearchFailedError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 from risingsearch.space import Space
 
 PART = "part"
+ARMS = 100_000  # a search opens fewer
+FAILED = Scores(math.nan, math.nan)
 
 
 class Found(NamedTuple):
@@ -37,6 +39,7 @@ class Found(NamedTuple):
     """
 
     true: list[float]
+    test: list[float]
     seconds: list[float]
 
 
@@ -48,25 +51,32 @@ class Training:
         self._rng = np.random.default_rng([seed, 77])
         self._begun = time.process_time()
         self.seconds_elsewhere = 0.0  # of a search that another process runs
-        self._best = self._true = -np.inf
+        self._seed = seed
+        self._best = -math.inf
+        self._scores = Scores(-math.inf, -math.inf)
         self._arms: list[Any] = []
         self._lock = Lock()
-        self.found = Found([], [])
+        self.found = Found([], [], [])
 
     def start(self, params: Mapping[str, Any], seed: int = 0) -> int:
         """Return the number of a new arm."""
         with self._lock:
-            self._arms.append(self.problem.epochs(dict(params)))
-            return len(self._arms) - 1
+            arm = len(self._arms)
+            own_seed = ARMS * self._seed + arm
+            self._arms.append(self.problem.epochs(dict(params), own_seed))
+            return arm
 
     def train(self, arm: int) -> float:
         """Return the score of the arm's next epoch; raise where it has none."""
         with self._lock:
-            true = float(next(self._arms[arm], math.nan))
-            score = true + self.problem.noise * float(self._rng.standard_normal())
+            scores = next(self._arms[arm], FAILED)
+            noise = self.problem.noise * float(self._rng.standard_normal())
+            score = float(scores.validation) + noise
             if score > self._best:
-                self._best, self._true = score, true
-            self.found.true.append(self._true)
+                self._best = score
+                self._scores = scores
+            self.found.true.append(float(self._scores.validation))
+            self.found.test.append(float(self._scores.test))
             seconds = time.process_time() - self._begun
             self.found.seconds.append(seconds + self.seconds_elsewhere)
             if math.isnan(score):
@@ -91,7 +101,7 @@ def rising(training: Training, seed: int, n_jobs: int, *, is_open: bool = True) 
             functions,
             space,
             budget=training.budget,
-            max_epochs=EPOCHS,
+            max_epochs=training.problem.n_epochs,
             seed=seed,
             executor=executor if n_jobs > 1 else None,
             deterministic=True,
@@ -106,7 +116,9 @@ def listed(training: Training, seed: int, n_jobs: int) -> None:
     rising(training, seed, n_jobs, is_open=False)
 
 
-Choice = Callable[[int], tuple[optuna.samplers.BaseSampler, optuna.pruners.BasePruner]]
+Choice = Callable[
+    [int, int], tuple[optuna.samplers.BaseSampler, optuna.pruners.BasePruner]
+]
 
 
 def of_optuna(choice: Choice) -> Callable[[Training, int, int], None]:
@@ -115,7 +127,8 @@ def of_optuna(choice: Choice) -> Callable[[Training, int, int], None]:
     def search(training: Training, seed: int, n_jobs: int) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.simplefilter("ignore")
-        sampler, pruner = choice(seed)
+        n_epochs = training.problem.n_epochs
+        sampler, pruner = choice(seed, n_epochs)
         study = optuna.create_study(
             study_name="spaces",  # Hyperband draws brackets by it
             direction="maximize",
@@ -136,7 +149,7 @@ def of_optuna(choice: Choice) -> Callable[[Training, int, int], None]:
                 study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
             trial.report(scores[-1], len(scores))
-            if len(scores) == EPOCHS:
+            if len(scores) == n_epochs:
                 study.tell(trial, max(scores))
             elif trial.should_prune():
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -159,23 +172,24 @@ def suggested(problem: Problem, trial: optuna.Trial) -> Params:
     }
 
 
-def hyperband() -> HyperbandPruner:
+def hyperband(n_epochs: int) -> HyperbandPruner:
     """Return Hyperband over the epochs of a trial."""
-    return HyperbandPruner(min_resource=1, max_resource=EPOCHS, reduction_factor=3)
+    return HyperbandPruner(min_resource=1, max_resource=n_epochs, reduction_factor=3)
 
 
 OPEN, LISTED = "risingsearch", "risingsearch, drawn beforehand"
+CMA_ES = "CMA-ES"  # for which Optuna needs another package
 METHODS: dict[str, Callable[[Training, int, int], None]] = {
     OPEN: rising,
     LISTED: listed,
-    "TPE": of_optuna(lambda s: (TPESampler(seed=s), NopPruner())),
-    "TPE + median": of_optuna(lambda s: (TPESampler(seed=s), MedianPruner())),
-    "TPE + Hyperband": of_optuna(lambda s: (TPESampler(seed=s), hyperband())),
-    "GPSampler": of_optuna(lambda s: (GPSampler(seed=s), NopPruner())),
-    "random": of_optuna(lambda s: (RandomSampler(seed=s), NopPruner())),
+    "TPE": of_optuna(lambda s, n: (TPESampler(seed=s), NopPruner())),
+    "TPE + median": of_optuna(lambda s, n: (TPESampler(seed=s), MedianPruner())),
+    "TPE + Hyperband": of_optuna(lambda s, n: (TPESampler(seed=s), hyperband(n))),
+    "GPSampler": of_optuna(lambda s, n: (GPSampler(seed=s), NopPruner())),
+    "random": of_optuna(lambda s, n: (RandomSampler(seed=s), NopPruner())),
 }
 if find_spec("cmaes"):
-    METHODS["CMA-ES"] = of_optuna(lambda s: (CmaEsSampler(seed=s), NopPruner()))
+    METHODS[CMA_ES] = of_optuna(lambda s, n: (CmaEsSampler(seed=s), NopPruner()))
 
 
 def search(method: str, problem: Problem, budget: int, seed: int, n_jobs: int) -> Found:

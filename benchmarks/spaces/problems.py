@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +24,28 @@ Params = dict[str, Any]
 N = np.arange(1, EPOCHS + 1)
 
 
+class Scores(NamedTuple):
+    """The true score after an epoch, and the one on test rows."""
+
+    validation: float
+    test: float
+
+
 class Problem(NamedTuple):
-    """A space, and the true score after every epoch of a configuration."""
+    """A space, and the scores after every epoch of a configuration and a seed."""
 
     name: str
     parts: list[dict[str, Any]]  # by name a distribution; several parts: one of them
-    epochs: Callable[[Params], Iterator[float]]
-    noise: float = NOISE
+    epochs: Callable[[Params, int], Iterator[Scores]]
+    noise: float = NOISE  # of the reported score, besides that of the seed
+    n_epochs: int = EPOCHS
     is_real: bool = False
+    has_test: bool = False
+
+
+def exact(scores: Iterable[float]) -> Iterator[Scores]:
+    """Yield scores without noise, which test rows would score as well."""
+    return (Scores(score, score) for score in scores)
 
 
 def logs(low: float, high: float) -> Number:
@@ -53,7 +67,7 @@ def rosenbrock() -> Problem:
         end = 0.92 - 0.12 * math.log1p(valley) - 0.02 * (rate + 1.5) ** 2
         return end - (end - 0.1) * np.exp(-N / (1.5 + 2.0 * max(0.0, -1.0 - rate)))
 
-    return Problem("rosenbrock", [space], lambda p: iter(curve(p)))
+    return Problem("rosenbrock", [space], lambda p, seed: exact(curve(p)))
 
 
 def ackley() -> Problem:
@@ -70,7 +84,7 @@ def ackley() -> Problem:
         half = 1.0 + 3.0 * max(0.0, -off) + 4.0 * peaks / 22
         return end * N / (N + half)
 
-    return Problem("ackley", [space], lambda p: iter(curve(p)))
+    return Problem("ackley", [space], lambda p, seed: exact(curve(p)))
 
 
 def branin() -> Problem:
@@ -101,7 +115,7 @@ def branin() -> Problem:
         found: NDArray[np.float64] = end - (end - start) * left
         return found
 
-    return Problem("branin", parts, lambda p: iter(curve(p)))
+    return Problem("branin", parts, lambda p, seed: exact(curve(p)))
 
 
 def recorded(name: str, file: Path, ranges: dict[str, str]) -> Problem:
@@ -136,7 +150,7 @@ def recorded(name: str, file: Path, ranges: dict[str, str]) -> Problem:
         found: NDArray[np.float64] = mean + trees.predict([row])[0] @ right[:6]
         return np.clip(found, 0.0, 1.0)
 
-    return Problem(name, [space], lambda p: iter(curve(p)))
+    return Problem(name, [space], lambda p, seed: exact(curve(p)))
 
 
 def recorded_problems(data: Path) -> Iterator[Problem]:
@@ -179,7 +193,9 @@ def digits() -> Problem:
         for _ in range(EPOCHS):
             yield trained(net, x[:400], y[:400], x[400:1400], y[400:1400])
 
-    return Problem("digits", [space], epochs, noise=0.0, is_real=True)
+    return Problem(
+        "digits", [space], lambda p, seed: exact(epochs(p)), noise=0.0, is_real=True
+    )
 
 
 def reviews(data: Path) -> Problem:
@@ -207,7 +223,9 @@ def reviews(data: Path) -> Problem:
         for _ in range(EPOCHS):
             yield trained(model, words[:2000], y[:2000], words[2000:], y[2000:])
 
-    return Problem("reviews", [space], epochs, noise=0.0, is_real=True)
+    return Problem(
+        "reviews", [space], lambda p, seed: exact(epochs(p)), noise=0.0, is_real=True
+    )
 
 
 def trained(model: Any, x: Any, y: Any, x_test: Any, y_test: Any) -> float:

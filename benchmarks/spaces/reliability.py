@@ -1,151 +1,245 @@
-"""Sixty-four problems of sixteen kinds: how far the default can be relied on.
+"""Problems of 56 kinds: how far the default can be relied on.
 
-Regret is that of ``spaces``. Beside its mean stand the mean over the worst quarter of
-the seeds of each problem, on how many problems it is more than .05 above the best of
-the others, and in how many searches four times the budget ended more than .1 worse.
-The default scale has the half of the kinds that may choose rules; only ``--full`` has
-the half that reports.
+Regret is that of ``spaces``, by validation and by test scores. Beside its mean stand
+the mean over the worst quarter of the seeds of each problem, on how many problems it is
+more than .05 above the best of the others and above random search, and in how many
+searches four times the budget ended more than .1 worse. The default scale has the half
+of the kinds that may choose rules; only ``--full`` has the half that reports. Searches
+that ``results.csv`` has already are not repeated.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import islice
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.shared import report
-from benchmarks.spaces.foundry import CHOOSES, KINDS, cast
-from benchmarks.spaces.methods import LISTED, METHODS, OPEN, search
-from benchmarks.spaces.problems import EPOCHS, Problem
-from benchmarks.spaces.suite import reference
+from benchmarks.spaces import outside
+from benchmarks.spaces.kinds import CHOOSES, kind_of, makers, problems_of
+from benchmarks.spaces.methods import CMA_ES, LISTED, METHODS, OPEN, search
+from benchmarks.spaces.problems import Problem, Scores
+from benchmarks.spaces.reference import reference
+from benchmarks.spaces.suite import interval
+from risingsearch.errors import InvalidParameterError
 
 BUDGETS = (5, 20)
 SEEDS = {"quick": 1, "default": 4, "full": 8}
-PROBLEMS = {"quick": 2, "default": 100, "full": 100}
-SLOW = {LISTED, "GPSampler", "CMA-ES"}  # beside which the others take no time
+PROBLEMS = {"quick": 2, "default": 1000, "full": 1000}
+RANDOM = "random"
+NGOPT = "NGOpt"
+SMAC = "SMAC3"
+PEERS = ("TPE", "TPE + median", "TPE + Hyperband", RANDOM)
+SLOW = ("GPSampler", CMA_ES, NGOPT, "DEHB", SMAC)
+KNOW_THE_BUDGET = (OPEN, LISTED, NGOPT, SMAC)
 ABOVE = 0.05
 WORSE = 0.1
-Regrets = dict[tuple[str, str, int], list[float]]  # by method, problem and budget
+Floats = NDArray[np.float64]
 
 
-def run(out: Path, *, scale: str, seed: int) -> None:
+class Run(NamedTuple):
+    """A search of a problem, up to a budget of so many trainings."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int
+
+
+Regrets = dict[Run, Scores]
+
+
+def run(
+    out: Path,
+    *,
+    scale: str,
+    seed: int,
+    data_dir: Path | None = None,
+    seeds: int | None = None,
+    kinds: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    budgets: Sequence[int] | None = None,
+) -> None:
     """Search every problem by every method; write tables."""
-    kinds = set(KINDS) if scale == "full" else CHOOSES
-    problems = list(islice(cast(kinds), PROBLEMS[scale]))
-    methods = [name for name in METHODS if scale == "full" or name not in SLOW]
-    seeds = SEEDS[scale]
-    regrets: Regrets = defaultdict(list)
-    found = []
+    known = [kind for kind in makers(data_dir) if scale == "full" or kind in CHOOSES]
+    without_data = sorted(CHOOSES.difference(known))
+    if without_data and kinds is None:
+        print(f"left out: {', '.join(without_data)}: no data in {data_dir}")
+    problems = list(islice(problems_of(kinds or known, data_dir), PROBLEMS[scale]))
+    methods = searches(
+        methods or [OPEN, *PEERS, *(SLOW if scale == "full" else ())],
+        out / "environments",
+    )
+    every = sorted(budgets or BUDGETS)
+    n_seeds = seeds or SEEDS[scale]
+    own_seeds = range(seed, seed + n_seeds)
+    regrets = earlier(out / "results.csv")
     for problem in problems:
-        for row in rows(problem, methods, range(seed, seed + seeds)):
-            found.append(row)
-            key = row["method"], row["problem"], row["multiple"]
-            regrets[key].append(row["regret"])
-        report.write_results(out, found)
-    halves = {
-        "the half that chooses": [p for p in problems if kind_of(p) in CHOOSES],
-        "the half that reports": [p for p in problems if kind_of(p) not in CHOOSES],
-    }
-    parts = [f"{seeds} seeds, R = {EPOCHS} epochs."]
-    for title, half in halves.items():
+        regrets |= missing(problem, methods, own_seeds, every, regrets)
+        report.write_results(
+            out,
+            [
+                {**found._asdict(), "regret": regret.validation, "on test": regret.test}
+                for found, regret in regrets.items()
+            ],
+        )
+    parts = [f"{n_seeds} seeds; ± is half the 95 % interval over problems."]
+    for title, chooses in (("chooses", True), ("reports", False)):
+        half = [one for one in problems if (kind_of(one.name) in CHOOSES) == chooses]
         if half:
-            names = [problem.name for problem in half]
-            parts.append(f"{len(half)} problems, {title}:")
-            parts.append(report.table(measures(regrets, methods, names)))
-            parts.append("By kind, at " + " and ".join(f"{b} R" for b in BUDGETS) + ":")
-            parts.append(report.table(by_kind(regrets, methods, half)))
+            parts.append(f"## The half that {title}: {len(half)} problems")
+            parts += tables(regrets, half, methods, every, own_seeds)
     report.write_summary(out, "Reliability", parts)
 
 
-def rows(
-    problem: Problem, methods: list[str], seeds: range
-) -> Iterator[dict[str, Any]]:
-    """Yield a row per search and budget; a search of Optuna's knows no budget."""
-    typical, best = reference(problem)
-    for seed in seeds:
-        for method in methods:
-            plans = method in (OPEN, LISTED)
-            for budget in BUDGETS if plans else BUDGETS[-1:]:
-                found = search(method, problem, budget * EPOCHS, seed, 1)
-                for multiple in (budget,) if plans else BUDGETS:
-                    true = found.true[multiple * EPOCHS - 1]
-                    share = (best - true) / (best - typical)
-                    yield {
-                        "problem": problem.name,
-                        "method": method,
-                        "seed": seed,
-                        "multiple": multiple,
-                        "regret": min(1.0, max(0.0, share)),
-                    }
+def tables(
+    regrets: Regrets,
+    problems: Sequence[Problem],
+    methods: Sequence[str],
+    budgets: Sequence[int],
+    seeds: range,
+) -> Iterator[str]:
+    """Yield the tables of some problems."""
+    every = product([one.name for one in problems], methods, budgets, seeds)
+    rows = [
+        regrets[Run(problem, method, seed, budget)]
+        for problem, method, budget, seed in every
+    ]
+    shape = len(problems), len(methods), len(budgets), len(seeds), 2
+    validation, test = np.moveaxis(np.reshape(rows, shape), -1, 0)
+    for budget in budgets:
+        yield report.table(measures(validation, methods, budgets, budget))
+    yield "By kind, at " + ", ".join(f"{budget} R" for budget in budgets) + ":"
+    yield report.table(by_kind(validation, methods, problems))
+    tested = [problem.has_test for problem in problems]
+    if any(tested):
+        yield f"The regret of test scores, on {sum(tested)} problems that have them:"
+        for budget in budgets:
+            yield report.table(measures(test[tested], methods, budgets, budget))
 
 
-def kind_of(problem: Problem) -> str:
-    """Return the name of the kind of a problem."""
-    return problem.name.rpartition("-")[0]
+def searches(wanted: Sequence[str], cache: Path) -> list[str]:
+    """Return those of the methods that are installed, or can be."""
+    known = dict.fromkeys([*METHODS, CMA_ES, *outside.PEERS])
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        msg = f"methods={', '.join(unknown)}: there are {', '.join(known)}"
+        raise InvalidParameterError(msg)
+    if CMA_ES in wanted and CMA_ES not in METHODS:
+        print(f"left out: {CMA_ES}: not installed: pip install cmaes")
+    elsewhere = [name for name in wanted if name in outside.PEERS]
+    METHODS.update(outside.installed(elsewhere, cache))
+    return [name for name in wanted if name in METHODS]
+
+
+def earlier(file: Path) -> Regrets:
+    """Return what an earlier call has written."""
+    if not file.is_file():
+        return {}
+    with file.open(newline="") as rows:
+        return {
+            Run(row["problem"], row["method"], int(row["seed"]), int(row["budget"])): (
+                Scores(float(row["regret"]), float(row["on test"]))
+            )
+            for row in csv.DictReader(rows)
+        }
+
+
+def missing(
+    problem: Problem,
+    methods: Sequence[str],
+    seeds: range,
+    budgets: Sequence[int],
+    known: Regrets,
+) -> Regrets:
+    """Return the regrets that are not known yet.
+
+    A search that does not know its budget is one for all of them.
+    """
+    found: Regrets = {}
+    wanted = [
+        Run(problem.name, method, seed, budget)
+        for seed in seeds
+        for method in methods
+        for budget in sorted(budgets, reverse=True)
+    ]
+    best = None
+    for run in wanted:
+        if run in known or run in found:
+            continue
+        best = best or reference(problem)
+        n_epochs = run.budget * problem.n_epochs
+        result = search(run.method, problem, n_epochs, run.seed, 1)
+        plans = run.method in KNOW_THE_BUDGET
+        for budget in (run.budget,) if plans else budgets:
+            if budget <= run.budget:
+                last = budget * problem.n_epochs - 1
+                scores = Scores(result.true[last], result.test[last])
+                found[run._replace(budget=budget)] = best.regret(scores)
+    return found
+
+
+def worst_quarter(regrets: Floats) -> Floats:
+    """Return the mean of the worst quarter of the last axis, at least of one."""
+    n = max(1, regrets.shape[-1] // 4)
+    found: Floats = np.sort(regrets, axis=-1)[..., -n:].mean(axis=-1)
+    return found
 
 
 def measures(
-    regrets: Regrets, methods: list[str], problems: list[str]
-) -> list[dict[str, Any]]:
-    """Return a row per method."""
-    others = [method for method in methods if method not in (OPEN, LISTED)]
+    regrets: Floats, methods: Sequence[str], budgets: Sequence[int], budget: int
+) -> list[dict[str, str]]:
+    """Return a row per method; the axes are problem, method, budget and seed."""
+    at = regrets[:, :, budgets.index(budget)]
+    means = at.mean(axis=-1)
+    peers = [name not in (OPEN, LISTED) for name in methods]
     lines = []
-    for method in methods:
-        line: dict[str, Any] = {"method": method}
-        for budget in BUDGETS:
-            own = [regrets[method, problem, budget] for problem in problems]
-            means = np.array([np.mean(values) for values in own])
-            least = np.array(
-                [
-                    min(np.mean(regrets[other, problem, budget]) for other in others)
-                    for problem in problems
-                ]
+    for k, method in enumerate(methods):
+        line = {
+            f"{budget} R": method,
+            "mean": shown(means[:, k]),
+            "worst quarter": shown(worst_quarter(at[:, k])),
+        }
+        if any(peers):
+            least = means[:, peers].min(axis=1)
+            line["> .05 above the best other"] = shown(means[:, k] > least + ABOVE)
+        if RANDOM in methods:
+            drawn = means[:, methods.index(RANDOM)]
+            line["> .05 above random"] = shown(means[:, k] > drawn + ABOVE)
+        if 4 * budget in budgets:
+            later = regrets[:, k, budgets.index(4 * budget)]
+            line["> .1 worse with four times"] = shown(
+                (later > at[:, k] + WORSE).mean(axis=1)
             )
-            half = 1.96 * means.std() / math.sqrt(len(means))
-            above = float((means > least + ABOVE).mean())
-            line[f"mean, {budget} R"] = f"{means.mean():.3f} ± {half:.3f}"
-            line[f"worst quarter, {budget} R"] = float(np.mean([*map(worst, own)]))
-            line[f"above the best other, {budget} R"] = f"{100 * above:.0f} %"
-        share = broken_share(regrets, method, problems)
-        line["more budget is worse"] = f"{100 * share:.1f} %"
         lines.append(line)
     return lines
 
 
-def worst(values: list[float]) -> float:
-    """Return the mean of the worst quarter of the seeds, at least of one."""
-    return float(np.mean(sorted(values)[-max(1, len(values) // 4) :]))
-
-
-def broken_share(regrets: Regrets, method: str, problems: list[str]) -> float:
-    """Return the share of seeds in which four times the budget ends much worse."""
-    less, more = (
-        np.concatenate([regrets[method, problem, budget] for problem in problems])
-        for budget in BUDGETS
-    )
-    return float((more > less + WORSE).mean())
+def shown(values: Floats | NDArray[np.bool_]) -> str:
+    """Return a mean over problems and its interval."""
+    figures = values.astype(float)
+    return f"{figures.mean():.3f} ± {interval(figures):.3f}"
 
 
 def by_kind(
-    regrets: Regrets, methods: list[str], problems: list[Problem]
-) -> list[dict[str, Any]]:
-    """Return a row per kind: the mean regret of every method."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for problem in problems:
-        names[kind_of(problem)].append(problem.name)
-    return [
-        {"kind": kind}
-        | {
-            method: " ".join(
-                f"{np.mean([regrets[method, name, budget] for name in inside]):.2f}"
-                for budget in BUDGETS
-            )
-            for method in methods
-        }
-        for kind, inside in names.items()
-    ]
+    regrets: Floats, methods: Sequence[str], problems: Sequence[Problem]
+) -> list[dict[str, str]]:
+    """Return a row per kind: the mean regret of every method, at every budget."""
+    kinds = [kind_of(problem.name) for problem in problems]
+    lines = []
+    for kind in dict.fromkeys(kinds):
+        inside = [own == kind for own in kinds]
+        means = regrets[inside].mean(axis=(0, 3))
+        lines.append(
+            {"kind": kind}
+            | {
+                method: " ".join(f"{regret:.2f}" for regret in row)
+                for method, row in zip(methods, means, strict=True)
+            }
+        )
+    return lines

@@ -18,16 +18,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shared import report
-from benchmarks.spaces import syne
 from benchmarks.spaces.methods import LISTED, METHODS, OPEN, search
+from benchmarks.spaces.outside import installed
 from benchmarks.spaces.problems import EPOCHS, Problem, problems
-from risingsearch.space import Space
+from benchmarks.spaces.reference import Reference, reference
 
 MULTIPLES = {"quick": (5, 20), "default": (5, 20, 50), "full": (5, 20, 50, 100)}
 SEEDS = {"quick": 1, "default": 2, "full": 5}
 PROBLEMS = {"quick": 3, "default": 100, "full": 100}
 JOBS = {"quick": (1,), "default": (1,), "full": (1, 8)}
-DRAWN, CLIMBS, STEPS = 400, 3, 100
 Regrets = dict[tuple[int, str, str, int], list[float]]  # jobs, problem, method, budget
 
 
@@ -35,7 +34,7 @@ def run(out: Path, *, scale: str, seed: int, data_dir: Path | None = None) -> No
     """Search every problem by every method; write tables."""
     multiples, found = MULTIPLES[scale], []
     if scale == "full":
-        METHODS.update(syne.installed(out / "environments"))
+        METHODS.update(installed(("BOHB", "MOBSTER"), out / "environments"))
     chosen = list(islice(problems(data_dir), PROBLEMS[scale]))
     references = {problem.name: reference(problem) for problem in chosen}
     for problem in chosen:
@@ -81,32 +80,8 @@ def rows(
                         }
 
 
-def reference(problem: Problem) -> tuple[float, float]:
-    """Return the score of the median random configuration, and the best known."""
-    rng = np.random.default_rng(9)
-    space = Space.of(problem.parts)
-
-    def best(point: Any) -> float:
-        scores = islice(problem.epochs(space.from_unit(point)), EPOCHS)
-        return max(filter(math.isfinite, scores), default=-math.inf)
-
-    n = 40 if problem.is_real else DRAWN
-    points = rng.random((n, len(space.coordinates)))
-    values = np.array([best(point) for point in points])
-    top = float(values.max())
-    for start in () if problem.is_real else np.argsort(-values)[:CLIMBS]:
-        point, value = points[start], values[start]
-        for _ in range(STEPS):
-            step = space.perturbed(point, rng)[0]
-            reached = best(step)
-            if reached > value:
-                point, value = step, reached
-        top = max(top, float(value))
-    return float(np.median(values)), top
-
-
 def regrets_of(
-    found: list[dict[str, Any]], references: dict[str, tuple[float, float]]
+    found: list[dict[str, Any]], references: dict[str, Reference]
 ) -> tuple[Regrets, dict[str, list[float]]]:
     """Return regrets, and the seconds of searches of the largest budget."""
     regrets: Regrets = defaultdict(list)
@@ -114,8 +89,8 @@ def regrets_of(
     largest = max(row["multiple"] for row in found)
     for row in found:
         own = [each["true"] for each in found if each["problem"] == row["problem"]]
-        typical, best = references[row["problem"]]
-        best = max(best, *own)
+        typical = references[row["problem"]].typical.validation
+        best = max(references[row["problem"]].best.validation, *own)
         regret = min(1.0, max(0.0, (best - row["true"]) / (best - typical)))
         key = row["jobs"], row["problem"], row["method"], row["multiple"]
         regrets[key].append(regret)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from benchmarks.shared import report
 from benchmarks.spaces.methods import Training
-from benchmarks.spaces.problems import EPOCHS, Problem
-from benchmarks.spaces.suite import reference
+from benchmarks.spaces.problems import EPOCHS, Problem, Scores
+from benchmarks.spaces.reference import reference
 from benchmarks.transfer.made import FAMILIES, problem
 from benchmarks.transfer.tasks import RUNS
 from risingsearch.priors import EarlierSearch
@@ -57,7 +57,10 @@ def earlier(family: str, version: int, prior: Prior, seed: int) -> list[EarlierS
         rng = np.random.default_rng([seed, k, 3])
         space = Space.of(own.parts)
         params = [space.sample(rng) for _ in range(RUNS)]
-        curves = [np.array([*islice(own.epochs(run), EPOCHS)]) for run in params]
+        curves = [
+            np.array([one.validation for one in islice(own.epochs(run, 0), EPOCHS)])
+            for run in params
+        ]
         noisy = [one + own.noise * rng.standard_normal(EPOCHS) for one in curves]
         if prior.negated:
             noisy = [np.array([-one.max()]) for one in noisy]
@@ -93,14 +96,15 @@ def rows(version: int, tasks: range, seeds: range) -> Iterator[dict[str, Any]]:
         for task, multiple in product(tasks, MULTIPLES):
             one = own[family, task]
             true, opened = searched(one, multiple * EPOCHS, seed, known)
-            typical, top = references[family, task]
             yield {
                 "family": family,
                 "task": task,
                 "prior": prior.name,
                 "multiple": multiple,
                 "seed": seed,
-                "regret": min(1.0, max(0.0, (top - true) / (top - typical))),
+                "regret": references[family, task]
+                .regret(Scores(true, true))
+                .validation,
                 "opened": opened,
             }
 

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.spaces.problems import Category, N, Number, Params, Problem, Whole, logs
+from benchmarks.spaces.problems import (
+    Category,
+    N,
+    Number,
+    Params,
+    Problem,
+    Whole,
+    exact,
+    logs,
+)
 
 MOVED = 0.08
 """Standard deviation of the best among tasks, as a share of a parameter's range."""
@@ -56,7 +65,7 @@ def valley(name: str, rngs: Rngs) -> Problem:
         end = 0.9 - 0.15 * math.log1p(3 * off) - 0.8 * lr**2 - 0.2 * wd**2
         return end - (end - 0.1) * np.exp(-N / (2.0 + 20.0 * max(0.0, -lr)))
 
-    return Problem(name, [space], lambda p: iter(curve(p)))
+    return Problem(name, [space], lambda p, seed: exact(curve(p)))
 
 
 def peaks(name: str, rngs: Rngs) -> Problem:
@@ -76,7 +85,7 @@ def peaks(name: str, rngs: Rngs) -> Problem:
         end = 0.85 - 0.9 * hills - 0.5 * lr**2 - 0.15 * (width - at[5]) ** 2
         return end * N / (N + 0.5 + 3.0 * width + 6.0 * max(0.0, -lr))
 
-    return Problem(name, [space], lambda p: iter(curve(p)))
+    return Problem(name, [space], lambda p, seed: exact(curve(p)))
 
 
 def network(name: str, rngs: Rngs) -> Problem:
@@ -112,7 +121,7 @@ def network(name: str, rngs: Rngs) -> Problem:
         rise = 1.0 + 2.0 * batch + 15.0 * max(0.0, -lr) + p["dropout"]
         return end - (end - 0.1) * np.exp(-N / rise)
 
-    return Problem(name, [space], lambda p: iter(np.maximum(curve(p), 0.0)))
+    return Problem(name, [space], lambda p, seed: exact(np.maximum(curve(p), 0.0)))
 
 
 FAMILIES = {"valley": (1, valley), "peaks": (2, peaks), "network": (3, network)}

@@ -3,7 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.hpo import replay
+from benchmarks.hpo import one_epoch, replay
 from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import BASELINES, ORACLE, Method, everyone, shipped
 from benchmarks.hpo.replay import Setting, judge, search, spent_in_vain
@@ -53,6 +53,19 @@ def test_no_search_beats_the_oracle(task, interpreted):
             for method in (RULE, *BASELINES):
                 found = search(run, method, multiple, Setting())
                 assert oracle.regret <= found.regret
+
+
+@pytest.mark.parametrize("budget", [4, 24, 60])
+def test_one_epoch_opens_arms_first_and_then_trains_the_best_to_its_end(task, budget):
+    run = draw_search(task, 0, 0.0)
+    trained = one_epoch.play(run, budget)
+    assert len(trained) == budget
+    opened, rest = np.split(trained, [len(set(trained))])
+    assert list(opened) == list(run.order[: len(opened)])
+    firsts = task.curves[opened, 0]
+    assert rest[0] == opened[firsts.argmax()]
+    counts = np.bincount(trained, minlength=len(task.curves))
+    assert np.all(counts <= task.lengths)
 
 
 def test_noise_is_seen_but_the_clean_score_counts(task):

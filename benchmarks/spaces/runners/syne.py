@@ -1,19 +1,8 @@
-"""Syne Tune's BOHB and MOBSTER in an environment of their own: asks for epochs.
-
-Gets a ``job`` as JSON. Each line that it prints asks for the next epoch of an arm, with
-the parameters if the arm is new and the seconds of processor time so far; each line
-that it reads is the score. It asks until it is ended. Whatever the library prints goes
-to standard error.
-"""
+"""Syne Tune's BOHB and MOBSTER; several jobs are trials that train in turns."""
 
 from __future__ import annotations
 
 import datetime
-import json
-import os
-import sys
-import time
-from typing import Any
 
 import numpy as np
 from syne_tune import config_space
@@ -21,11 +10,13 @@ from syne_tune.backend.trial_status import Trial
 from syne_tune.optimizer.baselines import BOHB, MOBSTER
 from syne_tune.optimizer.scheduler import SchedulerDecision
 
+from benchmarks.spaces.runners.asking import Arms, Job, main
+
 SCHEDULERS = {"BOHB": BOHB, "MOBSTER": MOBSTER}
 
 
-def search(job: dict[str, Any], asks: Any, scores: Any) -> None:
-    """Ask for epochs; several jobs are trials that train in turns, an epoch each."""
+def search(job: Job, arms: Arms) -> None:
+    """Ask for epochs without end."""
     np.random.seed(job["seed"])  # noqa: NPY002 (the searchers draw from it)
     scheduler = SCHEDULERS[job["search"]](
         {
@@ -56,11 +47,9 @@ def search(job: dict[str, Any], asks: Any, scores: Any) -> None:
                 running.append(trials[suggestion.checkpoint_trial_id])
         trial = running.pop(0)
         arm = trial.trial_id
-        asked = {"arm": arm, "seconds": time.process_time()}
-        asked |= {} if epochs[arm] else {"params": trial.config}
-        print(json.dumps(asked), file=asks, flush=True)
         epochs[arm] += 1
-        result = {"score": json.loads(scores.readline()), "epoch": epochs[arm]}
+        [*_, score] = arms.scores(trial.config, epochs[arm])
+        result = {"score": score, "epoch": epochs[arm]}
         if scheduler.on_trial_result(trial, result) != SchedulerDecision.CONTINUE:
             continue
         if epochs[arm] == job["epochs"]:
@@ -70,6 +59,4 @@ def search(job: dict[str, Any], asks: Any, scores: Any) -> None:
 
 
 if __name__ == "__main__":
-    line = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    search(json.loads(sys.argv[1]), line, sys.stdin)
+    main(search)

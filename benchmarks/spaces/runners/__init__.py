@@ -1,0 +1,1 @@
+"""Searches of other libraries, each run in an environment of its own."""
