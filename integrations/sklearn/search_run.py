@@ -17,13 +17,14 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
 from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
-from risingsearch.integrations.sklearn.folds import Folds, configured
+from risingsearch.integrations.sklearn.folds import N_TREES, Folds, configured
+from risingsearch.integrations.sklearn.prefixes import has_prefixes
 from risingsearch.integrations.sklearn.processes import (
     ProcessApart,
     SentOnce,
     WorkerProcesses,
 )
-from risingsearch.integrations.sklearn.results import best_half
+from risingsearch.integrations.sklearn.results import best_half, best_row
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.loop import Embedding
 from risingsearch.search.progress import write_advice
@@ -50,8 +51,10 @@ class SearchRun:
         self.folds = folds
         first = configured(folds.estimator, candidates[0])
         self._in_full = interface.refit == "full"
-        self._all_trees = is_timed and trains_in_one_fit(first)
-        self.averages = is_timed and not self._all_trees
+        self._in_one_fit = is_timed and trains_in_one_fit(first)
+        has_best = bool(folds.n_prefixes) and has_prefixes(first)
+        self._all_trees = self._in_one_fit and not has_best
+        self.averages = is_timed and not self._in_one_fit
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0
@@ -114,7 +117,7 @@ class SearchRun:
         tasks.search_done()
         return result
 
-    def epochs_to_refit(
+    def steps_to_refit(
         self,
         result: SearchResult,
         arm: int,
@@ -122,16 +125,22 @@ class SearchRun:
         *,
         in_full: bool,
     ) -> int:
-        """Return the epochs of a refit."""
-        has_all_trees = self._all_trees and not _overfits(result.curves, arm)
-        if not (in_full or has_all_trees):
-            return best_epoch
+        """Return the passes or trees of a refit."""
+        steps = self.folds.steps_per_epoch
+        if not in_full:
+            n_trees = best_row(result, arm).get(N_TREES)
+            if n_trees is not None:
+                return int(n_trees)
+            if not self._all_trees or _overfits(result.curves, arm):
+                return best_epoch * steps
         whole = self.folds.in_full(result.candidates[arm])
+        if in_full:
+            return whole * steps
         seconds = self._refit_seconds()
         left = self._clock.left + self._seconds_kept()
-        if in_full or seconds <= max(left, self._clock.seconds()):
-            return whole
-        return max(int(whole * left / seconds), best_epoch)
+        if seconds > max(left, self._clock.seconds()):
+            whole = max(int(whole * left / seconds), best_epoch)
+        return whole * steps
 
     def _note(self, report: Report) -> None:
         """Note the times that a refit would take, and end with."""
@@ -187,7 +196,7 @@ class SearchRun:
             ends = [job.from_epoch + job.n_epochs for job in scheduler.in_flight]
             n_epochs = max([last + 1, *ends])
         in_all = pace * n_epochs
-        if self._all_trees:  # a single fit does but once what is done in each epoch
+        if self._in_one_fit:  # a single fit does but once what is done in each epoch
             steps = (n_epochs - 1) * folds.steps_per_epoch
             of_step = len(folds.splits) * folds.seconds_per_step
             in_all = min(in_all, pace + steps * of_step)
