@@ -13,6 +13,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     trains_in_one_fit,
 )
+from risingsearch.integrations.sklearn.fitted_transformers import total
 from risingsearch.integrations.sklearn.folds import Folds, Trainer, configured
 from risingsearch.json_values import Json
 from risingsearch.search.run import Run
@@ -91,8 +92,8 @@ def advice_on_steps(
     details: Configuration,
 ) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
-    times = [v for name, v in details.items() if name.endswith("_time")]
-    if n_epochs * sum(times) < 10.0 * (3.0 * sum(times) / len(folds.splits) + MEASURED):
+    seconds = total(details, "fit_time") + total(details, "score_time")
+    if n_epochs * seconds < 10.0 * (3.0 * seconds / len(folds.splits) + MEASURED):
         return ""  # measuring would take too much of the search
     try:
         epoch, step = _seconds(folds, params, math.inf)

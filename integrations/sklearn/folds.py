@@ -26,6 +26,7 @@ from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+from risingsearch.integrations.sklearn.fitted_transformers import TRANSFORM_TIME
 from risingsearch.integrations.sklearn.prefixes import (
     has_prefixes,
     predicting,
@@ -228,6 +229,8 @@ class Folds:
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
+        if isinstance(trainer, EpochTrainer) and trainer.transform_seconds is not None:
+            times[f"split{i}_{TRANSFORM_TIME}"] = trainer.transform_seconds
         return [
             times | {f"split{i}_test_{name}": score for name, score in scores.items()}
             for scores in scored
