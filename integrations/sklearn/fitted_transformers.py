@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
@@ -62,7 +63,7 @@ class FittedTransformers:
 
 def total(details: Configuration, name: str) -> float:
     """Return the sum of a time over the folds."""
-    return sum(v for key, v in details.items() if key.endswith(f"_{name}"))
+    return math.fsum(v for key, v in details.items() if key.endswith(f"_{name}"))
 
 
 class SharingProposer(Proposer):

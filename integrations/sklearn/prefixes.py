@@ -98,9 +98,9 @@ def predicting(
             twins.append(copy(estimator))
             twins[-1].regressor_ = regressor
         return twins
-    made: dict[str, list[ArrayLike]] = {}
+    made: dict[str, list[Any]] = {}
 
-    def predict(place: int, method: str, rows: ArrayLike) -> ArrayLike:
+    def predict(place: int, method: str, rows: ArrayLike) -> Any:
         if rows is not X:
             return _predictions(estimator, method, rows, prefixes[place : place + 1])[0]
         if method not in made:
