@@ -65,7 +65,7 @@ def steps_within(
 def prefixes_within(folds: Folds, run_dir: object) -> int:
     """Return how often the trees of an epoch are scored, or how often a saved one is.
 
-    The scores take a fifth of the training at most, where their time is measured.
+    The scores take as long as the training at most, where their time is measured.
     """
     saved = _saved(run_dir)
     if saved is not None:
@@ -73,8 +73,7 @@ def prefixes_within(folds: Folds, run_dir: object) -> int:
     if not folds.seconds_per_score:
         return PREFIXES
     seconds = folds.steps_per_epoch * folds.seconds_per_step
-    paid = FIXED * seconds / folds.seconds_per_score
-    return int(max(1, min(PREFIXES, paid)))
+    return int(max(1, min(PREFIXES, seconds / folds.seconds_per_score)))
 
 
 def _saved(run_dir: object) -> Json | None:
