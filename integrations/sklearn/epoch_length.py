@@ -13,7 +13,9 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     trains_in_one_fit,
 )
+from risingsearch.integrations.sklearn.fitted_transformers import total
 from risingsearch.integrations.sklearn.folds import Folds, Trainer, configured
+from risingsearch.json_values import Json
 from risingsearch.search.run import Run
 
 FIXED = 0.2  # share of an epoch, at most, that does not train: calls, binning, scores
@@ -21,6 +23,7 @@ DECISIONS = 10  # epochs of a full training, at least, to have some to make
 SHORTEST = 100  # epochs that the budget pays for, unless half of one does not train
 OF_TREES = 4, 40  # the same of trees: each epoch copies or predicts the earlier ones
 MEASURED = 0.1  # seconds of training that tell what a step takes
+PREFIXES = 10  # of an epoch's trees that are scored, unless that takes too long
 MEASURING = 0.2  # share of the budget that this may take
 
 
@@ -34,11 +37,9 @@ def steps_within(
 
     The folds keep how long a step takes, where that is measured.
     """
-    saved = None
-    if run_dir is not None:
-        saved = Run.at(kept_path("run_dir", run_dir))
+    saved = _saved(run_dir)
     if saved is not None:
-        return int(saved.header["settings"]["fingerprint"].get("steps_per_epoch", 1))
+        return int(saved.get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
     assert in_seconds is not None
     trees = trains_in_one_fit(folds.estimator)
@@ -61,6 +62,28 @@ def steps_within(
     return in_full // (in_full // steps)  # else a full training would lack some
 
 
+def prefixes_within(folds: Folds, run_dir: object) -> int:
+    """Return how often the trees of an epoch are scored, or how often a saved one is.
+
+    The scores take as long as the training at most, where their time is measured.
+    """
+    saved = _saved(run_dir)
+    if saved is not None:
+        return int(saved.get("prefixes_per_epoch", 0))
+    if not folds.seconds_per_score:
+        return PREFIXES
+    seconds = folds.steps_per_epoch * folds.seconds_per_step
+    return int(max(1, min(PREFIXES, seconds / folds.seconds_per_score)))
+
+
+def _saved(run_dir: object) -> Json | None:
+    """Return the fingerprint of a saved search; None where there is none."""
+    saved = None
+    if run_dir is not None:
+        saved = Run.at(kept_path("run_dir", run_dir))
+    return saved and saved.header["settings"]["fingerprint"]
+
+
 def advice_on_steps(
     folds: Folds,
     params: Configuration,
@@ -68,8 +91,8 @@ def advice_on_steps(
     details: Configuration,
 ) -> str:
     """Return which ``steps_per_epoch`` would save time, or "" where that is little."""
-    times = [v for name, v in details.items() if name.endswith("_time")]
-    if n_epochs * sum(times) < 10.0 * (3.0 * sum(times) / len(folds.splits) + MEASURED):
+    seconds = total(details, "fit_time") + total(details, "score_time")
+    if n_epochs * seconds < 10.0 * (3.0 * seconds / len(folds.splits) + MEASURED):
         return ""  # measuring would take too much of the search
     try:
         epoch, step = _seconds(folds, params, math.inf)
@@ -93,11 +116,17 @@ def _seconds(
     params: Configuration,
     longest: float,
 ) -> tuple[float, float]:
-    """Return the seconds of an epoch of one step, and of each more; inf if too long."""
+    """Return the seconds of an epoch of one step, and of each more; inf if too long.
+
+    The folds keep how long a score takes.
+    """
+    measured = folds
     folds = replace(folds, steps_per_epoch=1)
     trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
     epoch = _timed(folds, trainer)
+    [scored] = folds.train_fold(0, trainer)
+    measured.seconds_per_score = scored["split0_score_time"]
     if epoch > longest:
         return epoch, math.inf
     more = max(2, min(50, int(MEASURED / epoch)))

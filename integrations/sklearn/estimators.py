@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import time
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -58,6 +59,7 @@ class EpochTrainer:
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
+        self.transform_seconds: float | None = None  # of the last one, of a pipeline
         self.transformers = Transformers(estimator)
         model = self.transformers.model
         self._stepper = _STEPPERS[epoch_method(model)](model, steps, classes)
@@ -73,7 +75,10 @@ class EpochTrainer:
         """Train one more epoch; trainers with one ``cache`` share transformed rows."""
         if cache is None:
             cache = RowCache()
+        begin = time.perf_counter()
         X, params = self.transformers.fit_transform(X, y, fit_params, cache)
+        if self.transformers.model is not self.estimator:
+            self.transform_seconds = time.perf_counter() - begin
         with self.transformers.binning_once(cache):
             self._stepper.train(X, y, params)
         self.epochs += 1

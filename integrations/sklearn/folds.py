@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -25,12 +26,20 @@ from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+from risingsearch.integrations.sklearn.fitted_transformers import TRANSFORM_TIME
+from risingsearch.integrations.sklearn.prefixes import (
+    has_prefixes,
+    predicting,
+    prefixes_of_epoch,
+    shortened,
+)
 from risingsearch.integrations.sklearn.resources import Resource, Retrainer
 from risingsearch.integrations.sklearn.splits import Rows, Split, Targets, given
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 from risingsearch.policies.arrays import Ints
 
 Trainer: TypeAlias = EpochTrainer | Retrainer
+N_TREES = "n_trees"  # of an epoch, that its score is of
 
 
 class Models(list[Trainer]):
@@ -85,7 +94,9 @@ class Folds:
     transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
     max_epochs: int | None = None  # of an arm, if they are given
+    n_prefixes: int = 0  # of an epoch's trees that are scored; 0: all of them alone
     seconds_per_step: float = math.inf  # of training a fold; inf: not measured
+    seconds_per_score: float = 0.0  # of a fold; 0: not measured
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: Params = field(default_factory=get_config)
     _kept: _InProcess = field(default_factory=_InProcess, repr=False)
@@ -109,33 +120,51 @@ class Folds:
     def train(self, models: Models) -> dict[str, float]:
         """Train and score every fold once; return the mean score and all details."""
         self._make_room(models)
-        details: dict[str, float] = {}
         with config_context(**self.config):
-            for i, trainer in enumerate(models):
-                details |= self.train_fold(i, trainer)
+            in_folds = [self.train_fold(i, model) for i, model in enumerate(models)]
+            in_epoch = [
+                {name: value for fold in scored for name, value in fold.items()}
+                for scored in zip(*in_folds, strict=True)
+            ]
+            scores = [self._mean_score(details, len(models)) for details in in_epoch]
+            best = int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
+            prefixes = self._prefixes(models[0])
+            details = {"score": scores[best], **in_epoch[best]}
+            if prefixes:
+                details[N_TREES] = prefixes[best]
+            if self.train_scores:
+                for i, model in enumerate(models):
+                    details |= self._train_scores(i, model, prefixes[best : best + 1])
         if self.resource is not None:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
+        return details
+
+    def _mean_score(self, details: Configuration, n_folds: int) -> float:
         metric = self.metric or "score"
         if metric == scoring.FIRST:
             metric = scoring.tested_metrics(details)[0]
-        scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
-        return {"score": float(np.mean(scores)), **details}
+        scores = [details[f"split{i}_test_{metric}"] for i in range(n_folds)]
+        return float(np.mean(scores))
+
+    def _prefixes(self, trainer: Trainer) -> list[int]:
+        """Return after how many trees the last epoch is scored; [] if at its end."""
+        if not (self.n_prefixes and has_prefixes(trainer.estimator)):
+            return []
+        return prefixes_of_epoch(trainer.epochs, self.steps_per_epoch, self.n_prefixes)
 
     def refit(
         self,
         params: Configuration,
         seed: int,
-        n_epochs: int,
+        n_steps: int,
     ) -> BaseEstimator:
-        """Return a fresh estimator, trained for some epochs on all rows."""
+        """Return a fresh estimator, trained for some steps on all rows."""
         estimator = self._seeded(params, seed)
         if self.resource is not None:  # all of it, which its first epochs tell about
             estimator.fit(*given(self.X, self.y), **self.fit_params)
             return estimator
-        at_once = n_epochs if epoch_methods.trains_in_one_fit(estimator) else 1
-        trainer = self._epoch_trainer(estimator, self.steps_per_epoch * at_once)
-        for _ in range(n_epochs // at_once):
-            trainer.train(self.X, self.y, **self.fit_params)
+        trainer = self._epoch_trainer(estimator, n_steps)
+        trainer.train(self.X, self.y, **self.fit_params)
         return estimator
 
     def in_full(self, params: Configuration) -> int:
@@ -188,23 +217,38 @@ class Folds:
                     trainer.forget_rows()
         self._kept.thread.models = models
 
-    def train_fold(self, i: int, trainer: Trainer) -> dict[str, float]:
-        """Train and score the model of one fold once more; return the details."""
+    def train_fold(self, i: int, trainer: Trainer) -> list[dict[str, float]]:
+        """Train and score the model of one fold once more; return details by prefix."""
         train, test = self._fold(i, trainer.epochs + 1)
-        cache = self._kept.caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
+        cache = self._cache(i)
         begin = time.perf_counter()
         trainer.train(train.X, train.y, cache, **train.fit_params)
         trained = time.perf_counter()
-        scores = self._scores(trainer, test, "test", cache)
-        details = {
-            "fit_time": trained - begin,
-            "score_time": time.perf_counter() - trained,
-            **{f"test_{name}": score for name, score in scores.items()},
+        scored = self._scores(trainer, test, "test", cache, self._prefixes(trainer))
+        times = {
+            f"split{i}_fit_time": trained - begin,
+            f"split{i}_score_time": time.perf_counter() - trained,
         }
-        if self.train_scores:
-            scores = self._scores(trainer, train, "train", cache)
-            details |= {f"train_{name}": score for name, score in scores.items()}
-        return {f"split{i}_{name}": value for name, value in details.items()}
+        if isinstance(trainer, EpochTrainer) and trainer.transform_seconds is not None:
+            times[f"split{i}_{TRANSFORM_TIME}"] = trainer.transform_seconds
+        return [
+            times | {f"split{i}_test_{name}": score for name, score in scores.items()}
+            for scores in scored
+        ]
+
+    def _train_scores(
+        self,
+        i: int,
+        trainer: Trainer,
+        prefixes: Sequence[int],
+    ) -> dict[str, float]:
+        """Return the scores of a fold's training rows."""
+        rows = self._fold(i, trainer.epochs)[0]
+        [scores] = self._scores(trainer, rows, "train", self._cache(i), prefixes)
+        return {f"split{i}_train_{name}": score for name, score in scores.items()}
+
+    def _cache(self, i: int) -> RowCache:
+        return self._kept.caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
 
     def _scores(
         self,
@@ -212,13 +256,29 @@ class Folds:
         rows: Rows,
         part: str,
         cache: RowCache,
-    ) -> dict[str, float]:
-        """Return the scores by name; none where the training rows cannot be scored."""
+        prefixes: Sequence[int],
+    ) -> list[dict[str, float]]:
+        """Return the scores of a model, or of each prefix of it."""
         estimator = trainer.estimator
+        models = [estimator]
         if isinstance(trainer, EpochTrainer) and self._scores_predictions:
             estimator = trainer.transformers.model
             X = trainer.transformers.transform(rows.X, part, cache)
             rows = rows._replace(X=X)
+            models = [estimator]
+            if prefixes:
+                models = predicting(estimator, X, prefixes)
+        elif prefixes:
+            models = [shortened(estimator, n) for n in prefixes]
+        return [self._scores_of(model, rows, part) for model in models]
+
+    def _scores_of(
+        self,
+        estimator: BaseEstimator,
+        rows: Rows,
+        part: str,
+    ) -> dict[str, float]:
+        """Return the scores by name; none where the training rows cannot be scored."""
         try:
             scores = scoring.scored(self.scorer, estimator, rows)
             if hasattr(self.scorer, "_scorers"):

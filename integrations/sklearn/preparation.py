@@ -30,9 +30,10 @@ from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
     draw_candidates,
 )
-from risingsearch.integrations.sklearn.epoch_length import steps_within
+from risingsearch.integrations.sklearn.epoch_length import prefixes_within, steps_within
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import Folds, Models
+from risingsearch.integrations.sklearn.prefixes import has_prefixes
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
@@ -182,6 +183,8 @@ def _set_lengths(
         steps = steps_within(folds, budget, search.run_dir, search.min_epochs)
         folds.max_epochs = folds.max_epochs and folds.max_epochs // steps
         folds.steps_per_epoch = steps
+    if any(map(has_prefixes, kinds)):
+        folds.n_prefixes = prefixes_within(folds, search.run_dir)
     if folds.max_epochs is None:
         steps = folds.steps_per_epoch
         in_full = [epoch_methods.epochs_in_full(kind, steps) for kind in kinds]
@@ -411,8 +414,10 @@ def _fingerprint(folds: Folds, search: BaseSearchCV) -> Json:
         raise InvalidParameterError(
             f"with a run_dir random_state must be an int, to continue; got {seed!r}"
         )
-    resource = {} if folds.resource is None else {"resource": folds.resource.name}
-    return resource | {
+    given: Json = {} if folds.resource is None else {"resource": folds.resource.name}
+    if folds.n_prefixes:
+        given["prefixes_per_epoch"] = folds.n_prefixes
+    return given | {
         "estimator": described_parts(folds.estimator),
         "X": joblib.hash(_without_numbers(folds.X)),
         "y": joblib.hash(_without_numbers(folds.y)),

@@ -11,6 +11,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._search import BaseSearchCV
 
 from risingsearch.arms import Configuration
+from risingsearch.integrations.sklearn.folds import N_TREES
 from risingsearch.integrations.sklearn.scoring import tested_metrics
 from risingsearch.json_values import Json
 from risingsearch.search.results import SearchResult
@@ -75,6 +76,12 @@ def cv_results(
         "best_epoch": [arm.best_epoch for arm in result.arms],
         "status": [arm.status for arm in result.arms],
     }
+    if N_TREES in columns:
+        steps = search.steps_per_epoch_
+        more[N_TREES] = [
+            sum(row.get(N_TREES, row["epoch"] * steps) for row in best)
+            for best in counted
+        ]
     amount = "n_resources"
     if amount in columns:
         more[amount] = [_mean(amount, best) / n_splits for best in counted]
@@ -90,6 +97,13 @@ def cv_results(
     if search.error_score != "raise":
         _give_error_score(table, result, search.error_score)
     return table
+
+
+def best_row(result: SearchResult, arm: int) -> Configuration:
+    """Return the row of the history with an arm's best epoch; an empty one if none."""
+    best_epoch = result.arms[arm].best_epoch
+    rows = _rows_by_arm(result)[arm]
+    return next((row for row in rows if row["epoch"] == best_epoch), {})
 
 
 def _rows_by_arm(result: SearchResult) -> list[list[Configuration]]:

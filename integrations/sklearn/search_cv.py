@@ -28,7 +28,8 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
 from risingsearch.integrations.sklearn import preparation, results
 from risingsearch.integrations.sklearn.callbacks import FitTasks
-from risingsearch.integrations.sklearn.folds import Folds
+from risingsearch.integrations.sklearn.folds import N_TREES, Folds
+from risingsearch.integrations.sklearn.prefixes import shortened
 from risingsearch.integrations.sklearn.scoring import (
     FIRST,
     Scorer,
@@ -86,11 +87,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         ``groups`` of ``fit`` are never parted by a float or an int.
     refit : bool, "full", "best", str or callable, default=True
         ``True`` trains the best configuration afresh on all rows for ``best_epoch_``
-        epochs; under a budget in time all trees of an ensemble, unless it overfits;
-        ``"full"`` for ``max_epochs``, or those of a full training. ``"best"`` hands
-        over the model with the best score, trained on the training rows of a single
-        split. Another text names one of several metrics. A callable maps
-        ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
+        epochs; under a budget in time boosted trees for the number with the best score,
+        all trees of other ensembles, unless they overfit; ``"full"`` for
+        ``max_epochs``, or those of a full training. ``"best"`` hands over the model
+        with the best score, trained on the training rows of a single split. Another
+        text names one of several metrics. A callable maps ``cv_results_`` to the index
+        to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
         Processes that train at the same time, or threads under
         ``joblib.parallel_config("threading")``; -1 for all processors. With an
@@ -143,9 +145,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         As in ``GridSearchCV``, a row per candidate: scores at its best epoch (of passes
         under a budget in time, means over the half of its epochs in a row with the
         highest mean), fit and score times in all, and ``epochs``, ``best_epoch`` and
-        ``status``. With a ``resource`` the last epoch of each counts for its best, and
-        there are ``n_resources`` (of that epoch, on average over the splits) and
-        ``n_resources_fitted`` (of all its epochs and splits).
+        ``status``. Under a budget in time boosted trees have ``n_trees``, the number
+        with the best score. With a ``resource`` the last epoch of each counts for its
+        best, and there are ``n_resources`` (of that epoch, on average over the splits)
+        and ``n_resources_fitted`` (of all its epochs and splits).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
     best_epoch_ : int
@@ -457,17 +460,20 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         params = self.best_params_
         seed = self._search.seed_of(self.best_index_)
         if self._refits(folds):
-            n_epochs = self._run.epochs_to_refit(
+            n_steps = self._run.steps_to_refit(
                 result,
                 self.best_index_,
                 self.best_epoch_,
                 in_full=self.refit == "full",  # as it is by now
             )
-            return folds.refit(params, seed, n_epochs)
+            return folds.refit(params, seed, n_steps)
         if folds.trains_anew:
             return folds.trained_in_epoch(params, seed, self.best_epoch_)
         [trainer] = result.best_state()
-        return trainer.estimator
+        n_trees = results.best_row(result, self.best_index_).get(N_TREES)
+        if n_trees is None:
+            return trainer.estimator
+        return shortened(trainer.estimator, n_trees)
 
     def plot_allocation(self, ax: object = None, **options: object) -> object:
         """Draw which configuration trained when; see ``risingsearch.plotting``."""

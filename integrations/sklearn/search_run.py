@@ -12,23 +12,33 @@ from joblib.parallel import get_active_backend
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Params, Report
+from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
 from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
-from risingsearch.integrations.sklearn.folds import Folds, configured
+from risingsearch.integrations.sklearn.fitted_transformers import (
+    TRANSFORM_TIME,
+    FittedTransformers,
+    SharingProposer,
+    of_transformers,
+    total,
+)
+from risingsearch.integrations.sklearn.folds import N_TREES, Folds, configured
+from risingsearch.integrations.sklearn.prefixes import has_prefixes
 from risingsearch.integrations.sklearn.processes import (
     ProcessApart,
     SentOnce,
     WorkerProcesses,
 )
-from risingsearch.integrations.sklearn.results import best_half
+from risingsearch.integrations.sklearn.results import best_half, best_row
+from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.loop import Embedding
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.space import Configurations
 
 NOISE = 2.0  # median falls from epoch to epoch, by which a score may end below its best
 PACE = 10  # last epochs that tell how long the next ones take
@@ -41,7 +51,7 @@ class SearchRun:
         self,
         interface: BaseSearchCV,  # the RisingSearchCV
         folds: Folds,
-        candidates: list[Params],
+        candidates: Configurations,
         options: SearchOptions,
         *,
         is_timed: bool,  # so that all trees are refitted, and passes averaged
@@ -49,9 +59,13 @@ class SearchRun:
     ) -> None:
         self.folds = folds
         first = configured(folds.estimator, candidates[0])
+        self._is_timed = is_timed
+        self._space = candidates.space
         self._in_full = interface.refit == "full"
-        self._all_trees = is_timed and trains_in_one_fit(first)
-        self.averages = is_timed and not self._all_trees
+        self._in_one_fit = is_timed and trains_in_one_fit(first)
+        has_best = bool(folds.n_prefixes) and has_prefixes(first)
+        self._all_trees = self._in_one_fit and not has_best
+        self.averages = is_timed and not self._in_one_fit
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0
@@ -76,6 +90,7 @@ class SearchRun:
             apart=ProcessApart(folds) if executor is None else None,
             seconds_before=seconds_before,
             seconds_besides=self._seconds_kept if refits else float,
+            around=self._sharing,
         )
         self.search = RisingSearch._of(
             trainable,
@@ -84,8 +99,26 @@ class SearchRun:
             embedding=embedding,
         )
         self._clock = self.search._loop.clock
+        everyone = self.search._log.candidates
+        self._transformers = FittedTransformers(folds.estimator, everyone)
         for report in self.search.reports.values():  # of earlier processes
             self._note(report)
+
+    def _sharing(self, proposer: Proposer) -> Proposer:
+        """Return a proposer that shares transformers where their parameters vary."""
+        space = self._space
+        if not (self._is_timed and space and proposer.candidates):
+            return proposer
+        names = dict.fromkeys(filter(None, space.names))
+        estimator = self.folds.estimator
+        if not of_transformers(estimator, names):
+            return proposer
+        return SharingProposer(
+            proposer,
+            estimator,
+            space,
+            lambda: self._transformers.may_fit_more(),
+        )
 
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch."""
@@ -114,7 +147,7 @@ class SearchRun:
         tasks.search_done()
         return result
 
-    def epochs_to_refit(
+    def steps_to_refit(
         self,
         result: SearchResult,
         arm: int,
@@ -122,25 +155,32 @@ class SearchRun:
         *,
         in_full: bool,
     ) -> int:
-        """Return the epochs of a refit."""
-        has_all_trees = self._all_trees and not _overfits(result.curves, arm)
-        if not (in_full or has_all_trees):
-            return best_epoch
+        """Return the passes or trees of a refit."""
+        steps = self.folds.steps_per_epoch
+        if not in_full:
+            n_trees = best_row(result, arm).get(N_TREES)
+            if n_trees is not None:
+                return int(n_trees)
+            if not self._all_trees or _overfits(result.curves, arm):
+                return best_epoch * steps
         whole = self.folds.in_full(result.candidates[arm])
+        if in_full:
+            return whole * steps
         seconds = self._refit_seconds()
         left = self._clock.left + self._seconds_kept()
-        if in_full or seconds <= max(left, self._clock.seconds()):
-            return whole
-        return max(int(whole * left / seconds), best_epoch)
+        if seconds > max(left, self._clock.seconds()):
+            whole = max(int(whole * left / seconds), best_epoch)
+        return whole * steps
 
     def _note(self, report: Report) -> None:
         """Note the times that a refit would take, and end with."""
         arm = report.job.arm
         begin = report.job.from_epoch
         self._fit_seconds.setdefault(arm, [])[begin:] = [
-            sum(v for name, v in details.items() if name.endswith("_fit_time"))
+            total(details, "fit_time") - total(details, TRANSFORM_TIME)
             for details in report.metrics
         ]
+        self._transformers.note(report)
         if self.averages and any(map(math.isfinite, report.scores)):
             scores = self._scores.setdefault(arm, [])
             scores[begin:] = report.scores
@@ -187,11 +227,11 @@ class SearchRun:
             ends = [job.from_epoch + job.n_epochs for job in scheduler.in_flight]
             n_epochs = max([last + 1, *ends])
         in_all = pace * n_epochs
-        if self._all_trees:  # a single fit does but once what is done in each epoch
+        if self._in_one_fit:  # a single fit does but once what is done in each epoch
             steps = (n_epochs - 1) * folds.steps_per_epoch
             of_step = len(folds.splits) * folds.seconds_per_step
             in_all = min(in_all, pace + steps * of_step)
-        return share * in_all
+        return share * (in_all + self._transformers.seconds(arm))
 
 
 def _overfits(curves: Mapping[int, list[float]], arm: int) -> bool:

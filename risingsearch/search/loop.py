@@ -22,6 +22,7 @@ from risingsearch.errors import (
     SetupError,
     WorkerError,
 )
+from risingsearch.proposers.base import Proposer
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.callbacks import CallbackList
 from risingsearch.search.first_failures import FirstFailures
@@ -63,6 +64,10 @@ def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
     return outcome._replace(cost=cost)
 
 
+def _as_it_is(proposer: Proposer) -> Proposer:
+    return proposer
+
+
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
     """Additions of an interface around a search to its loop."""
@@ -70,6 +75,7 @@ class Embedding:
     apart: Workers | None = None  # for a job that may kill this process
     seconds_before: float = 0.0  # of the wall-clock, before the first run
     seconds_besides: Callable[[], float] = float  # for a refit, say
+    around: Callable[[Proposer], Proposer] = _as_it_is
 
 
 class InTraining(NamedTuple):

@@ -285,6 +285,7 @@ class RisingSearch:
         self.candidates: list[Params] = everyone
         n_arms = len(everyone)
         space = everyone.space
+        embedding = embedding or Embedding()
         self.scheduler = Scheduler(
             options.policy,
             n_arms,
@@ -299,7 +300,7 @@ class RisingSearch:
             error_score=options.failure_score,
             max_failures=options.max_failures,
             opening_order=self._seeds.order(n_arms) if options.shuffle else None,
-            proposer=proposer_of(options, everyone, self._seeds),
+            proposer=embedding.around(proposer_of(options, everyone, self._seeds)),
             epoch_costs=options.epoch_costs,
             min_epochs=options.min_epochs,
             enqueue=options.enqueue,
@@ -346,7 +347,7 @@ class RisingSearch:
             self._callbacks,
             options,
             seed_of=self._seeds.of_arm,
-            embedding=embedding or Embedding(),
+            embedding=embedding,
         )
 
     @classmethod
