@@ -13,6 +13,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     trains_in_one_fit,
 )
+from risingsearch.integrations.sklearn.families import chosen
 from risingsearch.integrations.sklearn.folds import Folds, Trainer, configured
 from risingsearch.search.run import Run
 
@@ -41,7 +42,7 @@ def steps_within(
         return int(saved.header["settings"]["fingerprint"].get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
     assert in_seconds is not None
-    trees = trains_in_one_fit(folds.estimator)
+    trees = trains_in_one_fit(chosen(folds.estimator))
     decisions, shortest = OF_TREES if trees else (DECISIONS, SHORTEST)
     seconds = in_seconds.amount / shortest / len(folds.splits)
     try:

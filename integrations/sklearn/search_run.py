@@ -17,6 +17,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
 from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
+from risingsearch.integrations.sklearn.families import Families
 from risingsearch.integrations.sklearn.folds import Folds, configured
 from risingsearch.integrations.sklearn.processes import (
     ProcessApart,
@@ -29,6 +30,7 @@ from risingsearch.search.loop import Embedding
 from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.space.by_name import FAMILY
 
 NOISE = 2.0  # median falls from epoch to epoch, by which a score may end below its best
 PACE = 10  # last epochs that tell how long the next ones take
@@ -48,10 +50,16 @@ class SearchRun:
         seconds_before: float,
     ) -> None:
         self.folds = folds
-        first = configured(folds.estimator, candidates[0])
+        firsts = {params.get(FAMILY): params for params in reversed(candidates)}
+        if not isinstance(folds.estimator, Families):
+            firsts = {None: candidates[0]}
+        in_one_fit = {
+            is_timed and trains_in_one_fit(configured(folds.estimator, params))
+            for params in firsts.values()
+        }
         self._in_full = interface.refit == "full"
-        self._all_trees = is_timed and trains_in_one_fit(first)
-        self.averages = is_timed and not self._all_trees
+        self._all_trees = in_one_fit == {True}  # of all families
+        self.averages = is_timed and in_one_fit == {False}
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0
