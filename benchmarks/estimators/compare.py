@@ -45,10 +45,13 @@ MODELS: dict[str, Any] = {
 }
 LINEAR = make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss"))
 FAMILIES = [*MODELS.values(), RandomForestClassifier(), ("linear", LINEAR)]
-CASH = {
-    "families": "auto",
-    "families, rising-bandits-cash": "rising-bandits-cash",
-    "families, max-ucb": "max-ucb",
+CASH: dict[str, Params] = {
+    "families": {},
+    "families, rising-bandits-cash": {
+        "policy": "rising-bandits-cash",
+        "policy_params": {"reward_range": (-3.0, 0.0)},
+    },
+    "families, max-ucb": {"policy": "max-ucb"},
 }
 
 
@@ -212,8 +215,8 @@ METHODS: dict[str, Callable[[Task], Any]] = {
     "FLAML": flaml,
     "families, package": lambda task: rising(task, FAMILIES, prior="package"),
 } | {
-    name: (lambda task, policy=policy: rising(task, FAMILIES, policy=policy))
-    for name, policy in CASH.items()
+    name: (lambda task, options=options: rising(task, FAMILIES, **options))
+    for name, options in CASH.items()
 }
 
 

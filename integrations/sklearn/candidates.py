@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,12 +19,10 @@ from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.search.arguments import arm_of
 from risingsearch.space import Configurations, Space, is_distribution
 from risingsearch.space.by_name import (
-    AUTO,
     PACKAGE,
     configuration_of,
     learnt_starts,
     own_values,
-    space_of,
     starts_of,
 )
 
@@ -75,11 +72,6 @@ def draw_candidates(
             "(n_candidates='auto'), or say with prior= which are worth one"
         )
     return candidates
-
-
-def space_for(estimator: Any, space: Any) -> Any:
-    """Return the space that is given, or the curated one of an estimator."""
-    return space_of(estimator) if isinstance(space, str) and space == AUTO else space
 
 
 def first_configurations(

@@ -30,7 +30,6 @@ from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
     draw_candidates,
     first_configurations,
-    space_for,
 )
 from risingsearch.integrations.sklearn.epoch_length import steps_within
 from risingsearch.integrations.sklearn.families import chosen, searched
@@ -48,7 +47,7 @@ from risingsearch.scheduling.policy_choice import recommended_candidates
 from risingsearch.search.arguments import arm_of, checked_enqueue, with_enqueued
 from risingsearch.search.run import Run
 from risingsearch.space import Configurations, Space
-from risingsearch.space.by_name import PACKAGE
+from risingsearch.space.by_name import AUTO, PACKAGE, space_of
 
 T = TypeVar("T")
 
@@ -336,11 +335,14 @@ def _candidates(
         search.policy_params,
         min_epochs,
     )
-    space = space_for(search.estimator, search.param_distributions)
+    space = search.param_distributions
+    is_auto = isinstance(space, str) and space == AUTO
+    if is_auto:
+        space = space_of(search.estimator)
     own, starts = first_configurations(
         folds.estimator,
         space,
-        is_auto=space is not search.param_distributions,
+        is_auto=is_auto,
         portfolio=_asks_package(search),
     )
     settings = _saved_settings(search.run_dir)

@@ -19,9 +19,7 @@ from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.json_values import plain
 from risingsearch.space.from_mappings import WHEN
 from risingsearch.space.kinds import Kind
-from risingsearch.space.readers import kind_of
 from risingsearch.space.space import Space
-from risingsearch.space.values import key_of
 
 AUTO = "auto"
 PACKAGE = "package"
@@ -130,22 +128,17 @@ def own_values(estimator: Any) -> Params:
 
 
 def _own(estimator: Any, curated: Curated) -> Params:
-    """Return an estimator's values of its curated parameters, or its library's."""
+    """Return an estimator's values of its curated parameters.
+
+    A number that is None is left to the library.
+    """
+    params = estimator.get_params()
     given = {
-        name: value
-        for name, value in estimator.get_params().items()
-        if name in curated.space and not (value is None and _is_left(estimator, name))
+        name: params[name]
+        for name, form in curated.space.items()
+        if name in params and (params[name] is not None or form["type"] == "choice")
     }
     return curated.default | given
-
-
-def _is_left(estimator: Any, name: str) -> bool:
-    """Return whether None leaves a parameter to the library: it is the default."""
-    for base in type(estimator).__mro__:
-        parameters = inspect.signature(base).parameters
-        if name in parameters:
-            return parameters[name].default is None
-    return False
 
 
 def configuration_of(values: Params, space: Space) -> Params:
@@ -173,7 +166,7 @@ def configuration_of(values: Params, space: Space) -> Params:
     for coordinate in space.coordinates:
         name = coordinate.name
         if name in values and coordinate.is_active(params):
-            params[name] = _as_listed(values[name], coordinate.kind)
+            params[name] = _plain_for(coordinate.kind, values[name])
     return params
 
 
@@ -212,17 +205,11 @@ def starts_of(estimator: Any) -> list[Params]:
     return learnt
 
 
-def _as_listed(value: Any, kind: Kind) -> Any:
-    """Return the listed value that is this one but for its type; else the value."""
-    if kind.is_finite and not kind.has(value):
-        for listed in kind.listed or ():
-            if key_of(_without_tuples(listed)) == key_of(_without_tuples(value)):
-                return listed
+def _plain_for(kind: Kind, value: Any) -> Any:
+    """Return a value as the kind has it: a list for a tuple, as in plain data."""
+    if isinstance(value, tuple) and not kind.has(value):
+        return list(value)
     return plain(value)
-
-
-def _without_tuples(value: Any) -> Any:
-    return [*map(_without_tuples, value)] if isinstance(value, list | tuple) else value
 
 
 def _name_of(estimator: object) -> str:
@@ -251,7 +238,7 @@ def _settable(estimator: Any, curated: Curated) -> Params:
     own = _own(estimator, curated)
     names = params.keys() | inspect.signature(type(estimator)).parameters.keys()
     for name, form in curated.space.items():
-        value = _as_listed(own.get(name), kind_of(name, form))
+        value = own.get(name)
         is_chosen = isinstance(value, str | bool | None) and name in params
         is_other = form["type"] == "choice" and value not in form["values"]
         lacks_parent = not form.get(WHEN, {}).keys() <= space.keys()
