@@ -206,9 +206,10 @@ def starts_of(estimator: Any) -> list[Params]:
 
 
 def _plain_for(kind: Kind, value: Any) -> Any:
-    """Return a value as the kind has it: a list for a tuple, as in plain data."""
-    if isinstance(value, tuple) and not kind.has(value):
-        return list(value)
+    """Return a value as the kind has it: plain data has lists, estimators tuples."""
+    if isinstance(value, list | tuple):
+        other = list(value) if isinstance(value, tuple) else tuple(value)
+        return other if kind.has(other) else value
     return plain(value)
 
 
@@ -244,6 +245,8 @@ def _settable(estimator: Any, curated: Curated) -> Params:
         lacks_parent = not form.get(WHEN, {}).keys() <= space.keys()
         if name not in names or lacks_parent or (is_chosen and is_other):
             del space[name]
+        elif isinstance(value, tuple):
+            space[name]["values"] = [*map(tuple, form["values"])]
     return space
 
 

@@ -60,14 +60,17 @@ class TestAuto:
         assert edited.best_params_ == auto.best_params_
         assert edited.history_["score"] == auto.history_["score"]
 
-    def test_lists_stand_for_tuples(self):
+    @pytest.mark.parametrize("pair", [list, tuple])
+    def test_lists_stand_for_tuples(self, pair):
         texts = [f"good {k}" if k % 2 else f"bad {k}" for k in range(40)]
         model = make_pipeline(TfidfVectorizer(), SGDClassifier())
-        space = {"tfidfvectorizer__ngram_range": [[1, 1], [1, 2]]}
+        space = {"tfidfvectorizer__ngram_range": [pair([1, 1]), pair([1, 2])]}
         search = searching(space, model, cv=2).fit(texts, [0, 1] * 20)
         assert search.cv_results_["status"].tolist() == ["finished"] * 2
         fitted = search.best_estimator_.get_params()["tfidfvectorizer__ngram_range"]
         assert isinstance(fitted, tuple)
+        values = space_of(model)["tfidfvectorizer__ngram_range"]["values"]
+        assert values == [(1, 1), (1, 2)]
 
     def test_an_unknown_estimator_is_named(self):
         class Mine(HistGradientBoostingClassifier):
