@@ -235,6 +235,9 @@ def _folds(
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]
+    groups = routed.splitter["split"].get("groups")
+    if groups is not None:
+        _, groups = np.unique(np.asarray(groups), return_inverse=True)
     steps = search.steps_per_epoch
     if search.steps_per_epoch == "auto":
         steps = 1
@@ -253,6 +256,7 @@ def _folds(
         fit_params=fit_params,
         score_params=score_params,
         max_epochs=search.max_epochs,
+        groups=groups,
     )
     if search.resource is None:
         epoch_methods.check_arguments(estimator, fit_params)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import ClassVar
@@ -38,6 +38,7 @@ from risingsearch.integrations.sklearn.scoring import (
 from risingsearch.integrations.sklearn.splits import Targets
 from risingsearch.json_values import Json
 from risingsearch.plotting.fragment import search_html
+from risingsearch.search.corrected import Verdict
 from risingsearch.search.results import SearchResult
 
 
@@ -148,6 +149,15 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         ``n_resources_fitted`` (of all its epochs and splits).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
+    corrected_score_, corrected_interval_ : float, tuple of float
+        ``best_score_``, corrected for having been chosen among many, and its 95 %
+        interval, by a bootstrap of the test rows, from their predictions.
+    tied_ : list of int
+        The candidates that 95 % cannot tell from the best one, after correction for
+        having chosen among all; the best first.
+    corrected_source_ : str
+        What the correction is made from, in words: with a ``scoring`` that gives no
+        predictions, the noise of the learning curves.
     best_epoch_ : int
         Epochs of the best configuration until its best score, or its best half ends.
     n_resources_ : list of float
@@ -315,9 +325,40 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self
 
     def explain(self) -> ArmList:
-        """Return where every arm stands, and why; see ``Scheduler.explain``."""
+        """Return where every arm stands, and why; see ``Scheduler.explain``.
+
+        Printed, its last line says how many are level with the best one.
+        """
         check_is_fitted(self)
-        return self.scheduler_.explain()
+        return self.scheduler_.explain().with_standing(self._standing)
+
+    def _standing(self) -> str:
+        return self._verdict.text if hasattr(self, "_evidence_") else ""
+
+    @property
+    def _verdict(self) -> Verdict:
+        check_is_fitted(self, "_evidence_")
+        return self._evidence_.verdict
+
+    @property
+    def corrected_score_(self) -> float:
+        """The best score, corrected for having been chosen among many."""
+        return self._verdict.score
+
+    @property
+    def corrected_interval_(self) -> tuple[float, float]:
+        """The 95 % interval of the corrected score."""
+        return self._verdict.interval
+
+    @property
+    def corrected_source_(self) -> str:
+        """The source of the correction, in words."""
+        return self._verdict.source
+
+    @property
+    def tied_(self) -> list[int]:
+        """The candidates that 95 % cannot tell from the best one, the best first."""
+        return self._verdict.tied
 
     def result(self) -> SearchResult:
         """Return the result as ``RisingSearch`` has it, for reports and importances."""
@@ -444,6 +485,13 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             self.best_index_ = int(result.best_arm or 0)
             scores = f"mean_test_{folds.metric if self.multimetric_ else 'score'}"
             self.best_score_ = float(self.cv_results_[scores][self.best_index_])
+        if result.evidence is not None:
+            self._evidence_ = replace(
+                result.evidence,
+                winner=self.best_index_,
+                scores_of=folds.scores_of,
+                missing="" if folds.recomputes else "scoring gives no predictions: ",
+            )
         self.best_params_ = result.candidates[self.best_index_]
         self.best_epoch_ = result.arms[self.best_index_].best_epoch
 
@@ -506,6 +554,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             direction="maximize",
             metric=self._metric_name(),
             spent=f"{self.n_epochs_:,} epochs used",
+            standing=self._standing(),
         )
 
     def _repr_mimebundle_(self, **kwargs: object) -> Json:
@@ -528,6 +577,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         state: Json = super().__getstate__() | {"executor": None}
         for name in ("_search", "_run"):  # the live models, the data and the workers
             state.pop(name, None)
+        if "_evidence_" in state:
+            state["_evidence_"] = self._evidence_.without_data()
         return state
 
     def __sklearn_clone__(self) -> RisingSearchCV:

@@ -90,6 +90,10 @@ class ShownResult(Protocol):
         """By job, after how many wall-clock seconds it came back."""
 
     @property
+    def standing(self) -> str:
+        """How the best arm stands among all, as a clause."""
+
+    @property
     def stop_reason(self) -> str:
         """Why the search ended."""
 

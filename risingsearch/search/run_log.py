@@ -39,11 +39,12 @@ from risingsearch.scheduling.events import (
 )
 from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.examples import EXAMPLES, KeptExamples
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import Run, earlier_failure
-from risingsearch.search.trainable import Trainable
+from risingsearch.search.trainable import Trainable, trains_anew
 from risingsearch.search.training import Outcome
 from risingsearch.storage import run_directory
 from risingsearch.storage.checkpoints import Key, MemoryStore
@@ -73,6 +74,9 @@ class RunLog:
         self._restore = restore  # a configuration that was read from a journal
         self.retained = RetainedCheckpoints(
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
+        )
+        self.examples = KeptExamples(
+            scheduler.sign, latest_counts=trains_anew(trainable)
         )
         self.directory: run_directory.RunDirectory | None = None
         self.metric = metric
@@ -105,6 +109,7 @@ class RunLog:
                 )
             saved = directory.open(header, run and run.saved)
             self.retained.store = directory.checkpoints
+            self.examples.folder = directory.path / EXAMPLES
             with run_directory.damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
             # Jobs of worker processes cannot have killed an earlier process.
@@ -126,6 +131,7 @@ class RunLog:
         replay(self.scheduler, events[n_in_state:])
         self._fill(self.scheduler.proposals)
         trained: dict[int, int] = {}  # epochs by arm
+        scores: dict[tuple[int, int], float] = {}  # by arm and epoch
         for event in events:
             self._remember_stop(event)
             match event:
@@ -140,12 +146,15 @@ class RunLog:
                     self._note(event, report_of(event))
                     job = event.job
                     trained[job.arm] = job.from_epoch + len(event.scores)
+                    for epoch, score in enumerate(event.scores, job.from_epoch + 1):
+                        scores[job.arm, epoch] = score
         for row in self.scheduler.history:
             job = self.reports[row["job"]].job
             epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
             if row["arm"] != job.arm or row["epoch"] not in epochs:
                 raise ValueError(f"job {job.id} is another one in the saved state")
         self.retained.note_stored(trained)
+        self.examples.read(scores)
 
     def _remember_stop(self, event: Event) -> None:
         """Keep the reason of a stop until an event changes the scheduler."""
@@ -241,6 +250,8 @@ class RunLog:
             if self.directory is not None:
                 self.directory.check_held()
             self.retained.save(outcome)
+            if outcome.examples is not None:
+                self.examples.write(arm, outcome.examples)
             self._write(event)
         except Exception:
             self.retained.release_live(arm)
@@ -252,6 +263,8 @@ class RunLog:
         finally:  # the scheduler has recorded the result even if the policy raises
             self._remember_stop(event)
             self._note(event, outcome.report)
+            if outcome.examples is not None:
+                self.examples.keep(arm, outcome.examples)
             if outcome.checkpoint is not None:
                 self.retained.note_last(Key(arm, outcome.last_epoch))
 
@@ -364,6 +377,7 @@ class RunLog:
         epochs = (epoch for report in reports for epoch in report.metrics)
         numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
         results = self._results
+        arms = [self._as_it_is(arm) for arm in scheduler.explain()]
         return SearchResult(
             best_params={name: plain(value) for name, value in best.items()},
             best_score=scheduler.best_score,
@@ -371,7 +385,7 @@ class RunLog:
             best_arm=arm,
             history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
-            arms=[self._as_it_is(arm) for arm in scheduler.explain()],
+            arms=arms,
             n_epochs=scheduler.n_epochs,
             n_calls=sum(result.calls for result in results.values()),
             stop_reason=self.stop_reason or UNFINISHED,
@@ -395,6 +409,7 @@ class RunLog:
                 for job, result in results.items()
                 if result.clock is not None
             },
+            _examples=self.examples.of(arms),
         )
 
     def _best_checkpoint(

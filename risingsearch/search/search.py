@@ -25,6 +25,7 @@ from risingsearch.search.arguments import (
     proposer_of,
 )
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
+from risingsearch.search.examples import EXAMPLES
 from risingsearch.search.loop import Embedding, Loop
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run, key_of, resolved
@@ -540,8 +541,12 @@ class RisingSearch:
         return self._log.result()
 
     def explain(self) -> ArmList:
-        """Return where every arm stands, and why; see ``Scheduler.explain``."""
-        return self.scheduler.explain()
+        """Return where every arm stands, and why; see ``Scheduler.explain``.
+
+        Printed, its last line says how many are level with the best one.
+        """
+        arms = self.scheduler.explain()
+        return arms.with_standing(lambda: self.result().standing)
 
     def _repr_html_(self) -> str:
         return self.result()._repr_html_()
@@ -569,6 +574,7 @@ class Replayed(NamedTuple):
                 options = replace(options, prior=run.prior(candidates) or None)
             never = _NeverTrained(trains_anew=run.header.get("trains_anew", False))
             search = RisingSearch._of(never, candidates, options)
+            search._log.examples.folder = run.path / EXAMPLES
             search._log.replay(run.saved.events, run.saved.n_in_state, run.saved.state)
         return cls(search, run)
 
