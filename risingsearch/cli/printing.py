@@ -21,6 +21,7 @@ IN_JSON = (
     "corrected_interval",
     "corrected_source",
     "tied",
+    "repeats",
 )
 """Facts that are not among the lines, or not as they are."""
 

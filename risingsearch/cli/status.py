@@ -246,6 +246,7 @@ def facts_of(result: SearchResult, run_dir: Path) -> Json:
         "corrected_interval": result.corrected_interval,
         "corrected_source": result.corrected_source,
         "tied": result.tied,
+        "repeats": result.repeats,
         "arms": dict(Counter(arm.status for arm in result.arms)),
         "failures": len(failed_jobs),
         "failures_tried_again": tried_again,

@@ -86,6 +86,10 @@ class ShownResult(Protocol):
         """The names of the other numbers in the history."""
 
     @property
+    def repeats(self) -> Mapping[int, Sequence[float]]:
+        """By arm, its scores with other seeds."""
+
+    @property
     def returned_at(self) -> Mapping[int, float]:
         """By job, after how many wall-clock seconds it came back."""
 

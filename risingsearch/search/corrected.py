@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from risingsearch.search.examples import Values
 
 LEVEL = 0.95
 RESAMPLES = 1_000
+MANY = 100_000  # draws, where only a quantile is needed
 MOST_ARMS = 200  # that are compared, the best by their scores
 MOST_RESCORED = 50  # the same, where predictions are scored anew
 MOST_SCORES = 1_000  # of the curves, the best
@@ -79,6 +80,7 @@ class _Basis(NamedTuple):
     score: float
     low: float
     high: float
+    rewards: Floats  # (n_arms,), of which the winner's is compared with the others
     noise: Floats  # (RESAMPLES, n_arms)
 
 
@@ -99,6 +101,8 @@ class Evidence:
     examples : dict of int to ndarray
         The scores of the examples of an arm at its best epoch; with two axes,
         predictions.
+    repeats : dict of int to list of float
+        The scores of arms that were trained again with other seeds.
     scores_of : callable, optional
         Returns the scores of blocks of examples, by predictions.
     missing : str
@@ -110,22 +114,22 @@ class Evidence:
     sign: float
     curves: Mapping[int, Sequence[float]]
     examples: Mapping[int, Values]
+    repeats: Mapping[int, Sequence[float]] = field(default_factory=dict)
     scores_of: Callable[[Values], Values] | None = None
     missing: str = ""
 
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict, computed once."""
-        basis = self._by_examples() or self._by_curves()
+        basis = self._by_examples() or self._by_repeats() or self._by_curves()
         low, high = sorted([self.sign * basis.low, self.sign * basis.high])
-        rewards = np.array([self.sign * self.scores[arm] for arm in basis.arms])
         others = np.array(basis.arms[1:], dtype=int)
         return Verdict(
             self.winner,
             self.sign * basis.score,
             low,
             high,
-            others[_level(rewards, basis.noise)].tolist(),
+            others[_level(basis.rewards, basis.noise)].tolist(),
             len(others),
             basis.source,
         )
@@ -136,6 +140,9 @@ class Evidence:
         if "verdict" in vars(self):
             vars(bare)["verdict"] = self.verdict
         return bare
+
+    def _rewards(self, arms: Sequence[int]) -> Floats:
+        return np.array([self.sign * self.scores[arm] for arm in arms])
 
     def _ranked(self, most: int) -> list[int]:
         """Return the winner, and the best of the others."""
@@ -185,7 +192,45 @@ class Evidence:
             float(scores.mean()),
             float(low),
             float(high),
+            self._rewards(arms),
             inside - means,
+        )
+
+    def _by_repeats(self) -> _Basis | None:
+        """Return the basis by repeats with other seeds; None without two of the winner.
+
+        An arm without any has the score of the search, which is a single one.
+        """
+        own_repeats = self.repeats.get(self.winner, ())
+        if len(own_repeats) < 2:
+            return None
+        arms = self._ranked(MOST_ARMS)
+        rewards = self._rewards(arms)
+        n_of = np.ones(len(arms))
+        squares = 0.0
+        for place, arm in enumerate(arms):
+            scores = self.sign * np.array(self.repeats.get(arm, ()))
+            if len(scores):
+                n_of[place] = len(scores)
+                rewards[place] = scores.mean()
+                squares += float(np.sum((scores - scores.mean()) ** 2))
+        freedom = sum(len(scores) - 1 for scores in self.repeats.values())
+        spreads = math.sqrt(squares / freedom) / np.sqrt(n_of)
+        rng = np.random.default_rng(0)
+        quantile = np.quantile(np.abs(rng.standard_t(freedom, MANY)), LEVEL)
+        scale = np.sqrt(freedom / rng.chisquare(freedom, (RESAMPLES, 1)))
+        drawn = rng.standard_normal((RESAMPLES, len(arms))) * spreads
+        score = float(rewards[0])
+        half = float(quantile * spreads[0])
+        return _Basis(
+            f"{len(own_repeats)} repeats of arm {self.winner} with other seeds, on the "
+            "same validation rows",
+            arms,
+            score,
+            score - half,
+            score + half,
+            rewards,
+            scale * drawn,
         )
 
     def _by_curves(self) -> _Basis:
@@ -211,6 +256,7 @@ class Evidence:
             score,
             score - _NORMAL * noise,
             score + _NORMAL * noise,
+            self._rewards(arms),
             noise * rng.standard_normal((RESAMPLES, len(arms))),
         )
 

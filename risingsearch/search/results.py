@@ -113,6 +113,8 @@ class SearchResult:
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float
         By job, after how many wall-clock seconds it came back.
+    repeats : dict of int to list of float
+        By arm, its scores when it was trained again with other seeds, for ``confirm``.
     _trainable, _best_checkpoint
         What ``best_state`` makes the trained state from.
     _examples : dict of int to ndarray
@@ -171,6 +173,7 @@ class SearchResult:
     training_seconds: float = 0.0
     max_epochs: int | None = None
     returned_at: dict[int, float] = field(default_factory=dict, repr=False)
+    repeats: dict[int, list[float]] = field(default_factory=dict)
     _examples: dict[int, Values] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -184,6 +187,7 @@ class SearchResult:
             sign=sign_of(self.direction),
             curves=self.curves,
             examples=self._examples,
+            repeats=self.repeats,
             scores_of=getattr(self._trainable, SCORES_OF, None),
         )
 

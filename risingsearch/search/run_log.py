@@ -31,6 +31,7 @@ from risingsearch.scheduling.events import (
     Extended,
     Failed,
     Released,
+    Repeated,
     Resized,
     Returned,
     Started,
@@ -41,6 +42,7 @@ from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.examples import EXAMPLES, KeptExamples
 from risingsearch.search.interrupts import sigint_deferred
+from risingsearch.search.repeats import Reserve
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import Run, earlier_failure
@@ -67,6 +69,7 @@ class RunLog:
         *,
         metric: str,
         begun: str | None,
+        kept: float = 0,
     ) -> None:
         self.trainable = trainable
         self.candidates = candidates
@@ -81,6 +84,7 @@ class RunLog:
         self.directory: run_directory.RunDirectory | None = None
         self.metric = metric
         self._begun = begun
+        self.reserve = Reserve(kept)
         self.why_late: str | None = None  # the limit of time that ended the last run
         self.remark = ""  # on how the last run has ended
         self._stopped: str | None = None  # why nothing more was started, last of all
@@ -142,6 +146,10 @@ class RunLog:
                     self._running.clear()
                 case Died():
                     self._count_deaths(event.jobs)
+                case Extended():
+                    self.reserve.kept += event.kept
+                case Repeated():
+                    self.reserve.repeated.append(event)
                 case Returned():
                     self._note(event, report_of(event))
                     job = event.job
@@ -313,7 +321,7 @@ class RunLog:
     def stop_reason(self) -> str | None:
         """Why the search or its last run has ended; None if neither has by itself."""
         reason = self.scheduler.stop_reason or self.why_late or self._stopped
-        return reason and reason + self.remark
+        return reason and reason + self.reserve.remark + self.remark
 
     def note_stop(self) -> None:
         """Write the reason of an early end to the journal."""
@@ -324,9 +332,15 @@ class RunLog:
             self._write(Stopped(reason=reason))
         self._stopped = reason
 
-    def extend(self, budget: Budget) -> None:
-        """Add to the budget, on disk as well or not at all."""
-        self._change(Extended(budget=budget))
+    def extend(self, budget: Budget, kept: float = 0) -> None:
+        """Add to the budget and the reserve, on disk as well or not at all."""
+        self._change(Extended(budget=budget, kept=kept))
+        self.reserve.kept += kept
+
+    def record_repeat(self, event: Repeated) -> None:
+        """Record a repeat on disk, and then here; callers defer Ctrl-C."""
+        self._write(event)
+        self.reserve.repeated.append(event)
 
     def use_up(self, now: float) -> None:
         """Keep the rest of the time for a refit, on disk as well or not at all."""
@@ -378,6 +392,8 @@ class RunLog:
         numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
         results = self._results
         arms = [self._as_it_is(arm) for arm in scheduler.explain()]
+        reserve = self.reserve
+        n_repeated = sum(len(event.scores) for event in reserve.repeated)
         return SearchResult(
             best_params={name: plain(value) for name, value in best.items()},
             best_score=scheduler.best_score,
@@ -386,8 +402,8 @@ class RunLog:
             history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
             arms=arms,
-            n_epochs=scheduler.n_epochs,
-            n_calls=sum(result.calls for result in results.values()),
+            n_epochs=scheduler.n_epochs + n_repeated,
+            n_calls=sum(result.calls for result in results.values()) + n_repeated,
             stop_reason=self.stop_reason or UNFINISHED,
             direction=scheduler.direction,
             failures=[report for report in reports if report.failure is not None],
@@ -396,19 +412,21 @@ class RunLog:
             trust_in_prior=scheduler.trust_in_prior(),
             metric=self.metric,
             other_metrics=list(dict.fromkeys(numeric)),
-            budget=Budget.from_json({scheduler.unit: scheduler.budget}),
-            spent=scheduler.spent,
+            budget=Budget.from_json({scheduler.unit: scheduler.budget + reserve.kept}),
+            spent=scheduler.spent + reserve.spent,
             begun=self._begun,
             wall_seconds=self.wall_seconds,
             training_seconds=math.fsum(
                 result.elapsed or 0.0 for result in results.values()
-            ),
+            )
+            + math.fsum(event.elapsed for event in reserve.repeated),
             max_epochs=scheduler.max_epochs,
             returned_at={
                 job: result.clock
                 for job, result in results.items()
                 if result.clock is not None
             },
+            repeats=reserve.scores,
             _examples=self.examples.of(arms),
         )
 
