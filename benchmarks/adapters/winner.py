@@ -122,8 +122,8 @@ def run(out: Path, *, scale: str, seed: int) -> None:
         "- held: the 95 % interval has the test score of the refitted winner; above, "
         "below: this score is above or below it.",
         "- too high: the best or the corrected score less the test score, on average.",
-        "- worse: share of the other arms that are said to be worse; wrong: searches in "
-        "which one of these is better on new rows.",
+        "- worse: share of the other arms that are said to be worse; wrong: searches "
+        "in which one of these is better on new rows.",
     ]
     report.write(out, "Corrected scores", rows, notes)
 

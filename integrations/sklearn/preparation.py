@@ -232,6 +232,13 @@ def _folds(
         raise InvalidParameterError(
             f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         )
+    if search.tie_break is not None and (
+        search.refit == "best" or callable(search.refit)
+    ):
+        raise InvalidParameterError(
+            f"tie_break={search.tie_break!r} chooses what is refitted: set refit to "
+            f"True, 'full', False or the name of a metric; got {search.refit!r}"
+        )
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]

@@ -20,6 +20,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GroupKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,7 +39,7 @@ from risingsearch.integrations.sklearn.scoring import (
 from risingsearch.integrations.sklearn.splits import Targets
 from risingsearch.json_values import Json
 from risingsearch.plotting.fragment import search_html
-from risingsearch.search.corrected import Verdict
+from risingsearch.search.corrected import Evidence, Verdict
 from risingsearch.search.results import SearchResult
 
 
@@ -123,6 +124,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         the last on all; there are fewer than ``max_epochs`` if rows are few or the
         estimator needs many. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
+    tie_break : {"cheapest", "fastest"}, optional
+        Hand over, of the best candidate and those in ``tied_``, the one that was
+        trained, or has predicted, in the least measured time; it is then the best one
+        in all attributes. By default that of the highest score.
     run_dir : path, optional
         Directory that keeps the search: the same call of ``fit`` resumes it, one with
         other arguments or data is an error. ``random_state`` must be an int.
@@ -204,7 +209,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         name: allowed
         for name, allowed in BaseSearchCV._parameter_constraints.items()
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
-    } | {"return_train_score": ["boolean"]}
+    } | {
+        "return_train_score": ["boolean"],
+        "tie_break": [StrOptions({"cheapest", "fastest"}), None],
+    }
 
     estimator: BaseEstimator
     param_distributions: object
@@ -228,6 +236,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     return_train_score: bool = False
     steps_per_epoch: int | str = "auto"
     resource: str | None = None
+    tie_break: str | None = None
     run_dir: object = None
     checkpoints: str | None = None
     prior: object = None
@@ -338,7 +347,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def _verdict(self) -> Verdict:
         check_is_fitted(self, "_evidence_")
-        return self._evidence_.verdict
+        verdict: Verdict = self._evidence_.verdict
+        return verdict
 
     @property
     def corrected_score_(self) -> float:
@@ -483,17 +493,28 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
         else:
             self.best_index_ = int(result.best_arm or 0)
+        if result.evidence is not None:
+            self._judge(result, result.evidence)
+        if not callable(self.refit):
             scores = f"mean_test_{folds.metric if self.multimetric_ else 'score'}"
             self.best_score_ = float(self.cv_results_[scores][self.best_index_])
-        if result.evidence is not None:
-            self._evidence_ = replace(
-                result.evidence,
-                winner=self.best_index_,
-                scores_of=folds.scores_of,
-                missing="" if folds.recomputes else "scoring gives no predictions: ",
-            )
         self.best_params_ = result.candidates[self.best_index_]
         self.best_epoch_ = result.arms[self.best_index_].best_epoch
+
+    def _judge(self, result: SearchResult, evidence: Evidence) -> None:
+        """Note how far the best score can be trusted, and break ties as asked."""
+        folds = self._run.folds
+        evidence = replace(
+            evidence,
+            winner=self.best_index_,
+            scores_of=folds.scores_of,
+            missing="" if folds.recomputes else "scoring gives no predictions: ",
+        )
+        if self.tie_break is not None:
+            level = [self.best_index_, *evidence.verdict.tied]
+            self.best_index_ = results.cheapest(result, level, self.tie_break)
+            evidence = replace(evidence, winner=self.best_index_)
+        self._evidence_ = evidence
 
     def _refits(self, folds: Folds) -> bool:
         """Return whether the best configuration is trained afresh."""

@@ -179,7 +179,7 @@ class Evidence:
         chosen = inside.argmax(axis=1)
         scores = fresh[np.arange(len(fresh)), chosen].astype(float)
         means = rewards.mean(axis=1)
-        scores += self.sign * self.scores[self.winner] - means[0]
+        scores += self.sign * self.scores[self.winner] - means.max()
         low, high = np.percentile(scores, _TAILS)
         if np.ptp(rewards[0]) == 0.0:  # examples unlike these may be 3 of n, in 95 %
             low = min(low, scores.mean() - 3 / n * np.ptp(rewards))
