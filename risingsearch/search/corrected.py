@@ -42,12 +42,14 @@ class Verdict(NamedTuple):
     tied: list[int]  # arms, the best first
     n_others: int
     source: str  # of the correction, in words
+    knows_rows: bool = False  # so that it holds for other rows too
 
     @property
     def text(self) -> str:
         """The verdict as a clause."""
         n = len(self.tied)
-        standing = f"arm {self.winner} is better than all others"
+        word = "better than" if self.knows_rows else "ahead of"
+        standing = f"arm {self.winner} is {word} all others"
         if not self.n_others:
             standing = f"arm {self.winner} is the only one with a score"
         if n:
@@ -82,6 +84,7 @@ class _Basis(NamedTuple):
     high: float
     rewards: Floats  # (n_arms,), of which the winner's is compared with the others
     noise: Floats  # (RESAMPLES, n_arms)
+    knows_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class Evidence:
             others[_level(basis.rewards, basis.noise)].tolist(),
             len(others),
             basis.source,
+            basis.knows_rows,
         )
 
     def without_data(self) -> Evidence:
@@ -194,6 +198,7 @@ class Evidence:
             float(high),
             self._rewards(arms),
             inside - means,
+            knows_rows=True,
         )
 
     def _by_repeats(self) -> _Basis | None:
