@@ -64,12 +64,14 @@ class RunLog:
         scheduler: Scheduler,
         restore: Callable[[Configuration], Params],
         *,
+        seed_of: Callable[[int], int],
         metric: str,
         begun: str | None,
     ) -> None:
         self.trainable = trainable
         self.candidates = candidates
         self.scheduler = scheduler
+        self._seed_of = seed_of
         self._restore = restore  # a configuration that was read from a journal
         self.retained = RetainedCheckpoints(
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
@@ -359,19 +361,20 @@ class RunLog:
         """Return the result so far."""
         scheduler = self.scheduler.with_all_results()
         arm = scheduler.best_arm
-        best = {} if arm is None else self.candidates[arm]
+        arms = [self._as_it_is(arm) for arm in scheduler.explain()]
+        best = {} if arm is None else arms[arm].params
         reports = self.reports.values()
         epochs = (epoch for report in reports for epoch in report.metrics)
         numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
         results = self._results
         return SearchResult(
-            best_params={name: plain(value) for name, value in best.items()},
+            best_params=dict(best),
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
             history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
-            arms=[self._as_it_is(arm) for arm in scheduler.explain()],
+            arms=arms,
             n_epochs=scheduler.n_epochs,
             n_calls=sum(result.calls for result in results.values()),
             stop_reason=self.stop_reason or UNFINISHED,
@@ -407,7 +410,9 @@ class RunLog:
         return self.retained.best(Key(arm, scheduler.best_epoch))
 
     def _as_it_is(self, arm: Arm) -> Arm:
-        """Return an arm that does not train if its job was abandoned."""
+        """Return an arm with its parameters; it does not train if it was abandoned."""
+        params = {k: plain(value) for k, value in self.candidates[arm.arm].items()}
+        arm = replace(arm, params=params, seed=self._seed_of(arm.arm))
         if not self.is_abandoned or arm.status != "running":
             return arm
         if not arm.charged:  # else it counts as one that has trained

@@ -317,6 +317,7 @@ class RisingSearch:
             everyone,
             self.scheduler,
             dict if space is None else space.restored,
+            seed_of=self._seeds.of_arm,
             metric=metric,
             begun=begun,
         )
