@@ -185,7 +185,7 @@ class CommandTrainable:
             raise self._nothing_reported(reader)
         results = reported[n_before:]
         if results:
-            _sync_checkpoint(work)
+            sync_checkpoint(work)
         run.epoch += len(results)
         # A script that was ended has perhaps been writing.
         is_cut = has_lost(results) and begin + len(reported) < to_epoch
@@ -384,7 +384,7 @@ class CommandTrainable:
         return {**numbers, **others}
 
 
-def _sync_checkpoint(work: Path) -> None:
+def sync_checkpoint(work: Path) -> None:
     """Bring a checkpoint directory to disk, or raise if it cannot be copied."""
     if work.is_symlink() or not work.is_dir():
         msg = "the script has replaced its checkpoint directory"

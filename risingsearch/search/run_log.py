@@ -85,10 +85,11 @@ class RunLog:
         self.reports: dict[int, Report] = {}  # by job
         self._results: dict[int, Returned] = {}  # by job
         self.is_abandoned = False  # whether no process trains the jobs in flight
+        self.is_asked = False  # whether a program has asked for the last job
         self._is_writing = False  # an event
         self._thread = threading.RLock()  # of the one that runs the search
         self._decided: set[int] = set()  # jobs whose decision is on disk
-        self._running: dict[int, bool] = {}  # jobs; whether one can kill the search
+        self._running: dict[int, Started] = {}  # as a process has begun them, by job
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
         self._returned: set[int] = set()  # arms whose checkpoints are not tidied yet
 
@@ -110,9 +111,10 @@ class RunLog:
             with run_directory.damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
             # Jobs of worker processes cannot have killed an earlier process.
-            if killers := [job for job, here in self._running.items() if here]:
+            if killers := [job for job, start in self._running.items() if start.here]:
                 self.died(killers)
-            self.release()
+            if self._running.keys() != self.asked.keys():
+                self.release()  # that process has ended
             self.drop_unneeded()
 
     def replay(
@@ -133,7 +135,8 @@ class RunLog:
             match event:
                 case Started():
                     self._decided.add(event.job.id)
-                    self._running[event.job.id] = bool(event.here)
+                    self._running[event.job.id] = event
+                    self.is_asked = event.asked is not None
                 case Released():
                     self._running.clear()
                 case Died():
@@ -182,12 +185,28 @@ class RunLog:
         finally:
             self._thread.release()
 
-    def begin(self, job: Job, *, here: bool) -> None:
+    def begin(
+        self, job: Job, *, here: bool = False, asked: float | None = None
+    ) -> None:
         """Note that a job begins; one in this process, that it trains ``here``."""
         self.is_abandoned = False
         if self.directory is not None and job.id not in self._running:
-            self._write(replace(self.scheduler.why(job), here=here))
-            self._running[job.id] = here
+            start = replace(self.scheduler.why(job), here=here, asked=asked)
+            self._write(start)
+            self._running[job.id] = start
+
+    @property
+    def asked(self) -> dict[int, float]:
+        """When programs asked for the jobs that they train by themselves, by job."""
+        return {
+            job: start.asked
+            for job, start in self._running.items()
+            if start.asked is not None
+        }
+
+    def forget(self, job: Job) -> None:
+        """Forget that a job has begun: the process that trained it is gone."""
+        self._running.pop(job.id, None)
 
     def release(self) -> None:
         """Note that the jobs in training were interrupted, which is no failure."""

@@ -473,6 +473,7 @@ class RisingSearch:
     def _run(self, on_report: Callable[[Report], None] | None) -> SearchResult:
         """Run as an interface around the search does, which is told of every job."""
         with self._log.held(), self._callbacks.running(self.save_best):
+            self._log.release()  # what programs have asked for is trained here
             self._loop.run(on_report)
             self._log.note_stop()
             self._log.save_state()
