@@ -52,7 +52,7 @@ LONGEST_WAIT = 60.0
 
 
 class Told(NamedTuple):
-    """What a program tells of a job."""
+    """The outcome of a job, as a program tells it."""
 
     scores: Sequence[float] = ()
     seconds: float | None = None  # of training; by default since it has asked

@@ -54,7 +54,7 @@ class ScriptRun:
 
 
 class Launch(NamedTuple):
-    """What a script is started with."""
+    """The arguments and the variables that a script is started with."""
 
     command: list[str]
     variables: dict[str, str]
