@@ -10,6 +10,8 @@ from typing import Any
 
 import risingsearch
 from risingsearch.cli import options
+from risingsearch.cli.asking import add_ask_and_tell
+from risingsearch.cli.best import add_best
 from risingsearch.cli.export import add_report_and_export
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.simulate import add_simulate
@@ -99,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     options.add_seed(demo)
     add_sweeps(commands)
     add_status(commands)
+    add_best(commands)
+    add_ask_and_tell(commands)
     add_report_and_export(commands)
     add_watch(commands)
     return parser
