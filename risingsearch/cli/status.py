@@ -176,7 +176,8 @@ class RunView:
             if "sweep" not in self.last:
                 return shown, None
             sweep = self.last["sweep"]
-            space = {name: _searched(p) for name, p in sweep["parameters"].items()}
+            parameters = sweep.get("parameters", {})  # none in a file of ConfigSpace
+            space = {name: _searched(p) for name, p in parameters.items()}
             return {"command": shlex.join(sweep["command"]), **shown}, space
 
     def print_facts(self, *, as_json: bool) -> None:

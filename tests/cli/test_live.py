@@ -233,6 +233,7 @@ def test_the_reason_of_an_arm_is_read_without_scrolling(chromium, runs, width):
             place = box.bounding_box()
             assert place["x"] >= 0
             assert place["x"] + place["width"] <= width
+            assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 @pytest.mark.parametrize("dark", [False, True])

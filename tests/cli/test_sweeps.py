@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ConfigSpace import ConfigurationSpace
 
 from risingsearch import RisingSearch
 from risingsearch.arms import Job
@@ -308,6 +309,19 @@ def test_a_timeout_on_the_line_is_the_budget_where_the_file_has_none(folder, cap
     Path("sweep.yaml").write_text(BASH_SWEEP.replace("budget: 24", "candidates: 9"))
     plan = json_of(capsys, "plan", "sweep.yaml", "--timeout", "0.5")
     assert plan["budget_wall_seconds"] == 0.5
+
+
+def test_the_report_of_a_space_in_a_file_says_it(folder, capsys):
+    space = ConfigurationSpace({"top": (1, 50), "rate": (0.0, 0.5), "kind": ["a", "b"]})
+    space.to_yaml("space.yaml")
+    begin, end = BASH_SWEEP.index("parameters:"), BASH_SWEEP.index("budget:")
+    named = f"{BASH_SWEEP[:begin]}space: space.yaml\n{BASH_SWEEP[end:]}"
+    Path("sweep.yaml").write_text(named)
+    assert main(["run", "sweep.yaml"]) == 0
+    assert main(["report", "runs/sweep"]) == 0
+    page = Path("runs/sweep/report.html").read_text()
+    for name, said in {"top": "1 to 50", "rate": "0 to 0.5", "kind": "a, b"}.items():
+        assert f"<dt>{name}</dt><dd>{said}</dd>" in page
 
 
 def test_a_plan_is_written_as_a_file_is(folder, capsys):
