@@ -35,7 +35,7 @@ FAILED = 4  # added to the mark of an epoch without a score
 NO_SCORE = "no finite score"
 LONGEST_FAILURE = 2000  # characters of a failure's text
 
-PERCENTAGE = re.compile("acc|percent|%|top.?[15]", re.IGNORECASE)
+PERCENTAGE = re.compile("accuracy|(?<![a-z])acc(?![a-z])|percent|%", re.IGNORECASE)
 """Of the name of a metric that may be counted up to 100."""
 Value = float | str
 """A number or a text, as a browser can read it."""

@@ -128,6 +128,10 @@ function planes() {
     rampBar("epochs 1", count(longestTrained)),
     make("span", {}, dot, `best, arm ${data.bestArm}`),
   );
+  if (ranked.some((arm) => onParams.some((axis) => axis.of(arm) === null))) {
+    const words = "an arm without a parameter is not in its figure";
+    find("planes-legend").append(make("span", {}, words));
+  }
   onParams.forEach((across, k) => {
     find("slices").append(make("div", { className: "chart", id: `slice-${k}` }));
     const label = `${onScore.name} against ${across.name}, ${arms_}. ${keys}`;
