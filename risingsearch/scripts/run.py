@@ -254,19 +254,25 @@ def n_workers_begun_with(run_dir: Path, sweep: Sweep) -> int:
         return int((FIRST_DEFAULTS | header["settings"])["n_jobs"])
 
 
-def last_sweep(run_dir: Path) -> tuple[Sweep, Path]:
-    """Return the sweep that a run was last run with, and the folder of its scripts."""
+def last_sweep(run_dir: Path, changes: Json | None = None) -> tuple[Sweep, Path]:
+    """Return the sweep of a run's last call, and the folder of its scripts.
+
+    ``changes`` are keys and values in the place of those of the file.
+    """
     saved = identity.last(run_dir)
     environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
-    sweep = checked_sweep(saved["sweep"] | environment, str(run_dir))
-    return sweep, Path(saved["cwd"])
+    settings = saved["sweep"] | environment | (changes or {})
+    return checked_sweep(settings, str(run_dir)), Path(saved["cwd"])
 
 
 def resume_sweep(
-    run_dir: Path, added: float | Budget | None = None, **options: Any
+    run_dir: Path,
+    added: float | Budget | None = None,
+    changes: Json | None = None,
+    **options: Any,
 ) -> tuple[SearchResult, Path | None]:
-    """Continue a sweep from its run directory alone, as it was last run."""
-    sweep, cwd = last_sweep(run_dir)
+    """Continue a sweep from its run directory, as it was last run but for changes."""
+    sweep, cwd = last_sweep(run_dir, changes)
     more = None
     if added is not None:
         more = sweep.budget.like(added)
