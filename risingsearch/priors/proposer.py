@@ -22,7 +22,7 @@ EXPECTED_NO_MORE = 8.0
 """The same for a better agreement: of few arms, some agree by chance."""
 SHARPNESS = 4.0
 """Power of its agreement by which a search counts."""
-FEWEST_TRUST = 0.3
+FEWEST_TRUST = 0.5
 """Trust from which earlier searches choose an arm."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
