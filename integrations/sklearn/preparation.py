@@ -244,9 +244,19 @@ def _folds(
         raise InvalidParameterError(
             f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         )
+    if search.tie_break is not None and (
+        search.refit == "best" or callable(search.refit)
+    ):
+        raise InvalidParameterError(
+            f"tie_break={search.tie_break!r} chooses what is refitted: set refit to "
+            f"True, 'full', False or the name of a metric; got {search.refit!r}"
+        )
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]
+    groups = routed.splitter["split"].get("groups")
+    if groups is not None:
+        _, groups = np.unique(np.asarray(groups), return_inverse=True)
     steps = search.steps_per_epoch
     if search.steps_per_epoch == "auto":
         steps = 1
@@ -265,6 +275,7 @@ def _folds(
         fit_params=fit_params,
         score_params=score_params,
         max_epochs=search.max_epochs,
+        groups=groups,
     )
     if search.resource is None:
         epoch_methods.check_arguments(estimator, fit_params)

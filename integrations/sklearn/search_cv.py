@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import ClassVar
@@ -20,6 +20,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GroupKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,6 +41,7 @@ from risingsearch.integrations.sklearn.scoring import (
 from risingsearch.integrations.sklearn.splits import Targets
 from risingsearch.json_values import Json
 from risingsearch.plotting.fragment import search_html
+from risingsearch.search.corrected import Evidence, Verdict
 from risingsearch.search.results import SearchResult
 
 
@@ -128,6 +130,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         the last on all; there are fewer than ``max_epochs`` if rows are few or the
         estimator needs many. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
+    tie_break : {"cheapest", "fastest"}, optional
+        Hand over, of the best candidate and those in ``tied_``, the one that was
+        trained, or has predicted, in the least measured time; it is then the best one
+        in all attributes. By default that of the highest score.
     run_dir : path, optional
         Directory that keeps the search: the same call of ``fit`` resumes it, one with
         other arguments or data is an error. ``random_state`` must be an int.
@@ -156,6 +162,15 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         and ``n_resources_fitted`` (of all its epochs and splits).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
+    corrected_score_, corrected_interval_ : float, tuple of float
+        ``best_score_``, corrected for having been chosen among many, and its 95 %
+        interval, by a bootstrap of the test rows, from their predictions.
+    tied_ : list of int
+        The candidates that 95 % cannot tell from the best one, after correction for
+        having chosen among all; the best first.
+    corrected_source_ : str
+        What the correction is made from, in words: with a ``scoring`` that gives no
+        predictions, the noise of the learning curves.
     best_epoch_ : int
         Epochs of the best configuration until its best score, or its best half ends.
     n_resources_ : list of float
@@ -202,7 +217,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         name: allowed
         for name, allowed in BaseSearchCV._parameter_constraints.items()
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
-    } | {"return_train_score": ["boolean"]}
+    } | {
+        "return_train_score": ["boolean"],
+        "tie_break": [StrOptions({"cheapest", "fastest"}), None],
+    }
 
     estimator: BaseEstimator | Sequence[object]
     param_distributions: object
@@ -226,6 +244,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     return_train_score: bool = False
     steps_per_epoch: int | str = "auto"
     resource: str | None = None
+    tie_break: str | None = None
     run_dir: object = None
     checkpoints: str | None = None
     prior: object = None
@@ -323,9 +342,41 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self
 
     def explain(self) -> ArmList:
-        """Return where every arm stands, and why; see ``Scheduler.explain``."""
+        """Return where every arm stands, and why; see ``Scheduler.explain``.
+
+        Printed, its last line says how many are level with the best one.
+        """
         check_is_fitted(self)
-        return self.scheduler_.explain()
+        return self.scheduler_.explain().with_standing(self._standing)
+
+    def _standing(self) -> str:
+        return self._verdict.text if hasattr(self, "_evidence_") else ""
+
+    @property
+    def _verdict(self) -> Verdict:
+        check_is_fitted(self, "_evidence_")
+        verdict: Verdict = self._evidence_.verdict
+        return verdict
+
+    @property
+    def corrected_score_(self) -> float:
+        """The best score, corrected for having been chosen among many."""
+        return self._verdict.score
+
+    @property
+    def corrected_interval_(self) -> tuple[float, float]:
+        """The 95 % interval of the corrected score."""
+        return self._verdict.interval
+
+    @property
+    def corrected_source_(self) -> str:
+        """The source of the correction, in words."""
+        return self._verdict.source
+
+    @property
+    def tied_(self) -> list[int]:
+        """The candidates that 95 % cannot tell from the best one, the best first."""
+        return self._verdict.tied
 
     def result(self) -> SearchResult:
         """Return the result as ``RisingSearch`` has it, for reports and importances."""
@@ -457,10 +508,28 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
         else:
             self.best_index_ = int(result.best_arm or 0)
+        if result.evidence is not None:
+            self._judge(result, result.evidence)
+        if not callable(self.refit):
             scores = f"mean_test_{folds.metric if self.multimetric_ else 'score'}"
             self.best_score_ = float(self.cv_results_[scores][self.best_index_])
         self.best_params_ = result.candidates[self.best_index_]
         self.best_epoch_ = result.arms[self.best_index_].best_epoch
+
+    def _judge(self, result: SearchResult, evidence: Evidence) -> None:
+        """Note how far the best score can be trusted, and break ties as asked."""
+        folds = self._run.folds
+        evidence = replace(
+            evidence,
+            winner=self.best_index_,
+            scores_of=folds.scores_of,
+            missing="" if folds.recomputes else "scoring gives no predictions: ",
+        )
+        if self.tie_break is not None:
+            level = [self.best_index_, *evidence.verdict.tied]
+            self.best_index_ = results.cheapest(result, level, self.tie_break)
+            evidence = replace(evidence, winner=self.best_index_)
+        self._evidence_ = evidence
 
     def _refits(self, folds: Folds) -> bool:
         """Return whether the best configuration is trained afresh."""
@@ -524,6 +593,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             direction="maximize",
             metric=self._metric_name(),
             spent=f"{self.n_epochs_:,} epochs used",
+            standing=self._standing(),
         )
 
     def _repr_mimebundle_(self, **kwargs: object) -> Json:
@@ -546,6 +616,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         state: Json = super().__getstate__() | {"executor": None}
         for name in ("_search", "_run"):  # the live models, the data and the workers
             state.pop(name, None)
+        if "_evidence_" in state:
+            state["_evidence_"] = self._evidence_.without_data()
         return state
 
     def __sklearn_clone__(self) -> RisingSearchCV:
