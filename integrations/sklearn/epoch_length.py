@@ -125,10 +125,10 @@ def _seconds(
     trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
     epoch = _timed(folds, trainer)
-    [scored] = folds.train_fold(0, trainer)
-    measured.seconds_per_score = scored["split0_score_time"]
     if epoch > longest:
         return epoch, math.inf
+    [scored] = folds.train_fold(0, trainer)
+    measured.seconds_per_score = scored["split0_score_time"]
     more = max(2, min(50, int(MEASURED / epoch)))
     epoch = min(epoch, _timed(folds, trainer))  # others' jobs only make it longer
     folds = replace(folds, steps_per_epoch=more)

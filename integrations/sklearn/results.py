@@ -77,11 +77,7 @@ def cv_results(
         "status": [arm.status for arm in result.arms],
     }
     if N_TREES in columns:
-        steps = search.steps_per_epoch_
-        more[N_TREES] = [
-            sum(row.get(N_TREES, row["epoch"] * steps) for row in best)
-            for best in counted
-        ]
+        more[N_TREES] = _n_trees(counted, search.steps_per_epoch_)
     amount = "n_resources"
     if amount in columns:
         more[amount] = [_mean(amount, best) / n_splits for best in counted]
@@ -104,6 +100,13 @@ def best_row(result: SearchResult, arm: int) -> Configuration:
     best_epoch = result.arms[arm].best_epoch
     rows = _rows_by_arm(result)[arm]
     return next((row for row in rows if row["epoch"] == best_epoch), {})
+
+
+def _n_trees(counted: Sequence[Sequence[Configuration]], steps: int) -> list[int]:
+    """Return the trees of each arm's best score, 0 without one."""
+    return [
+        sum(row.get(N_TREES, row["epoch"] * steps) for row in best) for best in counted
+    ]
 
 
 def _rows_by_arm(result: SearchResult) -> list[list[Configuration]]:
