@@ -146,7 +146,7 @@ def test_the_whole_script_of_the_command_line_is_searched_over(
         file.write("seed: 0\nepoch_timeout: 600\n")
     assert main(["run", "small.yaml", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["epochs"], found["failures"], found["best_epoch"]) == (30, 0, 10)
+    assert (found["epochs"], found["failures"], found["best_epoch"]) == (30, 0, 8)
 
 
 def commands(page):
