@@ -26,6 +26,7 @@ from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+from risingsearch.integrations.sklearn.families import chosen
 from risingsearch.integrations.sklearn.fitted_transformers import TRANSFORM_TIME
 from risingsearch.integrations.sklearn.prefixes import (
     has_prefixes,
@@ -350,8 +351,19 @@ class Folds:
 
 
 def configured(estimator: BaseEstimator, params: Configuration) -> BaseEstimator:
-    """Return a clone of the estimator with these parameters, cloned too."""
-    return clone(estimator).set_params(**clone(dict(params), safe=False))
+    """Return a clone of the estimator with these parameters, cloned too.
+
+    Lists stand for the tuples that it has, as JSON knows no others.
+    """
+    twin = clone(estimator)
+    values = clone(dict(params), safe=False)
+    lists = [name for name, value in values.items() if isinstance(value, list)]
+    if lists:
+        before = twin.get_params()
+        for name in lists:
+            if isinstance(before.get(name), tuple):
+                values[name] = tuple(values[name])
+    return chosen(twin.set_params(**values))
 
 
 def seed_where_none(estimator: BaseEstimator, seed: int) -> None:

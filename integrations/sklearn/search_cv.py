@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
@@ -28,6 +28,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
 from risingsearch.integrations.sklearn import preparation, results
 from risingsearch.integrations.sklearn.callbacks import FitTasks
+from risingsearch.integrations.sklearn.families import chosen, searched
 from risingsearch.integrations.sklearn.folds import N_TREES, Folds
 from risingsearch.integrations.sklearn.prefixes import shortened
 from risingsearch.integrations.sklearn.scoring import (
@@ -54,13 +55,16 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator, or list of estimators or (name, estimator) pairs
         Anything that can be trained further: with ``partial_fit``, with ``warm_start``
         and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
         ``Pipeline`` whose last step is one of these. With a ``resource``, anything.
-    param_distributions : dict, ConfigurationSpace, list of dict
-        A space as ``RandomizedSearchCV`` takes it, also with Optuna's distributions, or
-        a ``ConfigurationSpace``; or a list of such spaces and of configurations.
+        Several are searched under one budget.
+    param_distributions : "auto", dict, ConfigurationSpace, list of dict
+        "auto" is the curated space of a known estimator, ``space_of(estimator)``. Or a
+        space as ``RandomizedSearchCV`` takes it, also with Optuna's distributions, or
+        a ``ConfigurationSpace``; or a list of such spaces and of configurations. What
+        the estimator has itself, if it lies in the space, is the first arm.
     policy : str or callable, default="auto"
         Decides which configuration trains next; see ``Scheduler``.
     budget : int, str or Budget, optional
@@ -134,7 +138,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     policy_params, deterministic, epoch_timeout, epochs_per_job, max_failures
         As in ``RisingSearch``; ``epoch_timeout`` is for ``n_jobs`` processes.
     prior, checkpoints, callbacks, min_epochs, patience, target_score
-        As in ``RisingSearch``. ``prior`` is read in ``fit``; a fitted search, this
+        As in ``RisingSearch``. The ``prior`` "package" opens good starts that were
+        learnt on other tables. ``prior`` is read in ``fit``; a fitted search, this
         one's or scikit-learn's, can be one. Clones share the callbacks.
     learning_rate : str, dict or False, default=None
         As in ``RisingSearch``; the estimator's own value counts as one that is good.
@@ -199,7 +204,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
     } | {"return_train_score": ["boolean"]}
 
-    estimator: BaseEstimator
+    estimator: BaseEstimator | Sequence[object]
     param_distributions: object
     _: KW_ONLY
     policy: object = "auto"
@@ -338,12 +343,17 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         except ValueError as error:
             raise InvalidParameterError(str(error)) from None
 
+    @property
+    def _model(self) -> BaseEstimator:
+        """The estimator, or the first of several."""
+        return chosen(searched(self.estimator))
+
     def _get_scorers(self) -> tuple[Scorer, str | None]:
         """Scorer, and the metric that schedules if it has several."""
         scorer = self.scoring
         if not callable(scorer):
             raises = isinstance(self.error_score, str)
-            scorer = check_scoring(self.estimator, scorer, raise_exc=raises)
+            scorer = check_scoring(self._model, scorer, raise_exc=raises)
         return scorer, scheduling_metric(scorer, self.scoring, self.refit)
 
     def _metric_name(self) -> str:
@@ -353,8 +363,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return metric
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
+        bare = copy(self)
+        bare.estimator = self._model
+        tags = super(RisingSearchCV, bare).__sklearn_tags__()
+        inner = get_tags(self._model)
         tags.target_tags = deepcopy(inner.target_tags)
         tags.transformer_tags = deepcopy(inner.transformer_tags)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -367,7 +379,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=GroupKFold(), method_mapping=split)
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
-        return router.add(estimator=self.estimator, method_mapping=trained)
+        return router.add(estimator=self._model, method_mapping=trained)
 
     def _train(self) -> None:
         folds = self._run.folds

@@ -344,7 +344,7 @@ def expected_maximum(n: float) -> float:
 
 
 def learn(policy: LooksThenSlope, arm: int, rung: int) -> None:
-    """Note the average of an arm that has come to a rung, and what that tells."""
+    """Note an average on a rung, and how well the rung before told it."""
     link = rung - 1
     average = policy.average[arm]
     if 0 <= link < len(policy.told):
