@@ -83,6 +83,14 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the figures, made if missing (default: the current one)",
     )
     options.add_seed(demo)
+    space = options.add_command(
+        commands,
+        "space",
+        _space,
+        "print the curated space of an estimator, to edit: for Python and for a sweep",
+    )
+    space.add_argument("estimator", metavar="ESTIMATOR", help="such as LGBMClassifier")
+    options.add_json(space)
     add_sweeps(commands)
     add_watch(commands)
     add_status(commands)
@@ -139,6 +147,18 @@ def _completion(arguments: argparse.Namespace) -> None:
     with needed("shtab", "cli"):
         import shtab
     print(shtab.complete(_parser(), arguments.shell))
+
+
+def _space(arguments: argparse.Namespace) -> None:
+    """Print a parameter on a line, in words that Python and YAML share."""
+    from risingsearch.space.by_name import space_of
+
+    space = space_of(arguments.estimator)
+    if arguments.json:
+        print_json(space)
+        return
+    lines = [f"  {name!r}: {form!r}," for name, form in space.items()]
+    print("{", *lines, "}", sep="\n")
 
 
 def _demo(arguments: argparse.Namespace) -> None:
