@@ -11,7 +11,7 @@ from typing import Any
 
 from risingsearch.cli.options import add_run_command, whole, writing
 from risingsearch.cli.printing import print_json
-from risingsearch.cli.status import RunView, named
+from risingsearch.cli.status import RunView, named, runs_below
 from risingsearch.errors import InvalidParameterError, needed
 
 LAST_PORT = 65_535
@@ -20,7 +20,7 @@ FORMATS = ("csv", "json", "parquet")
 
 def add_report_and_export(commands: object) -> None:
     """Add the commands to a parser's."""
-    does = "write a run as one HTML page, or several runs side by side"
+    does = "write a run as one HTML page, or the runs of a folder side by side"
     report = add_run_command(
         commands,
         "report",
@@ -70,19 +70,22 @@ def add_report_and_export(commands: object) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
+    run_dirs: list[Path] = []
+    for path in arguments.run_dir:
+        run_dirs += runs_below(path) or [path]
     if arguments.watch and arguments.out is not None:
         raise InvalidParameterError("--out is for a file: leave it out with --watch")
     if arguments.watch:
-        _serve(arguments.run_dir, arguments.port or 0)
+        _serve(run_dirs, arguments.port or 0)
         return
     if arguments.port is not None:
         raise InvalidParameterError("--port is for --watch: give both, or neither")
-    if len(arguments.run_dir) > 1:
-        _compare(arguments.run_dir, arguments.out or Path("comparison.html"))
+    if len(run_dirs) > 1:
+        _compare(run_dirs, arguments.out or Path("comparison.html"))
         return
     from risingsearch.plotting.html_report import write_report
 
-    (run_dir,) = arguments.run_dir
+    (run_dir,) = run_dirs
     run = RunView(run_dir)
     result = run.result
     settings, space = run.settings_and_space()
@@ -96,6 +99,9 @@ def _serve(run_dirs: Sequence[Path], port: int) -> None:
     from risingsearch.cli.live import live_pages
     from risingsearch.cli.server import PageServer
 
+    for path in run_dirs:
+        if not path.exists():
+            print(f"risingsearch: {path} does not exist yet", file=sys.stderr)
     with PageServer(port, live_pages(run_dirs)) as server:
         print(server.url, flush=True)
         with suppress(KeyboardInterrupt):

@@ -15,6 +15,8 @@ from risingsearch.plotting.comparison import comparison_page
 from risingsearch.plotting.html_report import report_page
 from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import own_page
+from risingsearch.plotting.sections import small_curve, table
+from risingsearch.plotting.words import NOTHING, escaped
 from risingsearch.search.results import SearchResult
 
 REST = 20.0
@@ -123,17 +125,24 @@ class LiveRuns:
         version = self.version()
         title = "Comparison of the runs"
         results = {}
-        items = ""
+        rows = ""
         for number, run in enumerate(self._runs):
-            state = f"; {run.words()}"
+            best = NOTHING
+            curve = ""
             result = run.result()
             if result is not None:
                 results[run.name] = result
+                curve = small_curve(result)
                 if result.best_arm is not None:
-                    state = f", best {result.metric} {result.best_score:.6g}{state}"
+                    best = f"{result.metric} {result.best_score:.6g}"
+            state, _, more = run.words().partition(": ")
             link = f'<a href="{number}/">{html.escape(run.name)}</a>'
-            items += f"<li>{link}{html.escape(state)}</li>"
-        links = f"<ul>{items}</ul>"
+            rows += (
+                f'<tr><th scope="row">{link}</th><td>{html.escape(state)}</td>'
+                f"<td>{escaped(best)}</td><td>{curve}</td></tr>"
+                f'<tr class="why"><td colspan="4"><div>{escaped(more)}</div></td></tr>'
+            )
+        links = table(("run", "state", "best", "best so far"), rows)
         if len(results) < 2:
             return note_page("All runs", links, version)
         page = comparison_page(

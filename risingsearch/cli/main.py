@@ -11,12 +11,13 @@ from typing import Any
 import risingsearch
 from risingsearch.cli import options
 from risingsearch.cli.export import add_report_and_export
+from risingsearch.cli.listing import add_list
 from risingsearch.cli.printing import print_json
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.status import add_status
 from risingsearch.cli.sweeps import add_sweeps
 from risingsearch.cli.watch import add_watch
-from risingsearch.errors import RisingSearchError, SearchFailedError
+from risingsearch.errors import RisingSearchError, SearchFailedError, needed
 
 DONE = 0
 BAD_INPUT = 2
@@ -68,21 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    lists = {
-        "policies": "the policies: what they do, where they come from, what they take",
-        "environments": "the environments that simulate knows by name",
-    }
-    for name, what in lists.items():
-        options.add_json(options.add_command(commands, name, _list, f"list {what}"))
-    space = options.add_command(
-        commands,
-        "space",
-        _space,
-        "print the curated space of an estimator, to edit: for Python and for a sweep",
-    )
-    space.add_argument("estimator", metavar="ESTIMATOR", help="such as LGBMClassifier")
-    options.add_json(space)
-    add_simulate(commands)
     demo = options.add_command(
         commands,
         "demo",
@@ -97,10 +83,34 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the figures, made if missing (default: the current one)",
     )
     options.add_seed(demo)
+    space = options.add_command(
+        commands,
+        "space",
+        _space,
+        "print the curated space of an estimator, to edit: for Python and for a sweep",
+    )
+    space.add_argument("estimator", metavar="ESTIMATOR", help="such as LGBMClassifier")
+    options.add_json(space)
     add_sweeps(commands)
-    add_status(commands)
-    add_report_and_export(commands)
     add_watch(commands)
+    add_status(commands)
+    add_list(commands)
+    add_report_and_export(commands)
+    add_simulate(commands)
+    lists = {
+        "policies": "the policies: what they do, where they come from, what they take",
+        "environments": "the environments that simulate knows by name",
+    }
+    for name, what in lists.items():
+        options.add_json(options.add_command(commands, name, _list, f"list {what}"))
+    completion = options.add_command(
+        commands, "completion", _completion, "print the completion of a shell"
+    )
+    completion.add_argument(
+        "shell",
+        choices=("bash", "zsh", "tcsh", "fish"),
+        help='as in: eval "$(risingsearch completion bash)"',
+    )
     return parser
 
 
@@ -131,6 +141,12 @@ def _list(arguments: argparse.Namespace) -> None:
     if is_policies:
         auto = resolve_policy("auto")
         print(f"auto is {auto}; for the largest sum of scores, name cure-ucb.")
+
+
+def _completion(arguments: argparse.Namespace) -> None:
+    with needed("shtab", "cli"):
+        import shtab
+    print(shtab.complete(_parser(), arguments.shell))
 
 
 def _space(arguments: argparse.Namespace) -> None:

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 from risingsearch.errors import InvalidParameterError
 
+PATHS = {
+    "bash": "_shtab_compgen_files",
+    "zsh": "_files",
+    "tcsh": "f",
+    "fish": "(__fish_complete_path (commandline -ct))",
+}
+"""The words of shtab for the completion of a path, in each shell."""
+
 
 def add_command(commands: Any, name: str, run: object, does: str) -> Any:
     """Add a command to a parser's, and return its own parser."""
@@ -38,12 +46,14 @@ def add_run_command(
 ) -> Any:
     """Add a command about the run in a directory, and return its own parser."""
     parser = add_command(commands, name, run, does)
-    parser.add_argument(
+    run_dir = parser.add_argument(
         "run_dir",
         type=run_path,
         metavar="RUN",
         nargs=nargs,
+        help="directory of a run, such as runs/sweep",
     )
+    run_dir.complete = PATHS
     return parser
 
 
@@ -101,6 +111,11 @@ def whole(text: str, low: int, high: int | None = None) -> int:
 count = partial(whole, low=1)
 
 
+def count_or_auto(text: str) -> int | str:
+    """Return a whole number of at least 1, or ``auto``."""
+    return text if text == "auto" else count(text)
+
+
 def counts(text: str) -> list[int]:
     """Return the different whole numbers of a list with commas, in their order."""
     return sorted({count(number.strip()) for number in text.split(",")})
@@ -112,6 +127,14 @@ def distance(text: str) -> float:
         if 0.0 <= float(text) < math.inf:
             return float(text)
     raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {text!r}")
+
+
+def seconds(text: str) -> float:
+    """Return a finite number above 0."""
+    with contextlib.suppress(ValueError):
+        if 0.0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be seconds above 0; got {text!r}")
 
 
 def amount(text: str, sign: str = "") -> float | Budget:

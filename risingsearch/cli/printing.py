@@ -44,14 +44,46 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    lines = dict(_lines(facts))
+    lines: dict[str, Any] = dict(_lines(facts))
     if trust := facts.get("trust_in_prior"):
         from risingsearch.plotting.html_report import prior_facts
 
         lines |= prior_facts(trust, facts["opened_by_prior"])
     width = max(map(len, lines))
     for name, value in lines.items():
-        print(f"{name:{width}}  {value}")
+        for line in _as_text(value).split("\n"):
+            print(f"{name:{width}}  {line}")
+            name = ""
+
+
+def _as_text(value: object) -> str:
+    """Return a value as a sweep's file writes it, a configuration per line.
+
+    Examples
+    --------
+    >>> print(_as_text([{"rate": 1 / 3, "layers": [64, 64]}, {"bias": True}]))
+    rate 0.333333, layers [64, 64]
+    bias true
+    """
+    match value:
+        case bool() | None:
+            return json.dumps(value)
+        case float():
+            return f"{value:.6g}"
+        case Mapping():
+            return ", ".join(
+                f"{one_line(name)} {_bracketed(value[name])}" for name in value
+            )
+        case [Mapping(), *_]:
+            return "\n".join(map(_as_text, value))
+        case list():
+            return ", ".join(map(_bracketed, value))
+    return one_line(str(value))
+
+
+def _bracketed(value: object) -> str:
+    text = _as_text(value)
+    return f"[{text}]" if isinstance(value, list) else text
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -64,8 +96,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 value = "none"
             case "best_epoch" if facts["best_arm"] is None:
                 continue
-            case "metric" | "first_failure":
-                value = one_line(value)
+            case "share_of_training_all" | "share_of_time_starting":
+                value = f"{100 * value:.3g} %"
             case "budget":
                 from risingsearch.budget import in_words
 

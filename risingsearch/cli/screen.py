@@ -46,7 +46,7 @@ class Screen:
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
         """Yield the lines of the frame."""
-        lines = list(self._head())
+        lines = list(self._head(options.max_width))
         yield from lines
         status = self.run.status
         if status is not None and status.result.history:
@@ -54,10 +54,11 @@ class Screen:
             yield Text()
             yield _arms(status.result, options.max_width, room)
 
-    def _head(self) -> Iterator[RenderableType]:
+    def _head(self, width: int) -> Iterator[RenderableType]:
         run = self.run
         status = self.run.status
         name = Text(one_line(str(run.path)), style="bold")
+        name.truncate(max(1, width - len(run.state) - 2), overflow="ellipsis")
         yield _line(name, (f"  {run.state}", STYLES.get(run.state, "")))
         if status is None:
             yield Text(run.progress_text())

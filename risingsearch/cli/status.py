@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shlex
 import time
 from collections import Counter
@@ -175,7 +176,8 @@ class RunView:
             if "sweep" not in self.last:
                 return shown, None
             sweep = self.last["sweep"]
-            space = {name: _searched(p) for name, p in sweep["parameters"].items()}
+            parameters = sweep.get("parameters", {})  # none in a file of ConfigSpace
+            space = {name: _searched(p) for name, p in parameters.items()}
             return {"command": shlex.join(sweep["command"]), **shown}, space
 
     def print_facts(self, *, as_json: bool) -> None:
@@ -212,6 +214,19 @@ def _searched(parameter: Any) -> str:
             listed = " | ".join(map(str, value))
         words += [f"{name} {listed}"] if name != "type" else []
     return ", ".join(words)
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Return the directories of runs in a folder, at any depth; it may be one."""
+    from risingsearch.storage.run_directory import holds_search
+
+    runs = []
+    for path, folders, _ in os.walk(folder):
+        folders.sort()
+        if holds_search(Path(path)):
+            runs.append(Path(path))
+            folders.clear()
+    return runs
 
 
 def named(run_dirs: Sequence[Path]) -> dict[str, Path]:

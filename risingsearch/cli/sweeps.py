@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.options import (
+    PATHS,
     Increase,
     add_command,
     add_json,
@@ -18,7 +19,10 @@ from risingsearch.cli.options import (
     amount,
     budget_or_increase,
     check_file,
+    count_or_auto,
+    seconds,
     sweep_path,
+    whole,
 )
 from risingsearch.cli.printing import print_facts
 from risingsearch.cli.status import RunView, facts_of
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from risingsearch.json_values import Json
     from risingsearch.scripts.sweep import Sweep
 
+CHANGES = ("workers", "timeout", "seed")
+"""Keys of a sweep that can be given on the line."""
 BUDGET = "instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h"
 
 
@@ -67,15 +73,50 @@ def add_sweeps(commands: object) -> None:
         metavar="+N",
         help="add so much, in the unit of the budget or as +8h, +8wall-h or +20gpu-h",
     )
+    _add_changes(resume, "last run")
     _add_retry(resume)
     add_json(resume)
 
 
 def _add_sweep(commands: object, name: str, run: object, does: str) -> Any:
     parser = add_command(commands, name, run, does)
-    parser.add_argument("sweep", type=sweep_path, metavar="SWEEP.yaml")
+    sweep = parser.add_argument(
+        "sweep",
+        type=sweep_path,
+        metavar="SWEEP.yaml",
+        help="file of a sweep, in YAML or JSON",
+    )
+    sweep.complete = PATHS
     add_json(parser)
+    _add_changes(parser, "file")
+    parser.add_argument(
+        "--seed",
+        type=partial(whole, low=0),
+        metavar="N",
+        help="seed of everything random, instead of the file's",
+    )
     return parser
+
+
+def _add_changes(parser: argparse.ArgumentParser, given_in: str) -> None:
+    parser.add_argument(
+        "--workers",
+        type=count_or_auto,
+        metavar="N",
+        help=f"scripts that run at a time, or auto, instead of the {given_in}'s",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="SECONDS",
+        help=f"wall-clock seconds until it ends, instead of the {given_in}'s",
+    )
+
+
+def _changes(arguments: argparse.Namespace) -> Json:
+    """Return the keys of a sweep that the line gives."""
+    given = vars(arguments)
+    return {key: given[key] for key in CHANGES if given.get(key) is not None}
 
 
 def _add_retry(parser: argparse.ArgumentParser) -> None:
@@ -86,18 +127,18 @@ def _add_retry(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
-    check_file(path)
+def _sweep(arguments: argparse.Namespace, budget: float | Budget | None) -> Sweep:
+    check_file(arguments.sweep)
     from risingsearch.scripts.sweep import read_sweep
 
-    sweep = read_sweep(path)
+    sweep = read_sweep(arguments.sweep, _changes(arguments))
     if budget is None:
         return sweep
     return sweep.with_budget(budget)
 
 
 def _plan(arguments: argparse.Namespace) -> None:
-    sweep = _sweep(arguments.sweep, arguments.budget)
+    sweep = _sweep(arguments, arguments.budget)
     from risingsearch.priors import read_prior
     from risingsearch.scripts.run import check_sweep
     from risingsearch.storage.run_directory import holds_search
@@ -170,7 +211,7 @@ def _run(arguments: argparse.Namespace) -> None:
     added = None
     if isinstance(arguments.budget, Increase):
         added = arguments.budget
-    sweep = _sweep(arguments.sweep, None if added else arguments.budget)
+    sweep = _sweep(arguments, None if added else arguments.budget)
     from risingsearch.scripts.run import run_sweep
     from risingsearch.storage.run_directory import holds_search
 
@@ -201,7 +242,7 @@ def _resume(arguments: argparse.Namespace) -> None:
         f"{run_dir / FILE}; later edits of a sweep file need run, not resume",
         file=sys.stderr,
     )
-    begin = partial(resume_sweep, run_dir, arguments.budget)
+    begin = partial(resume_sweep, run_dir, arguments.budget, _changes(arguments))
     _print_found(arguments, run_dir, "SWEEP.yaml", begin)
 
 

@@ -12,7 +12,13 @@ from risingsearch.plotting.html_report import facts_of
 from risingsearch.plotting.parts import embedded, own_page, part
 from risingsearch.plotting.result import ShownResult
 from risingsearch.plotting.sections import progress_charts, table
-from risingsearch.plotting.words import LONGEST_NAME, NOTHING, as_text, escaped
+from risingsearch.plotting.words import (
+    LONGEST_NAME,
+    NOTHING,
+    as_text,
+    escaped,
+    in_digits,
+)
 from risingsearch.storage.files import atomic_write
 
 Line = tuple[str, Sequence[object]]
@@ -154,11 +160,11 @@ def _winners(results: Mapping[str, ShownResult]) -> str:
     differ: list[Line] = []
     same = []
     for name in parameter_names(best):
-        texts = [as_text(params[name]) if name in params else "" for params in best]
-        if len(set(texts)) > 1:
-            differ.append((name, texts))
+        values = [params.get(name, "") for params in best]
+        if len(set(map(as_text, values))) > 1:
+            differ.append((name, values))
         else:
-            same.append(f"{as_text(name)} {texts[0]}")
+            same.append(f"{as_text(name)} {in_digits(values[0])}")
     note = ""
     if same:
         note = f"The same in all: {escaped(', '.join(same))}."
@@ -170,7 +176,9 @@ def _winners(results: Mapping[str, ShownResult]) -> str:
 def _side_by_side(results: Mapping[str, ShownResult], rows: Iterable[Line]) -> str:
     body = ""
     for name, values in rows:
-        cells = "".join(f"<td>{escaped(value) or NOTHING}</td>" for value in values)
+        cells = "".join(
+            f"<td>{html.escape(in_digits(value)) or NOTHING}</td>" for value in values
+        )
         body += f'<tr><th scope="row">{escaped(name)}</th>{cells}</tr>'
     head = [on_one_line(name, LONGEST_NAME) for name in results]
     return table(["", *head], body)

@@ -1,7 +1,8 @@
 """The columns of candidates and epochs that a report draws."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from numbers import Real
 from typing import NamedTuple, TypeGuard
@@ -11,7 +12,14 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import ENQUEUED, OPENED, PRIOR, PROPOSED, REVIVED, sign_of
 from risingsearch.plotting.result import Row, ShownResult
-from risingsearch.plotting.words import number, plain, short, shown_metric
+from risingsearch.plotting.words import (
+    as_text,
+    in_digits,
+    number,
+    plain,
+    short,
+    shown_metric,
+)
 
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
 # of a job's first epoch
@@ -24,8 +32,11 @@ MARKS = {
 }
 FEW = 8  # values that are listed; of more, the page says how many
 FAILED = 4  # added to the mark of an epoch without a score
+NO_SCORE = "no finite score"
 LONGEST_FAILURE = 2000  # characters of a failure's text
 
+PERCENTAGE = re.compile("accuracy|(?<![a-z])acc(?![a-z])|percent|%", re.IGNORECASE)
+"""Of the name of a metric that may be counted up to 100."""
 Value = float | str
 """A number or a text, as a browser can read it."""
 
@@ -103,6 +114,7 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
     budget = result.n_epochs
     if result.budget is not None and result.budget.epochs is not None:
         budget = max(budget, result.budget.epochs)
+    low, high = bounds_of(result)
     projected: dict[int, list[float]] = {}
     for row, is_first in _with_first(result.history):
         level = row.get("recent_average")
@@ -113,9 +125,23 @@ def projections(result: ShownResult, most_epochs: int) -> list[list[float]]:
             unspent = budget - row["round"] + 1
             n_left = max(0, min(most_epochs - epoch, unspent))
             last = epoch + n_left
-            end = level + gain
-            projected[arm] = [arm, epoch, sign * level, last, sign * end]
+            end = min(high, max(low, sign * (level + gain)))
+            projected[arm] = [arm, epoch, sign * level, last, end]
     return list(projected.values())
+
+
+def bounds_of(result: ShownResult) -> tuple[float, float]:
+    """Return the bounds that the scores seem to have: 0, 1, or 100 of a percentage."""
+    scores = [row["score"] for row in result.history if math.isfinite(row["score"])]
+    low = min(scores, default=0.0)
+    high = max(scores, default=0.0)
+    bounds = [0.0, 1.0]
+    if PERCENTAGE.search(result.metric):
+        bounds.append(100.0)
+    return (
+        0.0 if low >= 0.0 else -math.inf,
+        next((bound for bound in bounds if high <= bound), math.inf),
+    )
 
 
 def _is_finite(value: object) -> TypeGuard[float]:
@@ -125,6 +151,7 @@ def _is_finite(value: object) -> TypeGuard[float]:
 class Lost(NamedTuple):
     """A job with a failure or without a score."""
 
+    kind: str
     arm: int
     epochs: str
     text: str
@@ -139,19 +166,24 @@ def lost_jobs(result: ShownResult) -> list[Lost]:
         if not bad:
             continue
         last = bad[-1]
+        kind = "Failure"
         text = last.get("failure")
         if job in failures:
-            text = _raised(failures.pop(job).failure)
+            failure = failures.pop(job).failure
+            kind = type(failure).__name__
+            text = _raised(failure)
         elif not text:
+            kind = NO_SCORE
             text = f"the {shown_metric(result.metric)} is {last['score']}"
         epochs = str(last["epoch"])
         if len(bad) > 1:
             epochs = f"{bad[0]['epoch']} to {epochs}"
-        lost.append(Lost(last["arm"], epochs, short(text, LONGEST_FAILURE)))
+        lost.append(Lost(kind, last["arm"], epochs, short(text, LONGEST_FAILURE)))
     for report in failures.values():
         epoch = str(report.job.from_epoch + len(report.scores) + 1)
         text = short(_raised(report.failure), LONGEST_FAILURE)
-        lost.append(Lost(report.job.arm, epoch, text))
+        kind = type(report.failure).__name__
+        lost.append(Lost(kind, report.job.arm, epoch, text))
     return lost
 
 
@@ -177,6 +209,47 @@ def values_of(candidates: Sequence[Row], name: str) -> list[Value | None]:
     [0.1, None]
     """
     return [plain(params[name]) if name in params else None for params in candidates]
+
+
+def declared(candidates: Sequence[Row]) -> dict[str, str]:
+    """Return the space that candidates are from as text, by parameter, if there is one.
+
+    Examples
+    --------
+    >>> from risingsearch.space import Configurations, Space
+    >>> space = Space.of({"depth": range(1, 5), "loss": ["hinge", "log"]})
+    >>> declared(Configurations([], space))
+    {'depth': '1, 2, 3, 4', 'loss': 'hinge, log'}
+    """
+    space = getattr(candidates, "space", None)
+    if space is None:
+        return {}
+    return {name: _of_kind(kind) for name, kind in space.description.items()}
+
+
+def _of_kind(kind: object) -> str:
+    """Return how a description of a space says where values are from."""
+    match kind:
+        case {"when": when, **rest}:
+            return f"{_of_kind(rest)}, when {as_text(when)}"
+        case {"values": values}:
+            return ", ".join(map(in_digits, values))
+        case {"distribution": name, "of": {"$tuple": [{"$tuple": given}, named]}}:
+            options = [f"{key}={in_digits(value)}" for key, value in named.items()]
+            return f"{name}({', '.join([*map(in_digits, given), *options])})"
+        case {"distribution": text}:
+            return as_text(text)
+        case Mapping() if {
+            "low",
+            "high",
+        } & kind.keys():  # the one that is 0 is left out
+            text = " to ".join(in_digits(kind.get(end, 0)) for end in ("low", "high"))
+            if "step" in kind:
+                text += f", step {in_digits(kind['step'])}"
+            return f"{text}, log" if "log" in kind else text
+        case [*clauses]:
+            return "; ".join(map(as_text, clauses))
+    return as_text(kind)
 
 
 def in_short(values: Iterable[Value]) -> str:

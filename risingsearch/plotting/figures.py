@@ -312,21 +312,25 @@ def _draw_blocks(
     epochs: Epochs,
     row: NDArray[np.int64],
 ) -> None:
+    from matplotlib import colormaps
     from matplotlib.collections import PolyCollection
+    from matplotlib.colors import ListedColormap
 
     x = np.arange(len(row))[:, np.newaxis] + np.array([0, 1, 1, 0])
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
     corners: Any = np.stack([x, y], axis=2)
     low, high = score_limits(epochs.score, maximize=epochs.maximize)
     ink = ink_on(ax)
-    # The better, the further from the ground: the eye goes to what stands out.
-    colours = "cividis_r"
-    if epochs.maximize == (ink is ON_DARK):
-        colours = "cividis"
+    # The better, the further from the ground: the eye goes to what stands out. The
+    # other end is left out, where it could hardly be seen.
+    worst, best = (0.15, 1.0) if ink is ON_DARK else (0.8, 0.0)
+    shades = np.linspace(worst, best, 256)
+    if not epochs.maximize:
+        shades = shades[::-1]
     blocks = PolyCollection(
         corners,
         array=np.ma.masked_invalid(epochs.score),
-        cmap=colours,
+        cmap=ListedColormap(colormaps["cividis"](shades)),
         clim=(low, high),
         # Its own edge keeps a block visible that is narrower than a pixel.
         edgecolors="face",

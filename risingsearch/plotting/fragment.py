@@ -128,7 +128,4 @@ def _cells(texts: Sequence[str], tag: str) -> str:
 
 
 def _cell(value: object) -> str:
-    text = words.as_text(value)
-    if isinstance(value, float):
-        text = f"{value:.6g}"
-    return html.escape(words.short(text, LONGEST_CELL))
+    return html.escape(words.short(words.in_digits(value), LONGEST_CELL))

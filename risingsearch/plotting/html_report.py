@@ -6,11 +6,13 @@ The page's own policy refuses every other program, and every request.
 """
 
 import html
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.checks import checked_path, on_one_line
@@ -19,6 +21,7 @@ from risingsearch.plotting.digest import (
     Lost,
     Value,
     column,
+    declared,
     in_short,
     lost_jobs,
     other_metrics,
@@ -36,7 +39,9 @@ from risingsearch.plotting.words import (
     as_text,
     described,
     duration,
+    escaped,
     number,
+    plural,
     shown_metric,
     spendable,
 )
@@ -50,6 +55,7 @@ PROGRAM = (
     "strip.js",
     "curves.js",
     "parallel.js",
+    "planes.js",
     "table.js",
     "page.js",
 )
@@ -150,7 +156,9 @@ def report_page(
     names = parameter_names(result.candidates)
     values = {name: values_of(result.candidates, name) for name in names}
     if not space:
-        space = {name: in_short(_present(each)) for name, each in values.items()}
+        space = declared(result.candidates) or {
+            name: in_short(_present(each)) for name, each in values.items()
+        }
     best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
@@ -167,10 +175,12 @@ def report_page(
         space=described(space.items()),
         cost=sections.cost_section(sections.costs(result, most), most),
         importance=sections.importance_section(importances),
+        failed=_counted(lost),
         failures=_failures(lost),
         data=embedded(
             {
                 **_arms(result, values),
+                "bestParams": json.dumps(dict(result.best_params), default=_in_json),
                 "mattering": [parameter.name for parameter in importances.parameters],
                 "recorded": recorded_columns(result),
                 "progress": sections.progress_charts({"": result}),
@@ -212,7 +222,7 @@ def _why_nothing(result: ShownResult, lost: Sequence[Lost]) -> str:
     """Say why a search has no best epoch."""
     if not lost:
         return f"No epoch has been recorded: {result.stop_reason}."
-    _, _, first = lost[0]
+    first = lost[0].text
     which = "The failure" if len(lost) == 1 else f"The first of {len(lost):,} failures"
     nothing = f"No epoch has had a finite {shown_metric(result.metric)}."
     return f"{nothing} {which}: {as_text(first)}"
@@ -231,10 +241,23 @@ def prior_facts(
         yield "arms opened by prior", f"{len(opened)}{numbers}"
 
 
+def _in_json(value: Any) -> object:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _counted(lost: Sequence[Lost]) -> str:
+    """Return how many jobs have failed in each way."""
+    counts = Counter(job.kind for job in lost).most_common()
+    if not counts:
+        return ""
+    kinds = ", ".join(f"{escaped(kind)} {n:,}" for kind, n in counts)
+    return f'<p class="note">{plural(len(lost), "failure")}: {kinds}.</p>'
+
+
 def _failures(lost: Sequence[Lost]) -> str:
     rows = "\n".join(
         f"<tr><td>{arm}</td><td>{epochs}</td><td><pre>{html.escape(text)}</pre></td></tr>"
-        for arm, epochs, text in lost[:MOST_FAILURES]
+        for _, arm, epochs, text in lost[:MOST_FAILURES]
     )
     if len(lost) > MOST_FAILURES:
         left_out = f"{len(lost) - MOST_FAILURES:,} more are not shown."
@@ -246,12 +269,17 @@ def _present(values: Iterable[Value | None]) -> list[Value]:
     return [value for value in values if value is not None]
 
 
+def _rounded(value: Value | None) -> Value | None:
+    return number(value) if isinstance(value, float) else value
+
+
 def _arms(
     result: ShownResult, values: Mapping[str, Sequence[Value | None]]
 ) -> dict[str, object]:
     """Return the arms and their parameters: as columns, because they are short."""
     arms = result.arms
     others = other_metrics(result)
+    known = f"; {result.stop_reason}"  # the same of all, and in the summary
     return {
         "maximize": sign_of(result.direction) > 0.0,
         "metric": shown_metric(result.metric),
@@ -259,12 +287,15 @@ def _arms(
         "hasPrior": bool(result.trust_in_prior),
         "arms": {
             "status": column(arm.status for arm in arms),
-            "why": column(as_text(arm.reason) for arm in arms),
+            "why": column(as_text(arm.reason.replace(known, "")) for arm in arms),
             "epochs": [arm.epochs for arm in arms],
             "best": [number(arm.best_score) for arm in arms],
             "bestEpoch": [arm.best_epoch or None for arm in arms],
         },
-        "params": [{"name": as_text(n)} | column(each) for n, each in values.items()],
+        "params": [
+            {"name": as_text(name)} | column(map(_rounded, each))
+            for name, each in values.items()
+        ],
         "scales": [scale_of(_present(each)) for each in values.values()],
         "others": others,
         "othersLeftOut": len(result.other_metrics) - len(others),

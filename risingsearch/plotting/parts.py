@@ -84,6 +84,8 @@ def own_page(
     if version is not None:
         live = '<p id="said" class="note" role="status"></p>\n'
         program += f"\n{part('live.js')}"
+    lines = map(str.strip, program.splitlines())
+    program = "\n".join(line for line in lines if not line.startswith("//"))
     allowed = f"style-src {hash_of(style)}; script-src {hash_of(program)}"
     allowed += "" if version is None else "; connect-src 'self'"
     policy = (

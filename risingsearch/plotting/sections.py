@@ -168,6 +168,28 @@ def _time(seconds: float) -> str:
     return duration(seconds)
 
 
+def small_curve(result: ShownResult) -> str:
+    """Return the best score so far against epochs as a small curve, in HTML."""
+    rises = progress_of(result).by_epochs
+    if not rises:
+        return ""
+    scores = [score for _, score in rises]
+    low, high = min(scores), max(scores)
+    steps = ""
+    for epochs, score in rises:
+        x = 100.0 * epochs / rises[-1][0]
+        y = 2.0 + 20.0 * (high - score) / (high - low or 1.0)
+        steps += f"H{x:.1f}V{y:.1f}" if steps else f"M{x:.1f} {y:.1f}"
+    name = escaped(
+        f"best {shown_metric(result.metric)} so far, {low:.6g} to {high:.6g}"
+    )
+    return (
+        f'<svg viewBox="0 0 100 24" width="100" height="24" role="img" '
+        f'aria-label="{name}"><path class="rs-lead-0" fill="none" stroke-width="2" '
+        f'd="{steps}"/></svg>'
+    )
+
+
 class Progress(NamedTuple):
     """The best score so far, at every rise and at the end; none without a score."""
 
@@ -276,9 +298,8 @@ def importance_section(importances: Importances) -> str:
     parameters = importances.parameters
     if not parameters:
         return f'<p class="note">No importance is computed: {importances.reason}.</p>'
-    low = min(0.0, *(parameter.low for parameter in parameters))
-    high = max(0.01, *(parameter.high for parameter in parameters))
-    body = "".join(_row(parameter, low, high) for parameter in parameters)
+    most = max(0.01, *(parameter.high for parameter in parameters))
+    body = "".join(_row(parameter, most) for parameter in parameters)
     head = ("parameter", "importance", f"with {100 * LEVEL:.0f} % interval")
     n_arms = f"{importances.n_arms:,}"
     more = ""
@@ -296,19 +317,19 @@ def importance_section(importances: Importances) -> str:
     )
 
 
-def _row(
-    parameter: Importance,
-    low: float,
-    high: float,
-) -> str:
+def _row(parameter: Importance, most: float) -> str:
     """Return a row of the table; the bar's coordinates go from 0 to 100."""
 
     def x(value: float) -> str:
-        return f"{100.0 * (value - low) / (high - low):.1f}"
+        return f"{100.0 * max(0.0, value) / most:.1f}"
 
     share = _percent(parameter.share)
-    interval = f"{_percent(parameter.low)} to {_percent(parameter.high)} %"
-    doubt = "" if parameter.low > 0.0 else ", may be none"
+    high = _percent(parameter.high)
+    said = f"{share} % ({_percent(parameter.low)} to {high} %)"
+    if share <= 0:
+        said = f"none seen, at most {high} %" if high else "none seen"
+    elif parameter.low <= 0.0:
+        said += ", may be none"
     line = 'stroke="currentColor" vector-effect="non-scaling-stroke"'
     return (
         f'<tr><th scope="row">{escaped(parameter.name)}</th><td class="bars">'
@@ -319,10 +340,10 @@ def _row(
         f'<path {line} stroke-width="1.5" '
         f'd="M{x(parameter.low)} 7H{x(parameter.high)}"/>'
         f'<path {line} d="M{x(0.0)} 0V14"/></svg>'
-        f"</td><td>{share} % ({interval}){doubt}</td></tr>"
+        f"</td><td>{said}</td></tr>"
     )
 
 
-def _percent(share: float) -> str:
-    """Return a share in percent, with a proper minus sign."""
-    return f"{round(100.0 * share)}".replace("-", "\N{MINUS SIGN}")
+def _percent(share: float) -> int:
+    """Return a share in percent; less than none is none."""
+    return max(0, round(100.0 * share))

@@ -26,6 +26,19 @@ def as_text(value: object) -> str:
     return short(" ".join(str(value).split()), LONGEST_VALUE)
 
 
+def in_digits(value: object) -> str:
+    """Return any value as a text of one line, a number with six digits.
+
+    Examples
+    --------
+    >>> in_digits(0.07973946952558829), in_digits(64), in_digits("sgd")
+    ('0.0797395', '64', 'sgd')
+    """
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return as_text(value)
+
+
 def shown_metric(metric: str) -> str:
     """Return the name of a score, on one line."""
     return on_one_line(metric, LONGEST_NAME)
@@ -71,7 +84,7 @@ def described(facts: Iterable[tuple[object, object]]) -> str:
     """Return names and values as items of a description list."""
     items = []
     for name, value in facts:
-        text = as_text(value)
+        text = in_digits(value)
         wide = ""
         if len(text) > LONGEST_IN_COLUMN:
             wide = ' class="wide"'

@@ -253,12 +253,16 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
 
 
 def resume_sweep(
-    run_dir: Path, added: float | Budget | None = None, **options: Any
+    run_dir: Path,
+    added: float | Budget | None = None,
+    changes: Json | None = None,
+    **options: Any,
 ) -> tuple[SearchResult, Path | None]:
-    """Continue a sweep from its run directory alone, as it was last run."""
+    """Continue a sweep from its run directory, as it was last run but for changes."""
     saved = identity.last(run_dir)
     environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
-    sweep = checked_sweep(saved["sweep"] | environment, str(run_dir))
+    settings = saved["sweep"] | environment | (changes or {})
+    sweep = checked_sweep(settings, str(run_dir))
     more = None
     if added is not None:
         more = sweep.budget.like(added)

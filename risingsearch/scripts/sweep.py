@@ -13,6 +13,7 @@ from risingsearch.arms import Params
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number, shown
 from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.json_values import Json
 from risingsearch.priors import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
 
@@ -416,15 +417,22 @@ class Sweep(Strict):
         return min(recommended_candidates(**dict(self)), MOST_CANDIDATES)
 
 
-def read_sweep(path: Path) -> Sweep:
-    """Return the sweep in a YAML or JSON file, or raise an error with the place."""
+def read_sweep(path: Path, changes: Json | None = None) -> Sweep:
+    """Return the sweep in a YAML or JSON file, or raise an error with the place.
+
+    ``changes`` are keys and values in the place of the file's.
+    """
     content = read_yaml(path)
+    source = str(path)
+    if isinstance(content, dict) and changes:
+        content = content | changes
+        source += "".join(f" with --{key} {value}" for key, value in changes.items())
     file = content.get("space") if isinstance(content, dict) else None
     if isinstance(file, str) and file != AUTO:
         both = content.get("parameters")  # then it is refused, unread
         space = {} if both else read_yaml(path.parent / file)
         content = content | {"space": space}
-    sweep = checked_sweep(content, str(path))
+    sweep = checked_sweep(content, source)
     sweep._folder = path.parent
     return sweep
 

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
     from risingsearch.search.training import Outcome
 
-FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
+UNTIMED = "{n:.10g}/{total:.10g} {unit}{postfix}"
+FORMAT = UNTIMED.replace("{postfix}", " [{elapsed}<{remaining}]{postfix}")
 # Of a terminal that does not report its size.
 WIDTH = 80
 HEIGHT = 24
+IN_NOTEBOOK = 1000  # columns: there the line wraps
+SHORTEST_NOTE = 9
 MINUTE = 60.0  # between two lines in a log, unless a tenth of the budget is spent
 N_JOBS = 5  # whose start was measured before there is any advice
 WORTH_SAYING = 1 / 3  # of the time that starts take
@@ -108,13 +111,14 @@ class ProgressLine:
         from tqdm import tqdm
 
         scheduler = self._scheduler
+        best, arm, state = self._parts()
         line = tqdm.format_meter(
             self._spent_shown(),
             scheduler.budget,
             now - self._begun,
             unit=in_words(scheduler.unit),
             bar_format=FORMAT,
-            postfix=", ".join(self._parts()),
+            postfix=", ".join(filter(None, [best + arm, state, self._note()])),
             initial=self._spent_before,
         )
         print(line, file=sys.stderr, flush=True)
@@ -126,28 +130,40 @@ class ProgressLine:
         digits = 3 - math.floor(math.log10(budget))
         return min(budget, round(spent, max(1, digits)))
 
-    def _parts(self) -> list[str]:
-        """Return the parts of the line on the arms, the most important first."""
+    def _parts(self) -> tuple[str, str, str]:
+        """Return the best score, its arm, and the numbers of arms by status."""
         scheduler = self._scheduler
-        counts = Counter(scheduler.statuses())
-        parts = []
+        counts = Counter[str](scheduler.statuses())
+        best = arm = ""
         if scheduler.best_arm is not None:
-            parts.append(f"best {scheduler.best_score:.4g} (arm {scheduler.best_arm})")
-        if note := self._note():
-            parts.append(note)
-        parts.append(f"{counts['running']} running")
-        parts += [f"{counts[name]} {name}" for name in ("paused", "finished")]
+            best = f"best {scheduler.best_score:.4g}"
+            arm = f" (arm {scheduler.best_arm})"
+        names = ["running", "paused", "finished"]
         if counts["failed"]:
-            parts.append(f"{counts['failed']} failed")
-        return parts
+            names.append("failed")
+        return best, arm, ", ".join(f"{counts[name]} {name}" for name in names)
 
     def _draw(self) -> None:
+        """Draw all that there is room for; the numbers of arms go last."""
         line = self._line
         line.n = self._spent_shown()
-        line.set_postfix_str("", refresh=False)
-        room = (line.format_dict["ncols"] or WIDTH) - len(str(line)) - 3
-        parts = ", ".join(self._parts())
-        line.set_postfix_str(shorten(parts, max(room, 9), placeholder="..."))
+        best, arm, state = self._parts()
+        for line.bar_format, found in (
+            (FORMAT, best + arm),
+            (FORMAT, best),
+            (UNTIMED, best),
+            (UNTIMED, ""),
+        ):
+            line.set_postfix_str("", refresh=False)
+            room = (line.format_dict["ncols"] or IN_NOTEBOOK) - len(str(line)) - 3
+            text = ", ".join(filter(None, [found, state]))
+            if len(text) <= room:
+                break
+        note = self._note()
+        left = room - len(text) - 2
+        if note and left >= SHORTEST_NOTE:
+            text += f", {shorten(note, left, placeholder='...')}"
+        line.set_postfix_str(shorten(text, max(room, 9), placeholder="..."))
 
 
 def write_advice(advice: str) -> None:

@@ -1,5 +1,6 @@
 """What the command line prints, where, and how it ends."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import risingsearch
-from risingsearch.cli.main import main
+from risingsearch.cli.main import _parser, main
 from risingsearch.curves import ENVIRONMENTS, list_environments
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 from risingsearch.policies import list_policies
@@ -183,3 +184,49 @@ def test_a_reader_may_stop_reading():
     assert process.stderr.read() == b""
     assert process.wait() == 0
     process.stderr.close()
+
+
+def test_every_argument_has_its_help():
+    def arguments_of(parser, name):
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command, child in action.choices.items():
+                    yield from arguments_of(child, command)
+            else:
+                yield name, action.dest, action.help
+
+    arguments = list(arguments_of(_parser(), "risingsearch"))
+    assert len(arguments) > 40
+    assert [argument[:2] for argument in arguments if not argument[2]] == []
+
+
+def test_commands_are_listed_in_the_order_in_which_they_are_used(capsys):
+    main([])
+    text = capsys.readouterr().err
+    order = ("plan", "run", "watch", "list", "report", "export", "simulate")
+    places = [text.index(f"\n    {command} ") for command in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
+def test_a_shell_completes_every_command(shell, capsys):
+    pytest.importorskip("shtab")
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    commands = ("plan", "run", "resume", "watch", "status", "report", "completion")
+    assert [command for command in commands if command not in script] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("run --wo", "--workers"), ("status cur", "curves"), ("completion z", "zsh")],
+)
+def test_bash_completes_options_paths_and_choices(words, offered, tmp_path, capsys):
+    pytest.importorskip("shtab")
+    (tmp_path / "curves").mkdir()
+    main(["completion", "bash"])
+    ask = f"COMP_WORDS=(risingsearch {words}) COMP_CWORD=2; _shtab_risingsearch"
+    script = f'{capsys.readouterr().out}\n{ask}\necho "${{COMPREPLY[@]}}"'
+    bash = ["bash", "-c", script]
+    done = subprocess.run(bash, cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.decode().split() == [offered]

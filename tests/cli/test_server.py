@@ -24,6 +24,7 @@ from risingsearch.cli.main import main
 from risingsearch.cli.server import PageRequest, PageServer
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.plotting import parts
+from risingsearch.plotting.words import NOTHING
 from risingsearch.storage.run_directory import JOURNAL
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
@@ -98,6 +99,17 @@ def served():
     for page_server in servers:
         page_server.shutdown()
         page_server.server_close()
+
+
+def listed_in(page):
+    """Return of each run its address, name, state, best score, curve and progress."""
+    rows = re.findall(
+        r'<a href="(.*?)">(.*?)</a></th><td>(.*?)</td><td>(.*?)</td>'
+        r'<td>(?:<svg.*?aria-label="(.*?)".*?)?</td></tr>'
+        r'<tr class="why"><td colspan="4"><div>(.*?)</div>',
+        page,
+    )
+    return list(map(list, rows))
 
 
 def epochs_in(page):
@@ -207,9 +219,10 @@ def test_a_bad_run_does_not_keep_others_from_being_shown(
     spoil(tmp_path / "bad" / JOURNAL)
     client = served(run_dir, tmp_path / "bad", tmp_path / "later")
     listed = client.get("").text
-    assert '<a href="0/">run</a>, best score 0.9; finished: ' in listed
-    assert '<a href="1/">bad</a>; damaged: ' in listed
-    assert "later</a>; waiting: the directory does not exist yet" in listed
+    good, bad, later = listed_in(listed)
+    assert good[:4] == ["0/", "run", "finished", "score 0.9"]
+    assert bad[:4] == ["1/", "bad", "damaged", NOTHING]
+    assert later[2:] == ["waiting", NOTHING, "", "the directory does not exist yet"]
     assert "<h1>run</h1>" in client.get("0/").text
     assert "damaged" in client.get("1/").text
     a_search(tmp_path / "later").run()
@@ -248,8 +261,10 @@ def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path, served):
     (tmp_path / "two").mkdir()
     client = served(tmp_path / "one", tmp_path / "two")
     listed = client.get("").text
-    assert '<a href="0/">one</a>, best score 0.9; finished: ' in listed
-    assert '<a href="1/">two</a>; waiting: no epoch is recorded yet' in listed
+    one, two = listed_in(listed)
+    assert one[:4] == ["0/", "one", "finished", "score 0.9"]
+    assert one[4].startswith("best score so far, 0.3 to 0.9")
+    assert two[1:] == ["two", "waiting", NOTHING, "", "no epoch is recorded yet"]
     assert client.get("version").json()["words"] == "0 of 2 running"
     assert "<h1>All runs</h1>" in listed  # there is nothing to compare yet
     before = client.get("version").json()["version"]
@@ -257,7 +272,7 @@ def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path, served):
     assert client.get("version").json()["version"] != before
     page = client.get("").text
     assert "<h1>Comparison of the runs</h1>" in page
-    assert '<a href="1/">two</a>, best score 0.9; finished: ' in page
+    assert listed_in(page)[1][:4] == ["1/", "two", "finished", "score 0.9"]
     assert '<th scope="col">one</th><th scope="col">two</th>' in page
     assert "the budget of 7 epochs is spent" in page
     assert "<h1>two</h1>" in client.get("1/").text
@@ -403,3 +418,15 @@ class TestCommand:
         for connection in idle:
             with connection, suppress(ConnectionResetError):
                 assert connection.recv(1) == b""  # closed
+
+
+def test_a_folder_stands_for_the_runs_below_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/b", "runs/deep/a"):
+        a_search(tmp_path / name).run()
+    assert main(["report", "runs"]) == 0
+    page = (tmp_path / "comparison.html").read_text()
+    assert '<th scope="col">b</th><th scope="col">a</th>' in page
+    assert main(["report", "runs/deep"]) == 0
+    assert (tmp_path / "runs/deep/a/report.html").exists()
+    assert capsys.readouterr().out == "comparison.html\nruns/deep/a/report.html\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ConfigSpace import ConfigurationSpace
 
 from risingsearch import RisingSearch
 from risingsearch.arms import Job
@@ -279,3 +280,59 @@ def test_more_budget_is_a_number_with_a_plus(folder, capsys, given):
     with pytest.raises(SystemExit):
         main(["resume", "runs/sweep", f"--budget={given}"])
     assert "must be an amount such as +100, +8h" in capsys.readouterr().err
+
+
+def test_the_line_wins_over_the_file(folder, capsys):
+    line = ["--workers", "2", "--seed", "7", "--timeout", "500"]
+    plan = json_of(capsys, "plan", "sweep.yaml", *line)
+    assert plan["workers"] == 2
+    assert main(["run", "sweep.yaml", *line]) == 0
+    same = BASH_SWEEP.replace("seed: 0", "seed: 7\nworkers: 2\ntimeout: 500.0")
+    Path("sweep.yaml").write_text(same)
+    assert main(["run", "sweep.yaml", "--run-dir", "runs/file"]) == 0
+    last = [json.loads(Path(f"runs/{name}/sweep.json").read_text().partition("\n")[2])
+            for name in ("sweep", "file")]  # fmt: skip
+    assert last[0] == last[1]
+    begun = [saved_header(Path("runs", name))["settings"] for name in ("sweep", "file")]
+    assert begun[0] == begun[1]
+    capsys.readouterr()
+    more = ["--workers", "1", "--budget", "+2", "--json"]
+    assert main(["resume", "runs/sweep", *more]) == 0
+    assert json.loads(capsys.readouterr().out)["epochs"] == 26
+    last = Path("runs/sweep/sweep.json").read_text()
+    assert "workers" not in json.loads(last.partition("\n")[2])["sweep"]
+    assert main(["run", "sweep.yaml", "--workers", "1001"]) == 2
+    assert "sweep.yaml with --workers 1001: workers: must" in capsys.readouterr().err
+
+
+def test_a_timeout_on_the_line_is_the_budget_where_the_file_has_none(folder, capsys):
+    Path("sweep.yaml").write_text(BASH_SWEEP.replace("budget: 24", "candidates: 9"))
+    plan = json_of(capsys, "plan", "sweep.yaml", "--timeout", "0.5")
+    assert plan["budget_wall_seconds"] == 0.5
+
+
+def test_the_report_of_a_space_in_a_file_says_it(folder, capsys):
+    space = ConfigurationSpace({"top": (1, 50), "rate": (0.0, 0.5), "kind": ["a", "b"]})
+    space.to_yaml("space.yaml")
+    begin, end = BASH_SWEEP.index("parameters:"), BASH_SWEEP.index("budget:")
+    named = f"{BASH_SWEEP[:begin]}space: space.yaml\n{BASH_SWEEP[end:]}"
+    Path("sweep.yaml").write_text(named)
+    assert main(["run", "sweep.yaml"]) == 0
+    assert main(["report", "runs/sweep"]) == 0
+    page = Path("runs/sweep/report.html").read_text()
+    for name, said in {"top": "1 to 50", "rate": "0 to 0.5", "kind": "a, b"}.items():
+        assert f"<dt>{name}</dt><dd>{said}</dd>" in page
+
+
+def test_a_plan_is_written_as_a_file_is(folder, capsys):
+    asked = "enqueue: [{top: 9, rate: 0.012345678}]\n"
+    layers = "  layers: {type: choice, values: [[64, 64]], when: {top: 8}}\n"
+    rate = "  rate: {type: uniform, low: 0.0, high: 1.0}\n"
+    sweep = BASH_SWEEP.replace("budget:", rate + layers + "budget:") + asked
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["plan", "sweep.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "opened first                 top 9, rate 0.0123457" in said
+    assert "resumes                      false" in said
+    assert "parameters in no argument    rate, layers" in said
+    assert not set("{}'") & set(said)

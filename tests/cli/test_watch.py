@@ -96,6 +96,11 @@ class TestFrame:
         assert list(curve) == sorted(curve)
         assert curve[-1] == "\u2588"
 
+    def test_a_long_name_is_cut_and_not_the_state(self, tmp_path):
+        run_dir = tmp_path / ("a-long-name-" * 8)
+        a_search(run_dir).run()
+        assert frame(run_dir, width=60)[0].endswith("…  finished")
+
     @pytest.mark.parametrize("width", [20, 39, 60, 80, 200])
     def test_fits_the_terminal(self, run_dir, width):
         assert max(map(len, frame(run_dir, width=width))) <= width

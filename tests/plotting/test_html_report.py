@@ -12,13 +12,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from scipy.stats import loguniform, norm, uniform
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.arms import Arm, Job, Report
 from risingsearch.budget import Budget
 from risingsearch.errors import SearchFailedError
+from risingsearch.plotting.digest import bounds_of, declared
 from risingsearch.plotting.html_report import PROGRAM, write_report
 from risingsearch.search.results import History, SearchResult
+from risingsearch.space import Configurations, Space
 from tests.search.example_search import start
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,6 +222,46 @@ class TestContents:
         page = page_of(result, space={"top": "uniform, low 0 | 1"})
         assert page.searched["top"] == "uniform, low 0 | 1"
 
+    def test_the_space_is_said_as_it_was_declared(self, page_of, tmp_path):
+        space = {
+            "top": uniform(0, 0.8),
+            "rate": loguniform(1e-4, 1.0),
+            "depth": range(2, 5),
+            "kind": ["a", "b<c"],
+        }
+        result = search(space, n_candidates=8, run_dir=tmp_path / "run").run()
+        expected = {
+            "top": "uniform(0, 0.8)",
+            "rate": "loguniform(0.0001, 1)",
+            "depth": "2, 3, 4",
+            "kind": "a, b<c",
+        }
+        assert expected.items() <= page_of(result).searched.items()
+        saved = RisingSearch.saved_result(tmp_path / "run")
+        assert expected.items() <= page_of(saved).searched.items()
+
+    @pytest.mark.parametrize(
+        ("distribution", "said"),
+        [
+            (FloatDistribution(1e-5, 0.1, log=True), "1e-05 to 0.1, log"),
+            (IntDistribution(0, 8, step=2), "0 to 8, step 2"),
+            (FloatDistribution(-1.5, 0.0), "-1.5 to 0"),
+            (CategoricalDistribution(["x", 2.0]), "x, 2"),
+            (norm(loc=1.0, scale=0.25), "norm(loc=1, scale=0.25)"),
+        ],
+    )
+    def test_every_kind_of_distribution_has_its_ends(self, distribution, said):
+        space = Space.of({"p": distribution})
+        assert declared(Configurations([], space)) == {"p": said}
+
+    def test_numbers_have_six_digits_and_the_copied_ones_all(self, page_of):
+        candidates = [{"top": 2 / 3, "layers": (64, 32), "n": np.float32(0.5)}]
+        page = page_of(search(candidates).run(), settings={"tau": math.pi})
+        assert page.facts["top"] == "0.666667"
+        assert page.facts["tau"] == "3.14159"
+        copied = json.loads(page.data["bestParams"])
+        assert copied == {"top": 2 / 3, "layers": [64, 32], "n": 0.5}
+
     def test_other_metrics_can_be_drawn(self, page_of):
         result = search(CANDIDATES, trained=with_loss).run()
         loss, late = page_of(result).data["others"]
@@ -257,6 +305,8 @@ class TestContents:
         assert page.data["scales"] == ["log", "categories", "linear"]
         (row,) = (text for text in page.of("td") if text.endswith("%)"))
         assert re.fullmatch(r"\d+ % \(\d+ to \d+ %\)", row)
+        assert any(text.startswith("none seen") for text in page.of("td"))
+        assert not any("\N{MINUS SIGN}" in text for text in page.of("td"))
         assert "any two are compared by their best score" in "".join(page.of("details"))
 
     def test_arms_that_a_prior_opened_are_marked(self, result, page_of):
@@ -278,7 +328,9 @@ class TestContents:
     def test_the_table_holds_every_arm(self, result, page_of):
         data = page_of(result).data
         assert column(data["arms"]["status"]) == [arm.status for arm in result.arms]
-        assert column(data["arms"]["why"]) == [arm.reason for arm in result.arms]
+        ended = f"; {result.stop_reason}"  # which the summary says of all
+        reasons = [arm.reason.replace(ended, "") for arm in result.arms]
+        assert column(data["arms"]["why"]) == reasons
         assert data["arms"]["epochs"] == [arm.epochs for arm in result.arms]
         best = [None if math.isnan(a.best_score) else a.best_score for a in result.arms]
         assert data["arms"]["best"] == pytest.approx(best, rel=1e-8)
@@ -329,6 +381,35 @@ class TestProjections:
             assert level == sign * row["recent_average"]
             assert score == sign * (row["recent_average"] + row["expected_gain"])
 
+    @pytest.mark.parametrize(
+        ("metric", "scale", "shift", "bounds"),
+        [
+            ("accuracy", 1.0, 0.0, (0.0, 1.0)),
+            ("top-1 accuracy", 100.0, 0.0, (0.0, 100.0)),
+            ("neg_log_loss", 1.0, -1.0, (-math.inf, 0.0)),
+            ("return", 100.0, 0.0, (0.0, math.inf)),
+        ],
+    )
+    def test_they_stay_within_the_bounds_of_the_metric(
+        self, page_of, metric, scale, shift, bounds
+    ):
+        def rising(state):
+            state["epochs"] += 1
+            return scale * min(0.99, state["top"] * state["epochs"] / 6) + shift
+
+        tops = [{"top": top / 10} for top in range(1, 10)]
+        result = search(tops, rising, max_epochs=40, metric=metric, budget=40).run()
+        ends = [end for *_, end in page_of(result).data["projections"]]
+        assert bounds_of(result) == bounds
+        assert min(ends) >= bounds[0]
+        assert max(ends) <= bounds[1]
+        beyond = [
+            row["recent_average"] + row["expected_gain"]
+            for row in result.history
+            if "expected_gain" in row
+        ]
+        assert max(beyond) > scale + shift
+
 
 class TestFailures:
     def test_none(self, result, page_of):
@@ -341,13 +422,31 @@ class TestFailures:
         assert page.failures[0] == "0"
         assert page.failures[1].startswith("2")
         assert page.facts["arms failed"] == "1"
+        assert "1 failure: MemoryError 1." in page.of("p")
         lost = [int(mark) & 4 for mark in page.data["recorded"]["marks"]]
         assert sum(lost) == 4 * sum("failure" in row for row in result.history)
+
+    def test_those_of_a_saved_run_keep_their_types_and_are_counted(
+        self, page_of, tmp_path
+    ):
+        kinds = {1: KeyError, 2: TimeoutError}
+
+        def failing(state):
+            if state["kind"]:
+                raise kinds[state["kind"]]("no <b>")
+            return 1.0
+
+        candidates = [{"top": 0.5, "kind": kind} for kind in (0, 1, 2, 2, 1, 2)]
+        run_dir = tmp_path / "run"
+        search(candidates, failing, policy="round-robin", run_dir=run_dir).run()
+        page = page_of(RisingSearch.saved_result(run_dir))
+        assert "5 failures: TimeoutError 3, KeyError 2." in page.of("p")
 
     def test_a_score_that_is_not_finite_is_one(self, page_of):
         result = search([{"top": 0.9, "nan": 1}, *CANDIDATES]).run()
         page = page_of(result)
         assert page.of("pre") == ["the score is nan"]
+        assert "1 failure: no finite score 1." in page.of("p")
         assert page.data["recorded"]["score"].count(None) == 1
 
 
@@ -445,6 +544,17 @@ class TestFile:
         path = write_report(result, tmp_path / "large.html")
         assert len(result.history) == 20_000
         assert path.stat().st_size < 1_000_000
+
+    def test_a_thousand_arms_take_less_than_300_kb(self, tmp_path):
+        rng = np.random.default_rng(1)
+        values = [
+            {name: float(rng.random()) for name in ("lr", "decay", "dropout")}
+            | {"width": 16 * (i % 5), "kind": "ab"[i % 2]}
+            for i in range(1000)
+        ]
+        result = made_up(1000, 6000, values.__getitem__)
+        path = write_report(result, tmp_path / "page.html")
+        assert path.stat().st_size < 300_000
 
     def test_the_same_result_gives_the_same_bytes(self, result, tmp_path):
         one, two = (

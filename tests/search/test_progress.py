@@ -16,6 +16,7 @@ from tqdm import notebook
 
 from risingsearch import Budget, RisingSearch
 from risingsearch.search import training
+from risingsearch.search.progress import ProgressLine
 from risingsearch.search.trainable import Functions
 
 
@@ -197,3 +198,34 @@ def test_it_never_wraps(columns):
     terminal = Terminal(columns)
     terminal.watch(a_search(tops=[0.5] * 30, budget=120))
     assert 25 < max(len(line) for line in terminal.lines()) < columns
+
+
+class Waiting(SimpleNamespace):
+    """A scheduler of many arms, in the words of the line."""
+
+    max_epochs, budget, spent, unit = 100, 90_000, 45_678, "epochs"
+    best_score, best_arm = 0.50512, 1334
+    stop_rule = None
+
+    def statuses(self):
+        counts = {"running": 12, "paused": 1345, "finished": 100, "failed": 23}
+        return [status for status, n in counts.items() for _ in range(n)]
+
+
+@pytest.mark.parametrize("columns", [75, 90, 110, 160])
+def test_the_numbers_of_arms_are_never_cut(columns, monkeypatch):
+    terminal = Terminal(columns)
+    note = "the jobs wait for a partition that is down"
+    line = ProgressLine(Waiting(), lambda: note)
+
+    def run():
+        with line:
+            line.show()
+
+    terminal.watch(SimpleNamespace(run=run))
+    last = terminal.lines()[-1]
+    assert "12 running, 1345 paused, 100 finished, 23 failed" in last
+    assert len(last) < columns
+    assert ("best 0.5051" in last) == (columns > 75)
+    assert ("(arm 1334)" in last) == (columns > 90)
+    assert (note in last) == (columns > 110)

@@ -6,7 +6,7 @@ const charts = [];
 function select(arm) {
   state.selected = state.selected === arm ? null : arm;
   charts.forEach((chart) => chart.draw());
-  for (const row of find("arms").tBodies[0].rows) mark(row);
+  for (const row of find("arms").querySelectorAll("[data-arm]")) mark(row);
   for (const button of find("curves-legend").querySelectorAll("button")) {
     button.setAttribute("aria-pressed", Number(button.value) === state.selected);
   }
@@ -29,17 +29,35 @@ function palette() {
   return colours;
 }
 
-// Cividis, which is told apart with any colour vision. The better stands out more.
+// Cividis, which is told apart with any colour vision. The better stands out more; on
+// white the worse is darkened, so that it is seen.
+const DARKER = 0.4;
 const CIVIDIS = [
   [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115],
   [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [253, 231, 55],
 ];
 function ramp(share, dark) {
-  const place = (dark ? 0.2 + 0.8 * share : 1 - share) * (CIVIDIS.length - 1);
+  const place = (dark ? 0.3 + 0.7 * share : 1 - share) * (CIVIDIS.length - 1);
   const i = Math.min(CIVIDIS.length - 2, Math.max(0, Math.floor(place)));
-  const mix = CIVIDIS[i].map((c, k) => c + (place - i) * (CIVIDIS[i + 1][k] - c));
+  const light = dark ? 1 : 1 - DARKER * (1 - share);
+  const mix = CIVIDIS[i].map((c, k) => light * (c + (place - i) * (CIVIDIS[i + 1][k] - c)));
   return `rgb(${mix.map(Math.round)})`;
 }
+
+// A bar of the colours between the two ends of what they stand for.
+const ramps = [];
+function rampBar(worst, best) {
+  const bar = make("canvas", { className: "ramp", width: 100, height: 1 });
+  ramps.push((dark) => {
+    const context = bar.getContext("2d");
+    for (let x = 0; x < 100; x++) {
+      context.fillStyle = ramp(x / 99, dark);
+      context.fillRect(x, 0, 1, 1);
+    }
+  });
+  return make("span", { className: "key" }, worst, bar, best);
+}
+
 function shareOf(score) {
   const share = high > low ? (score - low) / (high - low) : 1;
   return Math.min(1, Math.max(0, maximize || high === low ? share : 1 - share));

@@ -31,7 +31,25 @@ function themes(redraw) {
   refresh();
 }
 
+// The clipboard is not there for every page; then the text is selected and copied.
+async function copyBest() {
+  try {
+    await navigator.clipboard.writeText(data.bestParams);
+  } catch {
+    const field = make("textarea", { value: data.bestParams });
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+    find("copy").focus();
+  }
+  find("copy").textContent = "Copied as JSON";
+  setTimeout(() => { find("copy").textContent = "Copy the best parameters"; }, 2000);
+}
+
 function begin() {
+  find("copy").hidden = data.bestArm === null;
+  find("copy").addEventListener("click", copyBest);
   const [allocation, bought, table_] = document.querySelectorAll(".drawn");
   table_.hidden = false;
   table();
@@ -41,7 +59,7 @@ function begin() {
     bought.hidden = !ranked.length;
     const best = data.bestArm === null ? `none has a finite ${score.name}` : `best is arm ${data.bestArm}`;
     const keys = "Arrow keys step through the epochs, Enter selects the arm.";
-    const colourRamp = stripLegend();
+    stripLegend();
     chooseMetric();
     curvesLegend();
     const strip = new Chart(
@@ -57,9 +75,10 @@ function begin() {
       `Learning curves of ${count(rowsOf.size, "arm")}; ${best}. ${keys}`,
     );
     if (ranked.length > 1 && axes.length > 1) parallel();
+    planes();
     redraw = () => {
       charts.forEach((chart) => chart.draw());
-      colourRamp(strip.colours.dark);
+      ramps.forEach((paint) => paint(strip.colours.dark));
     };
     const watch = new ResizeObserver(() => {
       if (charts.some((chart) => chart.seen !== chart.box.clientWidth)) redraw();

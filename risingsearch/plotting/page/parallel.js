@@ -14,7 +14,7 @@ function axisOf(column, scale) {
     const place = new Map(distinct.map((value, k) => [value, (k + 0.5) / distinct.length]));
     const few = distinct.length <= MOST_CATEGORIES;
     const labels = few ? distinct : [distinct[0], distinct[distinct.length - 1]];
-    return { share: (value) => place.get(value), labels };
+    return { share: (value) => place.get(value), labels, apart: 1 / distinct.length };
   }
   const onScale = scale === "log" ? Math.log10 : (value) => value;
   const values = opened.map(onScale);
@@ -118,7 +118,7 @@ function brushed() {
   const kept = ranked.filter(isKept).length;
   find("brushed").hidden = !brushes.size;
   find("brushed").textContent = `${count(kept)} of ${count(ranked.length, "arm")}: show all`;
-  charts[2].draw();
+  charts.slice(2).forEach((chart) => chart.draw());
   arrange();
 }
 
@@ -149,11 +149,11 @@ function paintParallel(chart, context, width, height) {
   context.globalAlpha = 0.08;
   context.strokeStyle = colours.others;
   for (const arm of ranked) if (!chart.lines.has(arm)) path(context, lineOf(arm, up, height));
-  const crowded = Math.max(0.3, Math.min(1, MANY / chart.lines.size));
+  const crowded = Math.max(0.4, Math.min(1, MANY / chart.lines.size));
   for (const arm of [...chart.lines.keys()].reverse()) { // the best on top
     const share = axes[axes.length - 1].share(arms.best[arm]);
     context.strokeStyle = ramp(maximize ? share : 1 - share, colours.dark);
-    context.globalAlpha = crowded * (0.3 + 0.7 * (arms.epochs[arm] / longestTrained));
+    context.globalAlpha = crowded * (0.45 + 0.55 * (arms.epochs[arm] / longestTrained));
     path(context, chart.lines.get(arm));
   }
   context.globalAlpha = 1;

@@ -131,16 +131,8 @@ function stripLegend() {
     drawn.style.color = `var(--${colour})`;
     box.append(make("label", {}, input, drawn, `${word} (${count(n)})`));
   }
-  const bar = make("canvas", { className: "ramp", width: 100, height: 1 });
   const [worst, best] = maximize ? [low, high] : [high, low];
-  if (!ranked.length) return () => {};
+  if (!ranked.length) return;
   const beyond = outside(score) ? (maximize ? "≤ " : "≥ ") : "";
-  box.append(make("span", {}, `${score.name} ${beyond}${show(worst, 4)}`, bar, show(best, 4)));
-  return (dark) => {
-    const context = bar.getContext("2d");
-    for (let x = 0; x < 100; x++) {
-      context.fillStyle = ramp(x / 99, dark);
-      context.fillRect(x, 0, 1, 1);
-    }
-  };
+  box.append(rampBar(`${score.name} ${beyond}${show(worst, 4)}`, show(best, 4)));
 }

@@ -14,12 +14,12 @@ const columns = [
     of: (arm) => at(column, arm),
     long: column.distinct.some((value) => String(value).length > 24),
   })),
-  { name: "why it waits", of: (arm) => at(arms.why, arm), long: true },
 ];
+const reason = { name: "why it waits", of: (arm) => at(arms.why, arm) };
 const AT_ONCE = 200;
 const all = arms.epochs.map((_, arm) => arm);
 const texts = all.map((arm) =>
-  columns.map((column) => show(column.of(arm))).join("\n").toLowerCase(),
+  [...columns, reason].map((column) => show(column.of(arm))).join("\n").toLowerCase(),
 );
 for (const column of columns) {
   const kinds = new Set(all.map((arm) => typeof column.of(arm)));
@@ -51,7 +51,7 @@ function arrange() {
 
 function fill() {
   const { rows, shown } = order;
-  find("arms").tBodies[0].replaceChildren(...rows.slice(0, shown).map(rowFor));
+  find("arms").tBodies[0].replaceChildren(...rows.slice(0, shown).flatMap(rowsFor));
   const left = rows.length - Math.min(shown, rows.length);
   const visible = left ? `first ${count(shown)} of ` : "";
   const inSight = order.unopened ? all.length : all.length - nUnopened;
@@ -62,7 +62,8 @@ function fill() {
   find("more").textContent = `Show ${count(Math.min(left, 1000))} more`;
 }
 
-function rowFor(arm) {
+// The row of an arm, and below it the reason why it waits.
+function rowsFor(arm) {
   const row = make("tr");
   row.dataset.arm = arm;
   columns.forEach((column, k) => {
@@ -84,7 +85,27 @@ function rowFor(arm) {
     row.append(cell);
   });
   mark(row);
-  return row;
+  const why = make("td", { colSpan: columns.length }, make("div", {}, reason.of(arm)));
+  return [row, make("tr", { className: "why" }, why)];
+}
+
+// As `risingsearch export` writes text: a spreadsheet runs none of it.
+function inCsv(value) {
+  if (value === null || typeof value === "number") return value ?? "";
+  const text = /^[=+\-@\t\r']/.test(value) ? `'${value}` : value;
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+function download() {
+  const written = [...columns, reason];
+  const lines = [
+    written.map((column) => inCsv(column.name)),
+    ...order.rows.map((arm) => written.map((column) => inCsv(column.of(arm)))),
+  ];
+  const file = new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" });
+  const link = make("a", { href: URL.createObjectURL(file), download: `${document.title}.csv` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function mark(row) {
@@ -118,6 +139,7 @@ function table() {
     state.filter = event.target.value;
     arrange();
   });
+  find("csv").addEventListener("click", download);
   find("more").addEventListener("click", () => {
     order.shown += 1000;
     fill();
