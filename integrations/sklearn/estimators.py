@@ -50,6 +50,9 @@ def class_labels(estimator: BaseEstimator, y: ArrayLike) -> object:
 class EpochTrainer:
     """Trains an estimator in place, an epoch at a time, always on the same rows."""
 
+    # Of the class, as checkpoints of earlier versions lack it.
+    transform_seconds: float | None = None  # of the last epoch, of a pipeline
+
     def __init__(
         self,
         estimator: BaseEstimator,
@@ -59,7 +62,6 @@ class EpochTrainer:
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
-        self.transform_seconds: float | None = None  # of the last one, of a pipeline
         self.transformers = Transformers(estimator)
         model = self.transformers.model
         self._stepper = _STEPPERS[epoch_method(model)](model, steps, classes)

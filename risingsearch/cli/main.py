@@ -85,13 +85,6 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the figures, made if missing (default: the current one)",
     )
     options.add_seed(demo)
-    add_sweeps(commands)
-    add_watch(commands)
-    add_status(commands)
-    add_list(commands)
-    add_best(commands)
-    add_report_and_export(commands)
-    add_ask_and_tell(commands)
     space = options.add_command(
         commands,
         "space",
@@ -100,6 +93,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     space.add_argument("estimator", metavar="ESTIMATOR", help="such as LGBMClassifier")
     options.add_json(space)
+    add_sweeps(commands)
+    add_watch(commands)
+    add_status(commands)
+    add_list(commands)
+    add_best(commands)
+    add_report_and_export(commands)
+    add_ask_and_tell(commands)
     add_simulate(commands)
     lists = {
         "policies": "the policies: what they do, where they come from, what they take",
