@@ -50,16 +50,16 @@ class SearchRun:
         seconds_before: float,
     ) -> None:
         self.folds = folds
-        firsts = {params.get(FAMILY): params for params in reversed(candidates)}
-        if not isinstance(folds.estimator, Families):
-            firsts = {None: candidates[0]}
-        in_one_fit = {
-            is_timed and trains_in_one_fit(configured(folds.estimator, params))
-            for params in firsts.values()
+        firsts: dict[object, Params] = {None: candidates[0]}
+        if isinstance(folds.estimator, Families):
+            firsts = {params.get(FAMILY): params for params in candidates}
+        self._is_timed = is_timed
+        self._in_one_fit = {  # by family, or of the estimator
+            family: trains_in_one_fit(configured(folds.estimator, params))
+            for family, params in firsts.items()
+            if is_timed
         }
         self._in_full = interface.refit == "full"
-        self._all_trees = in_one_fit == {True}  # of all families
-        self.averages = is_timed and in_one_fit == {False}
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0
@@ -131,7 +131,7 @@ class SearchRun:
         in_full: bool,
     ) -> int:
         """Return the epochs of a refit."""
-        has_all_trees = self._all_trees and not _overfits(result.curves, arm)
+        has_all_trees = self._has_all_trees(arm) and not _overfits(result.curves, arm)
         if not (in_full or has_all_trees):
             return best_epoch
         whole = self.folds.in_full(result.candidates[arm])
@@ -141,6 +141,17 @@ class SearchRun:
             return whole
         return max(int(whole * left / seconds), best_epoch)
 
+    def is_averaged(self, arm: int) -> bool:
+        """Return whether an arm counts by its best half: of passes, under a time."""
+        return self._is_timed and not self._has_all_trees(arm)
+
+    def _has_all_trees(self, arm: int) -> bool:
+        """Return whether a refit of an arm has all trees, under a time."""
+        family = None
+        if isinstance(self.folds.estimator, Families):
+            family = self.search._log.candidates[arm].get(FAMILY)
+        return self._in_one_fit.get(family, False)
+
     def _note(self, report: Report) -> None:
         """Note the times that a refit would take, and end with."""
         arm = report.job.arm
@@ -149,7 +160,7 @@ class SearchRun:
             sum(v for name, v in details.items() if name.endswith("_fit_time"))
             for details in report.metrics
         ]
-        if self.averages and any(map(math.isfinite, report.scores)):
+        if self.is_averaged(arm) and any(map(math.isfinite, report.scores)):
             scores = self._scores.setdefault(arm, [])
             scores[begin:] = report.scores
             self._halves[arm] = best_half(scores)
@@ -167,7 +178,8 @@ class SearchRun:
     def _seconds_kept(self) -> float:
         """Seconds that are kept for a refit; trees have half of the time at most."""
         seconds = self._refit_seconds()
-        if self._all_trees and not self._in_full:
+        arm = self.search.scheduler.best_arm
+        if arm is not None and self._has_all_trees(arm) and not self._in_full:
             return min(seconds, self._clock.seconds())
         return seconds
 
@@ -176,7 +188,7 @@ class SearchRun:
         scheduler = self.search.scheduler
         arm = scheduler.best_arm
         last = scheduler.best_epoch
-        if self._halves:
+        if self._halves and arm is not None and self.is_averaged(arm):
             arm = max(self._halves, key=lambda arm: self._halves[arm][0])
             last = self._halves[arm][1][-1]
         if arm is None or not self._fit_seconds.get(arm):
@@ -189,13 +201,14 @@ class SearchRun:
             costs = folds.resource.costs
             return share * costs[-1] * sum(seconds) / sum(costs[: len(seconds)])
         pace = float(np.mean(seconds[-PACE:]))
-        if self._in_full or self._all_trees:
+        has_all_trees = self._has_all_trees(arm)
+        if self._in_full or has_all_trees:
             n_epochs = folds.in_full(self.search._log.candidates[arm])
         else:
             ends = [job.from_epoch + job.n_epochs for job in scheduler.in_flight]
             n_epochs = max([last + 1, *ends])
         in_all = pace * n_epochs
-        if self._all_trees:  # a single fit does but once what is done in each epoch
+        if has_all_trees:  # a single fit does but once what is done in each epoch
             steps = (n_epochs - 1) * folds.steps_per_epoch
             of_step = len(folds.splits) * folds.seconds_per_step
             in_all = min(in_all, pace + steps * of_step)
