@@ -12,7 +12,7 @@ from joblib.parallel import get_active_backend
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Report
+from risingsearch.arms import Params, Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
@@ -60,18 +60,25 @@ class SearchRun:
         seconds_before: float,
     ) -> None:
         self.folds = folds
-        firsts = {params.get(FAMILY): params for params in reversed(candidates)}
-        if not isinstance(folds.estimator, Families):
-            firsts = {None: candidates[0]}
-        models = [configured(folds.estimator, params) for params in firsts.values()]
-        in_one_fit = {is_timed and trains_in_one_fit(model) for model in models}
-        has_best = bool(folds.n_prefixes) and all(map(has_prefixes, models))
+        firsts: dict[object, Params] = {None: candidates[0]}
+        if isinstance(folds.estimator, Families):
+            firsts = {params.get(FAMILY): params for params in candidates}
+        models = {
+            family: configured(folds.estimator, params)
+            for family, params in firsts.items()
+            if is_timed
+        }
+        self._in_one_fit = {  # families, or None for the estimator
+            family for family, model in models.items() if trains_in_one_fit(model)
+        }
+        self._all_trees = {  # of these, where a refit has no best number
+            family
+            for family in self._in_one_fit
+            if not (folds.n_prefixes and has_prefixes(models[family]))
+        }
         self._is_timed = is_timed
         self._space = candidates.space
         self._in_full = interface.refit == "full"
-        self._in_one_fit = in_one_fit == {True}  # of all families
-        self._all_trees = self._in_one_fit and not has_best
-        self.averages = is_timed and in_one_fit == {False}
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0
@@ -167,7 +174,8 @@ class SearchRun:
             n_trees = best_row(result, arm).get(N_TREES)
             if n_trees is not None:
                 return int(n_trees)
-            if not self._all_trees or _overfits(result.curves, arm):
+            has_all_trees = self._family(arm) in self._all_trees
+            if not has_all_trees or _overfits(result.curves, arm):
                 return best_epoch * steps
         whole = self.folds.in_full(result.candidates[arm])
         if in_full:
@@ -178,6 +186,16 @@ class SearchRun:
             whole = max(int(whole * left / seconds), best_epoch)
         return whole * steps
 
+    def is_averaged(self, arm: int) -> bool:
+        """Return whether an arm counts by its best half: of passes, under a time."""
+        return self._is_timed and self._family(arm) not in self._in_one_fit
+
+    def _family(self, arm: int) -> object:
+        """Return the name of an arm's estimator, None if there is only one."""
+        if not isinstance(self.folds.estimator, Families):
+            return None
+        return self.search._log.candidates[arm].get(FAMILY)
+
     def _note(self, report: Report) -> None:
         """Note the times that a refit would take, and end with."""
         arm = report.job.arm
@@ -187,7 +205,7 @@ class SearchRun:
             for details in report.metrics
         ]
         self._transformers.note(report)
-        if self.averages and any(map(math.isfinite, report.scores)):
+        if self.is_averaged(arm) and any(map(math.isfinite, report.scores)):
             scores = self._scores.setdefault(arm, [])
             scores[begin:] = report.scores
             self._halves[arm] = best_half(scores)
@@ -205,16 +223,17 @@ class SearchRun:
     def _seconds_kept(self) -> float:
         """Seconds that are kept for a refit; trees have half of the time at most."""
         seconds = self._refit_seconds()
-        if self._all_trees and not self._in_full:
-            return min(seconds, self._clock.seconds())
-        return seconds
+        arm = self.search.scheduler.best_arm
+        if arm is None or self._in_full or self._family(arm) not in self._all_trees:
+            return seconds
+        return min(seconds, self._clock.seconds())
 
     def _refit_seconds(self) -> float:
         """Seconds of a refit after the next epoch, or after the jobs in training."""
         scheduler = self.search.scheduler
         arm = scheduler.best_arm
         last = scheduler.best_epoch
-        if self._halves:
+        if self._halves and arm is not None and self.is_averaged(arm):
             arm = max(self._halves, key=lambda arm: self._halves[arm][0])
             last = self._halves[arm][1][-1]
         if arm is None or not self._fit_seconds.get(arm):
@@ -227,13 +246,14 @@ class SearchRun:
             costs = folds.resource.costs
             return share * costs[-1] * sum(seconds) / sum(costs[: len(seconds)])
         pace = float(np.mean(seconds[-PACE:]))
-        if self._in_full or self._all_trees:
+        family = self._family(arm)
+        if self._in_full or family in self._all_trees:
             n_epochs = folds.in_full(self.search._log.candidates[arm])
         else:
             ends = [job.from_epoch + job.n_epochs for job in scheduler.in_flight]
             n_epochs = max([last + 1, *ends])
         in_all = pace * n_epochs
-        if self._in_one_fit:  # a single fit does but once what is done in each epoch
+        if family in self._in_one_fit:  # its fit does but once what each epoch does
             steps = (n_epochs - 1) * folds.steps_per_epoch
             of_step = len(folds.splits) * folds.seconds_per_step
             in_all = min(in_all, pace + steps * of_step)
