@@ -104,6 +104,10 @@ SUITES = {
         "benchmarks.papers.cure_ucb.two_arm",
         "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
     ),
+    "winner": Suite(
+        "benchmarks.adapters.winner",
+        "corrected scores of winners beside their scores on new rows",
+    ),
 }
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "make_policy",
     "report",
     "simulate",
+    "space_of",
 ]
 
 # A literal, because importing typing would cost more than all the rest.
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from risingsearch.search.slurm.executor import SlurmExecutor
     from risingsearch.search.trainable import Functions
     from risingsearch.simulation import Comparison, SimulationResult, compare, simulate
+    from risingsearch.space.by_name import space_of
 
 _MODULES = {
     "POLICIES": "risingsearch.policies",
@@ -114,6 +116,7 @@ _MODULES = {
     "make_policy": "risingsearch.policies",
     "report": "risingsearch.scripts.report",
     "simulate": "risingsearch.simulation",
+    "space_of": "risingsearch.space.by_name",
 }
 
 

@@ -201,11 +201,21 @@ class Arm:
 
 
 class ArmList(list[Arm]):
-    """Every arm, at the place of its number; prints those opened, the best first."""
+    """Every arm, at the place of its number; prints those opened, the best first.
 
-    def __init__(self, arms: Iterable[Arm], direction: str) -> None:
+    ``standing`` is asked, when it is printed, how the best one stands among all.
+    """
+
+    def __init__(
+        self, arms: Iterable[Arm], direction: str, standing: Callable[[], str] = str
+    ) -> None:
         super().__init__(arms)
         self._direction = direction
+        self._standing = standing
+
+    def with_standing(self, standing: Callable[[], str]) -> ArmList:
+        """Return the arms with a line on how the best one stands among all."""
+        return ArmList(self, self._direction, standing)
 
     def to_frame(self) -> Any:
         """Return all arms as a pandas DataFrame, with the parts of their index."""
@@ -233,6 +243,8 @@ class ArmList(list[Arm]):
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
         if n_more := len(self) - len(opened):
             lines.append(f"{n_more} more are not opened")
+        if standing := self._standing():
+            lines.append(standing)
         return "\n".join(lines)
 
 

@@ -20,6 +20,7 @@ LACKS = {
     Scheduler: {
         "n_candidates": "n_arms: a scheduler draws no candidates",
         "prior": "its proposer has learnt from it",
+        "confirm": "its caller trains",
         "learning_rate": "its proposer knows it",
         "timeout": "it has no clock",
         "epoch_timeout": "it starts no processes",
@@ -46,6 +47,7 @@ LACKS = {
         "metric": "scoring, as everywhere in scikit-learn",
         "fingerprint": "it knows data and estimator itself",
         "epoch_costs": "resource says them",
+        "confirm": "its predictions tell how far a score can be trusted",
     },
     RisingSampler: {
         "n_jobs": "study.optimize has it",
@@ -64,6 +66,7 @@ LACKS = {
         "metric": "optuna.study.Study.set_metric_names",
         "fingerprint": "a study has a storage",
         "epoch_costs": "an epoch is a report of the objective",
+        "confirm": "a trial has one seed",
     },
     RisingScheduler: {
         "n_candidates": "num_samples of Ray",
@@ -83,6 +86,7 @@ LACKS = {
         "checkpoints": "Ray has a storage path",
         "fingerprint": "Ray has a storage path",
         "epoch_costs": "an epoch is a result that is reported to Ray",
+        "confirm": "a trial has one seed",
     },
     Sweep: {
         "n_candidates": "candidates, a number or all",
@@ -96,6 +100,7 @@ LACKS = {
         "max_checkpoint_bytes": "scripts write their checkpoints",
         "fingerprint": "it knows the sweep itself",
         "epoch_costs": "an epoch is a line that a script reports",
+        "confirm": "an arm has one folder; examples tell more",
     },
 }
 OTHER_DEFAULTS = {
@@ -168,6 +173,7 @@ def test_a_face_hands_on_what_is_not_at_its_default():
         ("max_checkpoint_bytes", 0),
         ("metric", ""),
         ("fingerprint", [1]),
+        ("confirm", "much"),
     ],
 )
 def test_an_option_outside_its_range_is_refused_by_name(name, wrong):

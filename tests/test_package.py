@@ -319,6 +319,8 @@ class TestDistributions:
             *source_files("*.py"),
             *(f"risingsearch/plotting/page/{file.name}" for file in page),
             "risingsearch/py.typed",
+            "risingsearch/space/estimators.json",
+            "risingsearch/space/starts.json",
         }
         assert "risingsearch/integrations/sklearn/__init__.py" in names
 

@@ -209,7 +209,7 @@ def words(data: Path) -> Problem:
 
     x = counts.toarray().astype(np.float32)
     rows = shuffled(x, frame["label"].to_numpy(), 400, 600, 1000)
-    return network(rows, layers, likelihood, batch_size=40, lowest=LOWEST)
+    return network(rows, layers, likelihood, batch_size=100, lowest=LOWEST)
 
 
 def characters(data: Path) -> Problem:

@@ -38,6 +38,8 @@ PAGE = """\
    RisingSearch(..., policy="{name}")
    make_policy("{name}", n_arms, horizon, max_pulls{parameters})
 
+It ends with {ends}.
+
 On two curves
 -------------
 
@@ -62,7 +64,7 @@ Policies
 A page for each of the {number}, with what it does on the same two curves: one rises
 fast and levels off, the other starts late and ends higher. There are 40 epochs for each
 and 60 in all, so both cannot be trained to their ends. :doc:`/policies` helps
-to choose one, and has all of them in one table.
+to choose one.
 """
 
 
@@ -134,6 +136,14 @@ def told(arms):
     )
 
 
+def ending(info):
+    """Return when a policy ends a search, and which parameters it needs."""
+    ends = "the budget" if info.adaptive else "its own rule, maybe before the budget"
+    limits = ["; it refuses a budget in time"] if info.plans_rounds else []
+    limits += [f"; a live search has to give ``{name}``" for name in info.needs]
+    return ends + "".join(limits)
+
+
 def write_pages(app, config):
     """Write the pages, and one that lists them by family."""
     folder = Path(app.srcdir) / "generated" / "policies"
@@ -150,6 +160,7 @@ def write_pages(app, config):
         page = PAGE.format(
             **info._asdict() | {"parameters": ", **parameters" * bool(info.parameters)},
             line="=" * len(info.name),
+            ends=ending(info),
             alt=f"Two learning curves and the epochs that {info.name} gives to each.",
             caption=told(arms),
             cls=f"risingsearch.policies.{policy.__name__}",
@@ -161,7 +172,7 @@ def write_pages(app, config):
     for family, title in FAMILIES.items():
         index += f"\n{title}\n{'-' * len(title)}\n\n"
         for info in families[family]:
-            index += f":doc:`{info.name}`\n   {info.summary}\n\n"
+            index += f":doc:`{info.name}`\n   {info.summary} ({info.paper})\n\n"
     with FileAvoidWrite(folder / "index.rst") as file:
         file.write(index)
 

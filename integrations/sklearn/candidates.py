@@ -9,13 +9,22 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from risingsearch.arms import Configuration
+from risingsearch.arms import Configuration, Params
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods
+from risingsearch.integrations.sklearn.families import Families, chosen, each_of
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
+from risingsearch.search.arguments import arm_of
 from risingsearch.space import Configurations, Space, is_distribution
+from risingsearch.space.by_name import (
+    PACKAGE,
+    configuration_of,
+    learnt_starts,
+    own_values,
+    starts_of,
+)
 
 Spaces = Configuration | Sequence[Configuration]
 
@@ -29,8 +38,12 @@ def draw_candidates(
     *,
     prior: bool = False,
     n_enqueued: int = 0,
+    own: Sequence[Params] = (),
 ) -> Configurations:
-    """Return the configurations: those that are given, and a sample of the spaces."""
+    """Return the configurations: those that are given, and a sample of the spaces.
+
+    What the estimator has itself, if it is not given, begins the sample.
+    """
     spaces, configurations = _parts(space)
     listed = [dict(params) for params in configurations]
     candidates = Configurations(listed, None)
@@ -48,7 +61,10 @@ def draw_candidates(
                 stacklevel=7,
             )
         space_left = None if listed else drawn.space
-        candidates = Configurations([*listed, *drawn], space_left)
+        own = [params for params in own if arm_of(params, listed) == len(listed)]
+        others = (params for params in drawn if arm_of(params, own) == len(own))
+        sample = [*own, *others][: max(n, len(own))]
+        candidates = Configurations([*listed, *sample], space_left)
     if n_epochs is not None and len(candidates) > n_epochs and not prior:
         raise InvalidParameterError(
             f"a budget of {n_epochs} epochs is less than one for each of the "
@@ -58,13 +74,66 @@ def draw_candidates(
     return candidates
 
 
+def first_configurations(
+    estimator: BaseEstimator,
+    space: Spaces,
+    *,
+    is_auto: bool,
+    portfolio: bool,
+) -> tuple[list[Params], list[Params]]:
+    """Return the estimators' own configurations, and the starts of the package.
+
+    In a space of the user's, only those that lie in it.
+    """
+    spaces, listed = _parts(space)
+    parts = [Space.of(part) for part in spaces]
+    own: list[Params] = []
+    starts: list[Params] = []
+    for number, family in enumerate(each_of(estimator)):
+        prefix = f"{family.estimator}__" if isinstance(family, Families) else ""
+        model = chosen(family)
+        values = own_values(family)
+        among = parts[number : number + 1] if is_auto else parts
+        own += _within(values, listed, among, beyond=is_auto)
+        for start in starts_of(model) if portfolio else ():
+            of_family = {prefix + name: value for name, value in start.items()}
+            for params in _within(values | of_family, listed, among, beyond=is_auto):
+                if arm_of(params, [*own, *starts]) == len(own) + len(starts):
+                    starts.append(params)
+    if portfolio and not starts:
+        raise InvalidParameterError(
+            f"prior={PACKAGE!r} has no starts of {type(chosen(estimator)).__name__} in "
+            f"this space; it has some of {', '.join(sorted(learnt_starts()))}"
+        )
+    return own, starts
+
+
+def _within(
+    values: Params,
+    listed: list[Configuration],
+    parts: list[Space],
+    *,
+    beyond: bool,
+) -> list[Params]:
+    """Return the configuration of these values, none if it is in no part."""
+    for params in listed:
+        same = {name: values[name] for name in params if name in values}
+        if arm_of(same, [params]) == 0:
+            return [dict(params)]
+    for part in parts:
+        params = configuration_of(values, part)
+        if beyond or part.problem_of(params) is None:
+            return [params]
+    return []
+
+
 def _parts(space: Spaces) -> tuple[list[Configuration], list[Configuration]]:
     """Return the spaces, and the single configurations."""
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
     if not isinstance(space, (Mapping, list)) or len(space) == 0:
         raise InvalidParameterError(
-            "param_distributions must be a dict, a list of dicts or a list of "
+            "param_distributions must be 'auto', a dict, a list of dicts or a list of "
             f"configurations, and not empty; got {space!r}"
         )
     if isinstance(space, dict):  # a tuple is a choice, as for RandomizedSearchCV

@@ -13,6 +13,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     trains_in_one_fit,
 )
+from risingsearch.integrations.sklearn.families import Families, chosen
 from risingsearch.integrations.sklearn.fitted_transformers import total
 from risingsearch.integrations.sklearn.folds import Folds, Trainer, configured
 from risingsearch.json_values import Json
@@ -35,14 +36,14 @@ def steps_within(
 ) -> int:
     """Return the steps of an epoch under a budget in time, or those that are saved.
 
-    The folds keep how long a step takes, where that is measured.
+    The folds keep how long a step of a single estimator takes, where that is measured.
     """
     saved = _saved(run_dir)
     if saved is not None:
         return int(saved.get("steps_per_epoch", 1))
     in_seconds = budget.in_unit("wall_seconds" if budget.is_wall_clock else "seconds")
     assert in_seconds is not None
-    trees = trains_in_one_fit(folds.estimator)
+    trees = trains_in_one_fit(chosen(folds.estimator))
     decisions, shortest = OF_TREES if trees else (DECISIONS, SHORTEST)
     seconds = in_seconds.amount / shortest / len(folds.splits)
     try:
@@ -51,7 +52,8 @@ def steps_within(
         epoch, step = _seconds(folds, {}, longest)
     except Exception:  # it may lack what every candidate sets
         return 1
-    folds.seconds_per_step = step
+    if not isinstance(folds.estimator, Families):
+        folds.seconds_per_step = step
     longest_epoch = max(1, in_full // max(decisions, min_epochs))
     fixed = epoch / step - 1.0  # in steps
     paid = int(1.0 + (seconds - epoch) / step)
@@ -125,10 +127,10 @@ def _seconds(
     trainer = folds.start(params, seed=0)[0]
     folds.train_fold(0, trainer)  # does what is done once for all candidates
     epoch = _timed(folds, trainer)
-    [scored] = folds.train_fold(0, trainer)
-    measured.seconds_per_score = scored["split0_score_time"]
     if epoch > longest:
         return epoch, math.inf
+    [scored] = folds.train_fold(0, trainer)
+    measured.seconds_per_score = scored["split0_score_time"]
     more = max(2, min(50, int(MEASURED / epoch)))
     epoch = min(epoch, _timed(folds, trainer))  # others' jobs only make it longer
     folds = replace(folds, steps_per_epoch=more)

@@ -26,6 +26,7 @@ from risingsearch.arms import Configuration, Params
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn import epoch_methods, scoring
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+from risingsearch.integrations.sklearn.families import chosen
 from risingsearch.integrations.sklearn.fitted_transformers import TRANSFORM_TIME
 from risingsearch.integrations.sklearn.prefixes import (
     has_prefixes,
@@ -34,12 +35,22 @@ from risingsearch.integrations.sklearn.prefixes import (
     shortened,
 )
 from risingsearch.integrations.sklearn.resources import Resource, Retrainer
-from risingsearch.integrations.sklearn.splits import Rows, Split, Targets, given
+from risingsearch.integrations.sklearn.splits import (
+    Rows,
+    Split,
+    Targets,
+    class_numbers,
+    given,
+    nested_order,
+)
 from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
-from risingsearch.policies.arrays import Ints
+from risingsearch.policies.arrays import Floats, Ints
+from risingsearch.search.examples import EXAMPLES, Values, in_blocks
 
 Trainer: TypeAlias = EpochTrainer | Retrainer
 N_TREES = "n_trees"  # of an epoch, that its score is of
+MOST_JACKKNIFED = 50  # blocks of test rows, over all splits
+FEWEST_JACKKNIFED = 5  # of a split
 
 
 class Models(list[Trainer]):
@@ -69,6 +80,7 @@ class _InProcess:
     def __init__(self) -> None:
         self.whole_folds: dict[int, tuple[Rows, Rows]] = {}
         self.caches: dict[int, RowCache] = {}
+        self.shares: tuple[Ints, Floats] | None = None  # of test rows
         self.thread = threading.local()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -95,6 +107,7 @@ class Folds:
     resource: Resource | None = None  # of which every epoch has more, trained anew
     max_epochs: int | None = None  # of an arm, if they are given
     n_prefixes: int = 0  # of an epoch's trees that are scored; 0: all of them alone
+    groups: Ints | None = None  # of the rows, which a split has kept together
     seconds_per_step: float = math.inf  # of training a fold; inf: not measured
     seconds_per_score: float = 0.0  # of a fold; 0: not measured
     # scikit-learn's configuration, which new threads and processes do not inherit
@@ -105,6 +118,12 @@ class Folds:
     def trains_anew(self) -> bool:
         """Return whether every epoch trains anew, on more of a resource."""
         return self.resource is not None
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether predictions determine the score."""
+        metric = scoring.of_metric(self.scorer, self.metric)
+        return metric is not None or scoring.asks_score(self.scorer)
 
     def start(self, params: Configuration, seed: int) -> Models:
         """Return one trainer per fold."""
@@ -117,7 +136,7 @@ class Folds:
             first = self._epoch_trainer(estimator, self.steps_per_epoch)
             return Models([first, *(deepcopy(first) for _ in range(n - 1))])
 
-    def train(self, models: Models) -> dict[str, float]:
+    def train(self, models: Models) -> Params:
         """Train and score every fold once; return the mean score and all details."""
         self._make_room(models)
         with config_context(**self.config):
@@ -129,7 +148,8 @@ class Folds:
             scores = [self._mean_score(details, len(models)) for details in in_epoch]
             best = int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
             prefixes = self._prefixes(models[0])
-            details = {"score": scores[best], **in_epoch[best]}
+            details: Params = {"score": scores[best], **in_epoch[best]}
+            of_rows = [details.pop(_values_of(i)) for i in range(len(models))]
             if prefixes:
                 details[N_TREES] = prefixes[best]
             if self.train_scores:
@@ -137,7 +157,9 @@ class Folds:
                     details |= self._train_scores(i, model, prefixes[best : best + 1])
         if self.resource is not None:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
-        return details
+        if any(values is None for values in of_rows):
+            return details
+        return details | {EXAMPLES: self._examples(np.concatenate(of_rows))}
 
     def _mean_score(self, details: Configuration, n_folds: int) -> float:
         metric = self.metric or "score"
@@ -151,6 +173,56 @@ class Folds:
         if not (self.n_prefixes and has_prefixes(trainer.estimator)):
             return []
         return prefixes_of_epoch(trainer.epochs, self.steps_per_epoch, self.n_prefixes)
+
+    def _examples(self, values: scoring.RowValues) -> scoring.RowValues:
+        """Return the scores of all test rows, whose mean is that of the folds.
+
+        Rows that are tested twice, or belong to a group, make one example together.
+        """
+        if values.ndim == 2:
+            return values
+        if self._kept.shares is None:
+            tests = [test for _, test in self.splits]
+            weights = []
+            for test in tests:
+                params = _check_method_params(self.X, self.score_params, test)
+                share = np.asarray(params.get("sample_weight", np.ones(len(test))))
+                weights.append(share / share.sum() / len(tests))
+            rows = np.concatenate(tests)
+            members = rows if self.groups is None else self.groups[rows]
+            _, example = np.unique(members, return_inverse=True)
+            self._kept.shares = example, np.concatenate(weights)
+        example, shares = self._kept.shares
+        sums = np.bincount(example, values * shares).astype(float)
+        return in_blocks(sums * len(sums))
+
+    def scores_of(self, predictions: Values) -> Values:
+        """Return scores of blocks of test rows, by the predictions for these.
+
+        They are pseudo-values of the jackknife: what the score gains by each block.
+        """
+        metric = scoring.of_metric(self.scorer, self.metric) or scoring.R2
+        all_y = np.asarray(self.y)
+        numbers = class_numbers(self.estimator, self.X, self.y)
+        n_blocks = max(MOST_JACKKNIFED // len(self.splits), FEWEST_JACKKNIFED)
+        ends = np.cumsum([len(test) for _, test in self.splits])[:-1]
+        values = []
+        for (_, test), predicted in zip(
+            self.splits, np.split(predictions, ends), strict=True
+        ):
+            order = nested_order(numbers[test], np.random.default_rng(0))
+            n = min(n_blocks, len(test))
+
+            def score(kept: Ints) -> float:
+                rows = test[kept]  # noqa: B023, called here alone
+                params = _check_method_params(self.X, self.score_params, rows)
+                return scoring.recomputed(metric, all_y, rows, predicted[kept], params)  # noqa: B023
+
+            whole = score(order)
+            without = [score(np.delete(order, slice(k, None, n))) for k in range(n)]
+            gains = n * whole - (n - 1) * np.array(without)
+            values.append(gains - gains.mean() + whole)
+        return np.concatenate(values).astype(np.float32)
 
     def refit(
         self,
@@ -217,7 +289,7 @@ class Folds:
                     trainer.forget_rows()
         self._kept.thread.models = models
 
-    def train_fold(self, i: int, trainer: Trainer) -> list[dict[str, float]]:
+    def train_fold(self, i: int, trainer: Trainer) -> list[Params]:
         """Train and score the model of one fold once more; return details by prefix."""
         train, test = self._fold(i, trainer.epochs + 1)
         cache = self._cache(i)
@@ -232,8 +304,10 @@ class Folds:
         if isinstance(trainer, EpochTrainer) and trainer.transform_seconds is not None:
             times[f"split{i}_{TRANSFORM_TIME}"] = trainer.transform_seconds
         return [
-            times | {f"split{i}_test_{name}": score for name, score in scores.items()}
-            for scores in scored
+            times
+            | {f"split{i}_test_{name}": score for name, score in scores.items()}
+            | {_values_of(i): values}
+            for scores, values in scored
         ]
 
     def _train_scores(
@@ -244,8 +318,8 @@ class Folds:
     ) -> dict[str, float]:
         """Return the scores of a fold's training rows."""
         rows = self._fold(i, trainer.epochs)[0]
-        [scores] = self._scores(trainer, rows, "train", self._cache(i), prefixes)
-        return {f"split{i}_train_{name}": score for name, score in scores.items()}
+        [scored] = self._scores(trainer, rows, "train", self._cache(i), prefixes)
+        return {f"split{i}_train_{name}": score for name, score in scored[0].items()}
 
     def _cache(self, i: int) -> RowCache:
         return self._kept.caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
@@ -257,8 +331,8 @@ class Folds:
         part: str,
         cache: RowCache,
         prefixes: Sequence[int],
-    ) -> list[dict[str, float]]:
-        """Return the scores of a model, or of each prefix of it."""
+    ) -> list[tuple[dict[str, float], scoring.RowValues | None]]:
+        """Return the scores of a model, or of each prefix of it, and of its rows."""
         estimator = trainer.estimator
         models = [estimator]
         if isinstance(trainer, EpochTrainer) and self._scores_predictions:
@@ -277,17 +351,20 @@ class Folds:
         estimator: BaseEstimator,
         rows: Rows,
         part: str,
-    ) -> dict[str, float]:
-        """Return the scores by name; none where the training rows cannot be scored."""
+    ) -> tuple[dict[str, float], scoring.RowValues | None]:
+        """Return the scores by name, and the values of each row, if they are known.
+
+        No scores where the training rows cannot be scored.
+        """
         try:
-            scores = scoring.scored(self.scorer, estimator, rows)
+            scores, values = scoring.scored(self.scorer, estimator, rows, self.metric)
             if hasattr(self.scorer, "_scorers"):
                 self._replace_failed(scores, estimator, rows, part)
         except Exception as error:
             if part == "test" or self.score_of_failed is None:
                 raise
             _warn_of_metric("scoring", part, error)
-            return {}
+            return {}, None
         is_named = self.metric != scoring.FIRST
         if not isinstance(scores, dict):
             if is_named and self.metric is not None:
@@ -301,7 +378,7 @@ class Folds:
                 f"scoring gives {sorted(scores)}: set refit to the name of the one "
                 f"that schedules, to a callable or to False; got {got}"
             )
-        return {name: _number(name, score) for name, score in scores.items()}
+        return {name: _number(name, score) for name, score in scores.items()}, values
 
     def _replace_failed(
         self,
@@ -315,7 +392,7 @@ class Folds:
         for name, text in failed.items():
             if part == "test" and name == self.metric:
                 alone = type(self.scorer)(scorers={name: self.scorer._scorers[name]})
-                scores |= scoring.scored(alone, estimator, rows)
+                scores |= scoring.scored(alone, estimator, rows)[0]
             else:
                 _warn_of_metric(name, part, text.strip().splitlines()[-1])
                 scores[name] = self.score_of_failed
@@ -349,9 +426,25 @@ class Folds:
         )
 
 
+def _values_of(i: int) -> str:
+    """Return the name of the values of a fold's test rows."""
+    return f"split{i}_{EXAMPLES}"
+
+
 def configured(estimator: BaseEstimator, params: Configuration) -> BaseEstimator:
-    """Return a clone of the estimator with these parameters, cloned too."""
-    return clone(estimator).set_params(**clone(dict(params), safe=False))
+    """Return a clone of the estimator with these parameters, cloned too.
+
+    Lists stand for the tuples that it has, as JSON knows no others.
+    """
+    twin = clone(estimator)
+    values = clone(dict(params), safe=False)
+    lists = [name for name, value in values.items() if isinstance(value, list)]
+    if lists:
+        before = twin.get_params()
+        for name in lists:
+            if isinstance(before.get(name), tuple):
+                values[name] = tuple(values[name])
+    return chosen(twin.set_params(**values))
 
 
 def seed_where_none(estimator: BaseEstimator, seed: int) -> None:

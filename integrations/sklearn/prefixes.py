@@ -28,7 +28,7 @@ from risingsearch.policies.arrays import Floats
 
 METHODS = ("predict", "predict_proba", "decision_function")
 _GRADIENT_BOOSTING = GradientBoostingClassifier, GradientBoostingRegressor
-# what lightgbm makes of the sums of its trees, unless one of these parameters is set
+# predictions of lightgbm by the sums of its trees, unless these parameters are set
 _OUTPUTS: dict[object, Callable[[Floats], Floats]] = {
     "binary": lambda sums: np.column_stack([1.0 - expit(sums), expit(sums)]),
     "multiclass": lambda sums: softmax(sums, axis=1),
@@ -122,7 +122,7 @@ def _predictions(
     X: ArrayLike,
     prefixes: Sequence[int],
 ) -> list[Any]:
-    """Return what each prefix predicts; the trees of several are asked once."""
+    """Return the predictions of each prefix; the trees of several are asked once."""
     match continuation(estimator):
         case "xgb_model":
             ask = getattr(estimator, method)

@@ -29,12 +29,14 @@ from risingsearch.integrations.sklearn.candidates import (
     check_settable,
     check_trainable,
     draw_candidates,
+    first_configurations,
 )
 from risingsearch.integrations.sklearn.epoch_length import prefixes_within, steps_within
+from risingsearch.integrations.sklearn.families import chosen, searched
 from risingsearch.integrations.sklearn.fewest_rows import with_enough_rows
 from risingsearch.integrations.sklearn.folds import Folds, Models
 from risingsearch.integrations.sklearn.prefixes import has_prefixes
-from risingsearch.integrations.sklearn.resources import Resource, resource_of
+from risingsearch.integrations.sklearn.resources import resource_of
 from risingsearch.integrations.sklearn.scoring import RANGE, range_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.integrations.sklearn.splits import Targets, frozen_splits
@@ -43,11 +45,15 @@ from risingsearch.policies import policy_info, registered_name
 from risingsearch.proposers.learning_rate import LearningRate, checked_learning_rate
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import recommended_candidates
-from risingsearch.search.arguments import checked_enqueue, with_enqueued
+from risingsearch.search.arguments import arm_of, checked_enqueue, with_enqueued
 from risingsearch.search.run import Run
 from risingsearch.space import Configurations, Space
+from risingsearch.space.by_name import AUTO, PACKAGE, space_of
 
 T = TypeVar("T")
+
+OWN_FIRST = "own_first"
+"""How many configurations come first because they are the estimators' own."""
 
 # arguments of other searches, and what RisingSearchCV has instead
 INSTEAD = {
@@ -95,14 +101,14 @@ def begin(
     folds = _folds(search, X, y, params, random)
     budget = budget_within(search.budget, search.timeout)
     _check_unit(budget)
-    candidates, first = _candidates(search, random, folds.resource, budget)
+    candidates, first, begins_with = _candidates(search, random, folds, budget)
     seed = int(random.randint(2**31 - 1))
     folds.transformer_seed = seed
     if folds.resource is None:
-        kinds = check_trainable(search.estimator, candidates)
+        kinds = check_trainable(folds.estimator, candidates)
         _set_lengths(search, folds, budget, kinds)
     else:
-        check_settable(search.estimator, candidates, folds.resource)
+        check_settable(folds.estimator, candidates, folds.resource)
         saved = _saved_costs(search.run_dir)
         if saved is None:
             folds.resource = with_enough_rows(folds, folds.resource, candidates)
@@ -110,6 +116,9 @@ def begin(
             folds.resource = folds.resource.last(len(saved))
         folds.max_epochs = folds.resource.max_epochs
     pickle.dumps(Models([folds.estimator]))  # or raise before any training
+    fingerprint = None
+    if search.run_dir is not None:
+        fingerprint = _fingerprint(folds, search) | begins_with
     options = SearchOptions(
         policy=search.policy,
         budget=search.budget,
@@ -129,9 +138,9 @@ def begin(
         run_dir=search.run_dir,
         checkpoints=search.checkpoints,
         metric=search._metric_name(),
-        fingerprint=None if search.run_dir is None else _fingerprint(folds, search),
-        prior=search.prior,
-        learning_rate=_learning_rate(search, candidates.space),
+        fingerprint=fingerprint,
+        prior=None if _asks_package(search) else search.prior,
+        learning_rate=_learning_rate(search, folds, candidates.space),
         epoch_costs=None if folds.resource is None else folds.resource.costs,
         min_epochs=search.min_epochs,
         patience=search.patience,
@@ -191,7 +200,7 @@ def _set_lengths(
         folds.max_epochs = max(in_full)
 
 
-def _learning_rate(search: BaseSearchCV, space: Space | None) -> Any:
+def _learning_rate(search: BaseSearchCV, folds: Folds, space: Space | None) -> Any:
     """Return the option, with the estimator's own value as one that is good."""
     rate = checked_learning_rate(search.learning_rate)
     if space is None or isinstance(rate, Mapping):
@@ -199,7 +208,7 @@ def _learning_rate(search: BaseSearchCV, space: Space | None) -> Any:
     parameter = LearningRate.of(space, rate)
     if parameter is None:
         return rate
-    value = search.estimator.get_params().get(parameter.name)
+    value = folds.estimator.get_params().get(parameter.name)
     good = {parameter.name: plain(value)}
     try:
         LearningRate.of(space, checked_learning_rate(good))
@@ -212,7 +221,7 @@ def trained_by(search: BaseSearchCV) -> str:
     """Name the method of the estimator that gets the rows and the metadata."""
     if search.resource:
         return "fit"
-    return epoch_methods.routing_callee(search.estimator)
+    return epoch_methods.routing_callee(search._model)
 
 
 def _folds(
@@ -222,10 +231,10 @@ def _folds(
     params: Params,
     random: np.random.RandomState,
 ) -> Folds:
-    estimator = search.estimator
+    estimator = searched(search.estimator)
     scorer, metric = search._get_scorers()
     if y is None:
-        _check_learns_without(estimator)
+        _check_learns_without(chosen(estimator))
     X, y = indexable(X, _without_column(search, y))
     _check_rows(X, params)
     routed = search._get_routed_params_for_fit(_check_method_params(X, params=params))
@@ -235,9 +244,19 @@ def _folds(
         raise InvalidParameterError(
             f"refit='best' needs a single split, as by cv=0.25; cv has {len(splits)}"
         )
+    if search.tie_break is not None and (
+        search.refit == "best" or callable(search.refit)
+    ):
+        raise InvalidParameterError(
+            f"tie_break={search.tie_break!r} chooses what is refitted: set refit to "
+            f"True, 'full', False or the name of a metric; got {search.refit!r}"
+        )
     score_params = dict(routed.scorer["score"])
     if not routes and _weighs_classes(y, score_params.get("sample_weight")):
         del score_params["sample_weight"]
+    groups = routed.splitter["split"].get("groups")
+    if groups is not None:
+        _, groups = np.unique(np.asarray(groups), return_inverse=True)
     steps = search.steps_per_epoch
     if search.steps_per_epoch == "auto":
         steps = 1
@@ -256,6 +275,7 @@ def _folds(
         fit_params=fit_params,
         score_params=score_params,
         max_epochs=search.max_epochs,
+        groups=groups,
     )
     if search.resource is None:
         epoch_methods.check_arguments(estimator, fit_params)
@@ -284,27 +304,43 @@ def _check_learns_without(estimator: BaseEstimator) -> None:
         )
 
 
+def _saved_settings(run_dir: object) -> Json | None:
+    """Return the settings of a saved search; None where there is none."""
+    if run_dir is None:
+        return None
+    saved = Run.at(checked_path("run_dir", run_dir))
+    return saved and saved.header["settings"]
+
+
 def _saved_costs(run_dir: object) -> list[float] | None:
     """Return the costs of the epochs of a saved search; None where there is none."""
-    saved = None
-    if run_dir is not None:
-        saved = Run.at(checked_path("run_dir", run_dir))
-    return None if saved is None else saved.header["settings"].get("epoch_costs")
+    settings = _saved_settings(run_dir) or {}
+    costs: list[float] | None = settings.get("epoch_costs")
+    return costs
+
+
+def _asks_package(search: BaseSearchCV) -> bool:
+    return isinstance(search.prior, str) and search.prior == PACKAGE
 
 
 def _candidates(
     search: BaseSearchCV,
     random: np.random.RandomState,
-    resource: Resource | None,
+    folds: Folds,
     budget: Budget,
-) -> tuple[Configurations, list[int]]:
-    """All candidates, and the numbers of those that come first."""
+) -> tuple[Configurations, list[int], Json]:
+    """All candidates, the numbers of those that come first, and a mark of these.
+
+    What the estimators have themselves is the first of those that are drawn, but not in
+    a search that was begun before this rule and so has no mark. Opened first is what is
+    enqueued, then this, then the starts of the package.
+    """
     enqueue = checked_enqueue(search.enqueue)
     min_epochs = checked_int("min_epochs", search.min_epochs, 1)
     max_epochs = search.max_epochs
     n_epochs = budget.epochs
-    if resource is not None:  # the first epoch of a candidate costs less than one
-        max_epochs = resource.max_epochs
+    if folds.resource is not None:  # the first epoch of a candidate costs less than one
+        max_epochs = folds.resource.max_epochs
         n_epochs = None
     recommended = recommended_candidates(
         search.policy,
@@ -313,18 +349,36 @@ def _candidates(
         search.policy_params,
         min_epochs,
     )
+    space = search.param_distributions
+    is_auto = isinstance(space, str) and space == AUTO
+    if is_auto:
+        space = space_of(search.estimator)
+    own, starts = first_configurations(
+        folds.estimator,
+        space,
+        is_auto=is_auto,
+        portfolio=_asks_package(search),
+    )
+    settings = _saved_settings(search.run_dir)
+    if settings is not None and OWN_FIRST not in settings["fingerprint"]:
+        own = []
     drawn = draw_candidates(
-        search.param_distributions,
+        space,
         search.n_candidates,
         random,
         recommended,
         n_epochs,
         prior=search.prior is not None,
-        n_enqueued=len(enqueue),
+        n_enqueued=len(enqueue) + len(starts),
+        own=own,
     )
-    candidates, first = with_enqueued(drawn, enqueue, drawn.space)
+    before = [arm_of(params, drawn) for params in own]
+    candidates, given = with_enqueued(drawn, enqueue, drawn.space)
+    candidates, after = with_enqueued(candidates, starts, drawn.space)
     n = None if search.n_candidates == "auto" else len(candidates)
-    return Configurations(candidates, drawn.space, n), first
+    first = list(dict.fromkeys([*given, *before, *after]))
+    begins_with = {OWN_FIRST: len(own)} if own else {}
+    return Configurations(candidates, drawn.space, n), first, begins_with
 
 
 def added(
@@ -400,8 +454,8 @@ def _weighs_classes(y: Targets, weights: ArrayLike | None) -> bool:
 def _without_column(search: BaseSearchCV, y: Targets) -> Targets:
     """Targets as most estimators take them, who would warn in each epoch and split."""
     shape = np.shape(y) if isinstance(y, list) else getattr(y, "shape", ())
-    tags = get_tags(epoch_methods.last_step(search.estimator)).target_tags
-    takes_columns = search.resource is not None and not is_classifier(search.estimator)
+    tags = get_tags(epoch_methods.last_step(search._model)).target_tags
+    takes_columns = search.resource is not None and not is_classifier(search._model)
     if shape[1:] != (1,) or takes_columns or not tags.single_output:
         return y
     return column_or_1d(y, warn=True)

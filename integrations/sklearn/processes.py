@@ -21,6 +21,7 @@ from joblib._memmapping_reducer import (
 from joblib.externals.loky.backend import reduction, resource_tracker
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
+from risingsearch.search.examples import SCORES_OF
 from risingsearch.search.processes import SingleProcesses, end_with_parent
 from risingsearch.search.training import Outcome, Task
 from risingsearch.search.workers import Pool
@@ -39,6 +40,7 @@ class SentOnce:
         self.token = uuid.uuid4().hex
         self.start = trainable.start
         self.train = trainable.train
+        self.scores_of = getattr(trainable, SCORES_OF, None)
         self.trains_anew = getattr(trainable, "trains_anew", False)
         self._path = Path()
         self._files: TemporaryResourcesManager | None = None

@@ -47,6 +47,23 @@ def best_half(scores: list[float]) -> tuple[float, list[int]]:
     return float(sums[first]) / n, epochs.tolist()
 
 
+def cheapest(result: SearchResult, arms: Sequence[int], by: str) -> int:
+    """Return the arm that has trained, or predicted, in the least time.
+
+    The first of equals. To train is to reach the best epoch, as a refit does.
+    """
+    part = {"cheapest": "_fit_time", "fastest": "_score_time"}[by]
+    seconds: dict[int, list[float]] = {arm: [] for arm in arms}
+    for row in result.history:
+        of_arm = seconds.get(row["arm"])
+        if of_arm is not None and row["epoch"] <= result.arms[row["arm"]].best_epoch:
+            times = [value for name, value in row.items() if name.endswith(part)]
+            of_arm.append(math.fsum(times))
+    if by == "cheapest":
+        return min(arms, key=lambda arm: math.fsum(seconds[arm]))
+    return min(arms, key=lambda arm: np.mean(seconds[arm]))
+
+
 def cv_results(
     search: BaseSearchCV,
     result: SearchResult,
@@ -77,11 +94,7 @@ def cv_results(
         "status": [arm.status for arm in result.arms],
     }
     if N_TREES in columns:
-        steps = search.steps_per_epoch_
-        more[N_TREES] = [
-            sum(row.get(N_TREES, row["epoch"] * steps) for row in best)
-            for best in counted
-        ]
+        more[N_TREES] = _n_trees(counted, search.steps_per_epoch_)
     amount = "n_resources"
     if amount in columns:
         more[amount] = [_mean(amount, best) / n_splits for best in counted]
@@ -104,6 +117,13 @@ def best_row(result: SearchResult, arm: int) -> Configuration:
     best_epoch = result.arms[arm].best_epoch
     rows = _rows_by_arm(result)[arm]
     return next((row for row in rows if row["epoch"] == best_epoch), {})
+
+
+def _n_trees(counted: Sequence[Sequence[Configuration]], steps: int) -> list[int]:
+    """Return the trees of each arm's best score, 0 without one."""
+    return [
+        sum(row.get(N_TREES, row["epoch"] * steps) for row in best) for best in counted
+    ]
 
 
 def _rows_by_arm(result: SearchResult) -> list[list[Configuration]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import ClassVar
@@ -20,6 +20,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GroupKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +29,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, SearchFailedError, unknown_name
 from risingsearch.integrations.sklearn import preparation, results
 from risingsearch.integrations.sklearn.callbacks import FitTasks
+from risingsearch.integrations.sklearn.families import chosen, searched
 from risingsearch.integrations.sklearn.folds import N_TREES, Folds
 from risingsearch.integrations.sklearn.prefixes import shortened
 from risingsearch.integrations.sklearn.scoring import (
@@ -39,6 +41,7 @@ from risingsearch.integrations.sklearn.scoring import (
 from risingsearch.integrations.sklearn.splits import Targets
 from risingsearch.json_values import Json
 from risingsearch.plotting.fragment import search_html
+from risingsearch.search.corrected import Evidence, Verdict
 from risingsearch.search.results import SearchResult
 
 
@@ -54,13 +57,16 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator, or list of estimators or (name, estimator) pairs
         Anything that can be trained further: with ``partial_fit``, with ``warm_start``
         and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
         ``Pipeline`` whose last step is one of these. With a ``resource``, anything.
-    param_distributions : dict, ConfigurationSpace, list of dict
-        A space as ``RandomizedSearchCV`` takes it, also with Optuna's distributions, or
-        a ``ConfigurationSpace``; or a list of such spaces and of configurations.
+        Several are searched under one budget.
+    param_distributions : "auto", dict, ConfigurationSpace, list of dict
+        "auto" is the curated space of a known estimator, ``space_of(estimator)``. Or a
+        space as ``RandomizedSearchCV`` takes it, also with Optuna's distributions, or
+        a ``ConfigurationSpace``; or a list of such spaces and of configurations. What
+        the estimator has itself, if it lies in the space, is the first arm.
     policy : str or callable, default="auto"
         Decides which configuration trains next; see ``Scheduler``.
     budget : int, str or Budget, optional
@@ -124,6 +130,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         the last on all; there are fewer than ``max_epochs`` if rows are few or the
         estimator needs many. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
+    tie_break : {"cheapest", "fastest"}, optional
+        Hand over, of the best candidate and those in ``tied_``, the one that was
+        trained, or has predicted, in the least measured time; it is then the best one
+        in all attributes. By default that of the highest score.
     run_dir : path, optional
         Directory that keeps the search: the same call of ``fit`` resumes it, one with
         other arguments or data is an error. ``random_state`` must be an int.
@@ -134,7 +144,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     policy_params, deterministic, epoch_timeout, epochs_per_job, max_failures
         As in ``RisingSearch``; ``epoch_timeout`` is for ``n_jobs`` processes.
     prior, checkpoints, callbacks, min_epochs, patience, target_score
-        As in ``RisingSearch``. ``prior`` is read in ``fit``; a fitted search, this
+        As in ``RisingSearch``. The ``prior`` "package" opens good starts that were
+        learnt on other tables. ``prior`` is read in ``fit``; a fitted search, this
         one's or scikit-learn's, can be one. Clones share the callbacks.
     learning_rate : str, dict or False, default=None
         As in ``RisingSearch``; the estimator's own value counts as one that is good.
@@ -151,6 +162,15 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         and ``n_resources_fitted`` (of all its epochs and splits).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
+    corrected_score_, corrected_interval_ : float, tuple of float
+        ``best_score_``, corrected for having been chosen among many, and its 95 %
+        interval, by a bootstrap of the test rows, from their predictions.
+    tied_ : list of int
+        The candidates that 95 % cannot tell from the best one, after correction for
+        having chosen among all; the best first.
+    corrected_source_ : str
+        What the correction is made from, in words: with a ``scoring`` that gives no
+        predictions, the noise of the learning curves.
     best_epoch_ : int
         Epochs of the best configuration until its best score, or its best half ends.
     n_resources_ : list of float
@@ -197,9 +217,12 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         name: allowed
         for name, allowed in BaseSearchCV._parameter_constraints.items()
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
-    } | {"return_train_score": ["boolean"]}
+    } | {
+        "return_train_score": ["boolean"],
+        "tie_break": [StrOptions({"cheapest", "fastest"}), None],
+    }
 
-    estimator: BaseEstimator
+    estimator: BaseEstimator | Sequence[object]
     param_distributions: object
     _: KW_ONLY
     policy: object = "auto"
@@ -221,6 +244,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     return_train_score: bool = False
     steps_per_epoch: int | str = "auto"
     resource: str | None = None
+    tie_break: str | None = None
     run_dir: object = None
     checkpoints: str | None = None
     prior: object = None
@@ -318,9 +342,41 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self
 
     def explain(self) -> ArmList:
-        """Return where every arm stands, and why; see ``Scheduler.explain``."""
+        """Return where every arm stands, and why; see ``Scheduler.explain``.
+
+        Printed, its last line says how many are level with the best one.
+        """
         check_is_fitted(self)
-        return self.scheduler_.explain()
+        return self.scheduler_.explain().with_standing(self._standing)
+
+    def _standing(self) -> str:
+        return self._verdict.text if hasattr(self, "_evidence_") else ""
+
+    @property
+    def _verdict(self) -> Verdict:
+        check_is_fitted(self, "_evidence_")
+        verdict: Verdict = self._evidence_.verdict
+        return verdict
+
+    @property
+    def corrected_score_(self) -> float:
+        """The best score, corrected for having been chosen among many."""
+        return self._verdict.score
+
+    @property
+    def corrected_interval_(self) -> tuple[float, float]:
+        """The 95 % interval of the corrected score."""
+        return self._verdict.interval
+
+    @property
+    def corrected_source_(self) -> str:
+        """The source of the correction, in words."""
+        return self._verdict.source
+
+    @property
+    def tied_(self) -> list[int]:
+        """The candidates that 95 % cannot tell from the best one, the best first."""
+        return self._verdict.tied
 
     def result(self) -> SearchResult:
         """Return the result as ``RisingSearch`` has it, for reports and importances."""
@@ -338,12 +394,17 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         except ValueError as error:
             raise InvalidParameterError(str(error)) from None
 
+    @property
+    def _model(self) -> BaseEstimator:
+        """The estimator, or the first of several."""
+        return chosen(searched(self.estimator))
+
     def _get_scorers(self) -> tuple[Scorer, str | None]:
         """Scorer, and the metric that schedules if it has several."""
         scorer = self.scoring
         if not callable(scorer):
             raises = isinstance(self.error_score, str)
-            scorer = check_scoring(self.estimator, scorer, raise_exc=raises)
+            scorer = check_scoring(self._model, scorer, raise_exc=raises)
         return scorer, scheduling_metric(scorer, self.scoring, self.refit)
 
     def _metric_name(self) -> str:
@@ -353,8 +414,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return metric
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
+        bare = copy(self)
+        bare.estimator = self._model
+        tags = super(RisingSearchCV, bare).__sklearn_tags__()
+        inner = get_tags(self._model)
         tags.target_tags = deepcopy(inner.target_tags)
         tags.transformer_tags = deepcopy(inner.transformer_tags)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -367,7 +430,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=GroupKFold(), method_mapping=split)
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
-        return router.add(estimator=self.estimator, method_mapping=trained)
+        return router.add(estimator=self._model, method_mapping=trained)
 
     def _train(self) -> None:
         folds = self._run.folds
@@ -445,10 +508,28 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
         else:
             self.best_index_ = int(result.best_arm or 0)
+        if result.evidence is not None:
+            self._judge(result, result.evidence)
+        if not callable(self.refit):
             scores = f"mean_test_{folds.metric if self.multimetric_ else 'score'}"
             self.best_score_ = float(self.cv_results_[scores][self.best_index_])
         self.best_params_ = result.candidates[self.best_index_]
         self.best_epoch_ = result.arms[self.best_index_].best_epoch
+
+    def _judge(self, result: SearchResult, evidence: Evidence) -> None:
+        """Note how far the best score can be trusted, and break ties as asked."""
+        folds = self._run.folds
+        evidence = replace(
+            evidence,
+            winner=self.best_index_,
+            scores_of=folds.scores_of,
+            missing="" if folds.recomputes else "scoring gives no predictions: ",
+        )
+        if self.tie_break is not None:
+            level = [self.best_index_, *evidence.verdict.tied]
+            self.best_index_ = results.cheapest(result, level, self.tie_break)
+            evidence = replace(evidence, winner=self.best_index_)
+        self._evidence_ = evidence
 
     def _refits(self, folds: Folds) -> bool:
         """Return whether the best configuration is trained afresh."""
@@ -512,6 +593,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             direction="maximize",
             metric=self._metric_name(),
             spent=f"{self.n_epochs_:,} epochs used",
+            standing=self._standing(),
         )
 
     def _repr_mimebundle_(self, **kwargs: object) -> Json:
@@ -534,6 +616,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         state: Json = super().__getstate__() | {"executor": None}
         for name in ("_search", "_run"):  # the live models, the data and the workers
             state.pop(name, None)
+        if "_evidence_" in state:
+            state["_evidence_"] = self._evidence_.without_data()
         return state
 
     def __sklearn_clone__(self) -> RisingSearchCV:

@@ -17,6 +17,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
 from risingsearch.integrations.sklearn.epoch_methods import trains_in_one_fit
+from risingsearch.integrations.sklearn.families import Families
 from risingsearch.integrations.sklearn.fitted_transformers import (
     TRANSFORM_TIME,
     FittedTransformers,
@@ -39,6 +40,7 @@ from risingsearch.search.progress import write_advice
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.space import Configurations
+from risingsearch.space.by_name import FAMILY
 
 NOISE = 2.0  # median falls from epoch to epoch, by which a score may end below its best
 PACE = 10  # last epochs that tell how long the next ones take
@@ -58,14 +60,18 @@ class SearchRun:
         seconds_before: float,
     ) -> None:
         self.folds = folds
-        first = configured(folds.estimator, candidates[0])
+        firsts = {params.get(FAMILY): params for params in reversed(candidates)}
+        if not isinstance(folds.estimator, Families):
+            firsts = {None: candidates[0]}
+        models = [configured(folds.estimator, params) for params in firsts.values()]
+        in_one_fit = {is_timed and trains_in_one_fit(model) for model in models}
+        has_best = bool(folds.n_prefixes) and all(map(has_prefixes, models))
         self._is_timed = is_timed
         self._space = candidates.space
         self._in_full = interface.refit == "full"
-        self._in_one_fit = is_timed and trains_in_one_fit(first)
-        has_best = bool(folds.n_prefixes) and has_prefixes(first)
+        self._in_one_fit = in_one_fit == {True}  # of all families
         self._all_trees = self._in_one_fit and not has_best
-        self.averages = is_timed and not self._in_one_fit
+        self.averages = is_timed and in_one_fit == {False}
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0

@@ -110,7 +110,7 @@ def _report(arguments: argparse.Namespace) -> None:
 
 
 def _print_data(arguments: argparse.Namespace) -> None:
-    """Print what the page of each run is made of, as JSON."""
+    """Print the facts on the page of each run, as JSON."""
     given = {"--out": arguments.out, "--watch": arguments.watch or None}
     if both := [name for name, value in given.items() if value is not None]:
         raise InvalidParameterError(

@@ -76,6 +76,14 @@ def _parser() -> argparse.ArgumentParser:
     }
     for name, what in lists.items():
         options.add_json(options.add_command(commands, name, _list, f"list {what}"))
+    space = options.add_command(
+        commands,
+        "space",
+        _space,
+        "print the curated space of an estimator, to edit: for Python and for a sweep",
+    )
+    space.add_argument("estimator", metavar="ESTIMATOR", help="such as LGBMClassifier")
+    options.add_json(space)
     add_simulate(commands)
     demo = options.add_command(
         commands,
@@ -127,6 +135,18 @@ def _list(arguments: argparse.Namespace) -> None:
     if is_policies:
         auto = resolve_policy("auto")
         print(f"auto is {auto}; for the largest sum of scores, name cure-ucb.")
+
+
+def _space(arguments: argparse.Namespace) -> None:
+    """Print a parameter on a line, in words that Python and YAML share."""
+    from risingsearch.space.by_name import space_of
+
+    space = space_of(arguments.estimator)
+    if arguments.json:
+        print_json(space)
+        return
+    lines = [f"  {name!r}: {form!r}," for name, form in space.items()]
+    print("{", *lines, "}", sep="\n")
 
 
 def _demo(arguments: argparse.Namespace) -> None:

@@ -20,6 +20,11 @@ IN_JSON = (
     "failures_tried_again",
     "trust_in_prior",
     "opened_by_prior",
+    "corrected_score",
+    "corrected_interval",
+    "corrected_source",
+    "tied",
+    "repeats",
 )
 """Facts that are not among the lines, or not as they are."""
 
@@ -55,7 +60,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the facts that have a value, as text."""
     for name, value in facts.items():
-        if name in IN_JSON or value is None or value == {}:
+        if name in IN_JSON or value in (None, "") or value == {}:
             continue
         match name:
             case "best_score" if facts["best_arm"] is None:

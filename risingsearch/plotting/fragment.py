@@ -44,6 +44,7 @@ def result_html(result: ShownResult) -> str:
         direction=result.direction,
         metric=result.metric,
         spent=spent,
+        standing=result.standing,
     )
 
 
@@ -54,6 +55,7 @@ def search_html(
     direction: str,
     metric: str,
     spent: str,
+    standing: str = "",
 ) -> str:
     """Return the best arms of a history and a summary, as HTML without scripts.
 
@@ -69,6 +71,8 @@ def search_html(
         The name of the score.
     spent : str
         What the search has spent, for the summary.
+    standing : str
+        How the best arm stands among all, as a clause.
 
     Returns
     -------
@@ -109,6 +113,7 @@ def search_html(
         rows += f"<tr>{_cells(cells, 'td')}</tr>"
     at = f"arm {first['arm']}, epoch {first['epoch']}"
     best_score = f"Best {name} <strong>{first['score']:.6g}</strong>: {at}"
+    summary += f"; {words.escaped(standing)}" if standing else ""
     left_out = len(names) - len(listed)
     more = f"<p>{left_out} parameters more are not shown.</p>" if left_out else ""
     return (

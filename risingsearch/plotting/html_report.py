@@ -185,6 +185,11 @@ def facts_of(result: ShownResult) -> Iterator[tuple[str, object]]:
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
     yield "metric", f"{shown_metric(result.metric)}, to {result.direction}"
+    if result.best_arm is not None:
+        yield "standing", result.standing
+    for arm, scores in result.repeats.items():
+        repeated = ", ".join(f"{score:.4g}" for score in scores)
+        yield f"repeats of arm {arm}", repeated
     yield "arms opened", f"{opened:,} of {len(result.arms):,}"
     for status in ("finished", "paused", "running", "failed"):
         if statuses[status] or status != "running":

@@ -1,9 +1,11 @@
 """Importance of each parameter: the loss of prediction without it.
 
-``docs/results.md`` explains the prediction and the reading of an importance. It is
-leave-one-covariate-out importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman,
-"Distribution-free predictive inference for regression", JASA 113, 2018); its interval
-comes from a bootstrap over the arms.
+Any two arms are compared by their best score within the epochs that both have trained,
+and an arm is worth the share of others that it beats; a failed one loses against all.
+The importance of a parameter is how much larger the squared error of predicting this
+worth becomes without it: leave-one-covariate-out importance (Lei, G'Sell, Rinaldo,
+Tibshirani and Wasserman, "Distribution-free predictive inference for regression", JASA
+113, 2018); its interval comes from a bootstrap over the arms.
 
 The model is kernel ridge regression with a kernel per parameter and one per pair of
 parameters, so that it is not confused by many that do not matter. The errors of

@@ -86,8 +86,16 @@ class ShownResult(Protocol):
         """The names of the other numbers in the history."""
 
     @property
+    def repeats(self) -> Mapping[int, Sequence[float]]:
+        """By arm, its scores with other seeds."""
+
+    @property
     def returned_at(self) -> Mapping[int, float]:
         """By job, after how many wall-clock seconds it came back."""
+
+    @property
+    def standing(self) -> str:
+        """How the best arm stands among all, as a clause."""
 
     @property
     def stop_reason(self) -> str:

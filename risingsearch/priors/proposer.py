@@ -22,7 +22,7 @@ EXPECTED_NO_MORE = 8.0
 """The same for a better agreement: of few arms, some agree by chance."""
 SHARPNESS = 4.0
 """Power of its agreement by which a search counts."""
-FEWEST_TRUST = 0.3
+FEWEST_TRUST = 0.5
 """Trust from which earlier searches choose an arm."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
@@ -78,7 +78,7 @@ class PriorProposer(Proposer):
     of few parameters, and a best that has moved is not found. On a list it is one of
     the unopened arms, and in a space one of 500 random configurations.
 
-    ``docs/earlier-searches.md`` says how far each earlier search is trusted, and when
+    ``docs/lab-book/transfer.md`` says how far each earlier search is trusted, and when
     nothing is proposed for lack of it.
 
     Provenance: own rule; the weights by how tasks rank the seen arms are in the spirit

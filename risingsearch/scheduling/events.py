@@ -289,10 +289,11 @@ class Ended(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Extended(Event):
-    """So much was added to the budget."""
+    """So much was added to the budget; ``kept`` more, in its unit, for repeats."""
 
     name = "extended"
     budget: Budget
+    kept: float = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,6 +339,32 @@ class Stopped(Event):
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Repeated(Event):
+    """An arm was trained again with another seed, which tells of its noise.
+
+    Parameters
+    ----------
+    arm, number : int
+        The arm, and the number of the repeat among those of the arm, from 0.
+    scores : tuple of float
+        One per epoch.
+    elapsed, cost : float
+        Seconds of training, and the cost in the unit of the budget.
+    failure : str, optional
+        Why it has no score of the arm's best epoch.
+    """
+
+    name = "repeated"
+    changes_scheduler = False
+    arm: int
+    number: int
+    scores: tuple[float, ...]
+    elapsed: float
+    cost: float
+    failure: str | None = None
+
+
 KINDS: dict[str, type[Event]] = {
     kind.name: kind
     for kind in (
@@ -353,6 +380,7 @@ KINDS: dict[str, type[Event]] = {
         Died,
         Released,
         Stopped,
+        Repeated,
     )
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -22,6 +23,7 @@ from risingsearch.proposers.learning_rate import checked_learning_rate
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
 
+_PERCENT = re.compile(r"(\d+\.?\d*|\.\d+) ?%", re.ASCII)
 at_least_0 = partial(checks.checked_int, low=0)
 at_least_1 = partial(checks.checked_int, low=1)
 
@@ -41,6 +43,19 @@ def checked_error_score(name: str, value: object) -> float | str:
             f"{name} must be a number, None or 'raise'; got {value!r}"
         )
     return checked_score(name, value)
+
+
+def checked_confirm(name: str, value: object) -> float:
+    """Return the share of a budget, from a number or a text in percent."""
+    share = value
+    if isinstance(value, str) and (match := _PERCENT.fullmatch(value.strip())):
+        share = float(match[1]) / 100
+    if checks.is_number(share) and 0.0 < share < 1.0:
+        return float(share)
+    raise InvalidParameterError(
+        f"{name} must be a share of the budget, such as '5 %' or 0.05, above 0 and "
+        f"below 1; got {checks.shown(value)}"
+    )
 
 
 def checked_metric(name: str, value: object) -> str:
@@ -79,6 +94,7 @@ CHECKS: dict[str, Callable[[str, object], object]] = {
     "max_checkpoint_bytes": at_least_1,
     "metric": checked_metric,
     "fingerprint": checked_fingerprint,
+    "confirm": checked_confirm,
     "learning_rate": lambda name, value: checked_learning_rate(value),
     "min_epochs": at_least_1,
     "patience": at_least_1,
@@ -122,6 +138,7 @@ class SearchOptions:
     patience: int | None = None
     target_score: float | None = None
     enqueue: Iterable[Any] = ()
+    confirm: Any = None  # a share, once it is checked
 
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():

@@ -260,7 +260,7 @@ def ask(run_dir: Path, sweep: Sweep | None = None, again: int | None = None) -> 
 
 
 def tell(run_dir: Path, number: int, told: Told) -> tuple[Job, SearchResult]:
-    """Record what came of a job; return it, and the result so far."""
+    """Record the outcome of a job; return it, and the result so far."""
     with _Opened.at(run_dir) as opened:
         search = opened.search
         trainable = opened.trainable
@@ -300,7 +300,7 @@ def _check_asked(sweep: Sweep) -> None:
 
 
 def _check_told(told: Told, job: Job, unit: str) -> None:
-    """Raise an error if what is told is not about this job and its budget."""
+    """Raise an error if the outcome does not fit this job and its budget."""
     problem = None
     if told.failure is not None:
         if told.scores or told.cost is not None:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import deepcopy
 from itertools import islice
-from statistics import NormalDist
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from risingsearch.arms import Configuration
 from risingsearch.errors import InvalidParameterError, needed
 from risingsearch.json_values import Json
-from risingsearch.space import (
-    Choices,
-    Coordinate,
-    Interval,
-    Kind,
-    Quantiles,
-    Space,
-    exact,
+from risingsearch.space import Kind, Space
+from risingsearch.space.by_name import (
+    AUTO,
+    PACKAGE,
+    known_estimators,
+    space_of,
+    starts_of,
 )
+from risingsearch.space.from_mappings import FORMS, TYPE, WHEN, Condition
 
 with needed("pydantic", "cli"):
     from pydantic import AfterValidator, Field, PlainValidator, model_validator
@@ -52,57 +50,49 @@ def _value(value: object) -> Any:
     return _plain(value)
 
 
+def _value_or_list(value: object) -> Any:
+    return [*map(_value, value)] if isinstance(value, list) else _value(value)
+
+
 def _one_or_more(value: object) -> Any:
     try:
-        if isinstance(value, list):
-            return [*map(_value, value)]
-        return _value(value)
+        return _value_or_list(value)
     except ValueError as error:
         raise ValueError(
             "it is a number, text, true, false, or a list of these"
         ) from error
 
 
-Value = Annotated[bool | int | float | str, PlainValidator(_value)]
+Value = Annotated[Any, PlainValidator(_value_or_list)]
 Wanted = Annotated[Any, PlainValidator(_one_or_more)]
 Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 
 
-class BaseParameter(Strict, ABC):
+class BaseParameter(Strict):
     """A parameter; ``when`` maps earlier parameters to the values that it needs."""
 
     when: dict[str, Wanted] = {}
 
     def applies(self, drawn: Configuration) -> bool:
-        """Whether the parameter is used with the values drawn before."""
-        for name, wanted in self.when.items():
-            values = wanted if isinstance(wanted, list) else [wanted]
-            if name not in drawn or drawn[name] not in values:
-                return False
-        return True
+        """Whether it is used with earlier values; run directories name this method."""
+        return Condition(self.when)(drawn)
 
     @property
-    @abstractmethod
     def kind(self) -> Kind:
         """Its values as those of a space."""
+        form = self.model_dump()
+        keys = {key: form[key] for key in form if key not in (TYPE, WHEN)}
+        return FORMS[form[TYPE]](**keys)
+
+    @model_validator(mode="after")
+    def _has_values(self) -> Self:
+        self.kind  # noqa: B018 - it raises
+        return self
 
 
 class _Range(BaseParameter):
     low: float
     high: float
-
-    @model_validator(mode="after")
-    def _in_order(self) -> _Range:
-        if not self.low < self.high:
-            raise ValueError(
-                f"low must be below high; got {self.low:g} and {self.high:g}"
-            )
-        step = getattr(self, "step", None)
-        if step is not None and exact(step) > exact(self.high) - exact(self.low):
-            raise ValueError(
-                f"step {step:g} is wider than high - low, {self.high - self.low:g}"
-            )
-        return self
 
 
 class Uniform(_Range):
@@ -111,22 +101,12 @@ class Uniform(_Range):
     type: Literal["uniform"]
     step: Annotated[float, Field(gt=0.0)] | None = None
 
-    @property
-    def kind(self) -> Kind:
-        """Its values as those of a space."""
-        return Interval(self.low, self.high, step=self.step)
-
 
 class LogUniform(_Range):
     """Any number of a range, its logarithm evenly spread."""
 
     type: Literal["log-uniform"]
     low: float = Field(gt=0.0)
-
-    @property
-    def kind(self) -> Kind:
-        """Its values as those of a space."""
-        return Interval(self.low, self.high, log=True)
 
 
 class Integer(_Range):
@@ -138,19 +118,6 @@ class Integer(_Range):
     log: bool = False
     step: Annotated[Integral, Field(ge=1)] = 1
 
-    @property
-    def kind(self) -> Kind:
-        """Its values as those of a space."""
-        return Interval(self.low, self.high, self.log, self.step, whole=True)
-
-    @model_validator(mode="after")
-    def _on_its_scale(self) -> Integer:
-        if self.log and self.low < 1:
-            raise ValueError(f"with log, low must be at least 1; got {self.low}")
-        if self.log and self.step > 1:
-            raise ValueError("a step and log exclude each other: leave out one of them")
-        return self
-
 
 class Normal(BaseParameter):
     """Numbers around ``mu``, with the standard deviation ``sigma``."""
@@ -159,22 +126,12 @@ class Normal(BaseParameter):
     mu: float
     sigma: float = Field(gt=0.0)
 
-    @property
-    def kind(self) -> Kind:
-        """Its values as those of a space."""
-        return Quantiles(NormalDist(self.mu, self.sigma))
-
 
 class Categorical(BaseParameter):
     """One of some values, each as likely as often it is listed."""
 
     type: Literal["choice"]
     values: list[Annotated[Any, AfterValidator(_plain)]] = Field(min_length=1)
-
-    @property
-    def kind(self) -> Kind:
-        """Its values as those of a space."""
-        return Choices(self.values)
 
 
 Parameter = Annotated[
@@ -188,39 +145,50 @@ PARAMETERS = {  # by their types
 }
 
 
-def space_of(parameters: Mapping[str, BaseParameter]) -> Space:
+def space_of_parameters(parameters: Mapping[str, BaseParameter]) -> Space:
     """Return the space of some parameters; a ValueError if they are invalid."""
-    before: dict[str, BaseParameter] = {}
-    for name, parameter in parameters.items():
+    for name in parameters:
         if not _NAME.fullmatch(name):
             raise ValueError(
                 f"parameters.{name}: a name has letters, digits, _, - and dots, "
                 "and begins with a letter"
             )
-        if unknown := sorted(parameter.when.keys() - before.keys()):
-            raise ValueError(
-                f"parameters.{name}.when names {unknown}: it may name parameters "
-                f"that stand before it, {sorted(before)}"
-            )
-        for other, wanted in parameter.when.items():
-            possible = before[other].kind.listed
-            for value in wanted if isinstance(wanted, list) else [wanted]:
-                if isinstance(possible, list) and value not in possible:
-                    raise ValueError(
-                        f"parameters.{name}.when.{other}: {value!r} is none of its "
-                        f"values, {possible}"
-                    )
-        before[name] = parameter
-    return Space(
-        Coordinate(
-            name,
-            parameter.kind,
-            tuple(parameter.when),
-            parameter.applies if parameter.when else None,
-            parameter.when or None,
+    return Space.of({name: form.model_dump() for name, form in parameters.items()})
+
+
+def named_space(content: Json) -> Json:
+    """Return a sweep's content with the space and the starts of its ``estimator``.
+
+    The first start is what the estimator's library takes where nothing is given, if a
+    script can be told so: not where that is text for a number, or nothing.
+    """
+    content = dict(content)
+    name = content.pop("estimator", None)
+    if content.get("space") != AUTO:
+        if name is None:
+            return content
+        raise ValueError(f"estimator is for space: {AUTO}, which is missing")
+    if not isinstance(name, str) or content.get("parameters"):
+        raise ValueError(
+            f"space: {AUTO} needs estimator: LGBMClassifier, say, and no parameters"
         )
-        for name, parameter in parameters.items()
-    )
+    del content["space"]
+    parameters = space_of(name)
+    space = Space.of(parameters)
+    starts = [known_estimators()[name].default]
+    if content.get("prior") == PACKAGE:
+        del content["prior"]
+        starts += starts_of(name)
+    enqueue = content.get("enqueue", [])
+    if not isinstance(enqueue, list):
+        return content  # which is refused
+    for start in reversed(starts):
+        texts = [k for k, v in start.items() if isinstance(v, str)]
+        are_choices = all(parameters[k]["type"] == "choice" for k in texts)
+        is_whole = space.problem_of(start, beyond=True) is None
+        if are_choices and is_whole and start not in enqueue:
+            enqueue = [start, *enqueue]
+    return content | {"parameters": parameters, "enqueue": enqueue}
 
 
 def space_in(content: Json) -> Space:

@@ -53,8 +53,9 @@ from risingsearch.scripts.space import (
     Parameter,
     Value,
     all_of,
+    named_space,
     space_in,
-    space_of,
+    space_of_parameters,
 )
 from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.gpus import (
@@ -65,6 +66,7 @@ from risingsearch.search.gpus import (
     placed,
 )
 from risingsearch.space import Configurations, Space
+from risingsearch.space.by_name import AUTO
 from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
@@ -179,6 +181,12 @@ class Sweep(Strict):
                 return value | {"budget": budget, "timeout": None}
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _named_space(cls, value: object) -> Any:
+        """Let an estimator's name stand for its space."""
+        return named_space(value) if isinstance(value, dict) else value
+
     @field_validator("gpus")
     @classmethod
     def _is_whole(cls, value: float | None) -> float | None:
@@ -211,7 +219,8 @@ class Sweep(Strict):
     def _fits_together(self) -> Sweep:
         if (self.space is None) == (not self.parameters):
             raise ValueError(
-                "give either parameters or space, a file of ConfigSpace, to search"
+                "give either parameters or space, a file of ConfigSpace or auto, to "
+                "search"
             )
         self._check_names()
         self._check_enqueued()
@@ -389,7 +398,7 @@ class Sweep(Strict):
     def candidate_space(self) -> Space:
         """Space that configurations are drawn from."""
         if self.space is None:
-            return space_of(self.parameters)
+            return space_of_parameters(self.parameters)
         return space_in(self.space)
 
     def earlier(self) -> list[Source] | None:
@@ -417,9 +426,10 @@ class Sweep(Strict):
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep in a YAML or JSON file, or raise an error with the place."""
     content = read_yaml(path)
-    if isinstance(content, dict) and isinstance(content.get("space"), str):
+    file = content.get("space") if isinstance(content, dict) else None
+    if isinstance(file, str) and file != AUTO:
         both = content.get("parameters")  # then it is refused, unread
-        space = {} if both else read_yaml(path.parent / content["space"])
+        space = {} if both else read_yaml(path.parent / file)
         content = content | {"space": space}
     sweep = checked_sweep(content, str(path))
     sweep._folder = path.parent
@@ -436,6 +446,7 @@ FORMS: dict[str, type[Strict]] = {
     "tracker": TrackerSetting,
 }
 KEYS = {place: list(form.model_fields) for place, form in FORMS.items()}
+KEYS[""].append("estimator")  # read before all others
 
 
 def checked_sweep(content: object, source: str) -> Sweep:

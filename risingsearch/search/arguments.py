@@ -232,7 +232,7 @@ def with_enqueued(
         why = whole and whole.problem_of(given, beyond=True)
         if why := why or _problem_of_names(given, names):
             raise InvalidParameterError(f"enqueue has {shown(given)}: {why}")
-        arm = _arm_of(given, everyone)
+        arm = arm_of(given, everyone)
         if arm in first:
             raise InvalidParameterError(
                 f"enqueue has {shown(given)} twice: name each configuration once"
@@ -243,8 +243,11 @@ def with_enqueued(
     return everyone, first
 
 
-def _arm_of(params: Configuration, candidates: Sequence[Configuration]) -> int:
-    """Return the arm of a configuration: 1 is 1.0, unless there are both."""
+def arm_of(params: Configuration, candidates: Sequence[Configuration]) -> int:
+    """Return the arm of a configuration: 1 is 1.0, unless there are both.
+
+    It is one more than the last if there is none.
+    """
     same = [arm for arm, each in enumerate(candidates) if _is_same(params, each)]
     key = key_of_all(params)
     exact = [arm for arm in same if key_of_all(candidates[arm]) == key]

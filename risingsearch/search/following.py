@@ -89,6 +89,7 @@ class RunReader:
         result = replayed.result(is_running=is_running)
         scheduler = search.scheduler
         ended = scheduler if is_running else search._log  # it may have other rules
+        repeat = search._log.reserve.next(scheduler, ())
         jobs = scheduler.in_flight if is_running else ()
         training = [
             Training(start.job.arm, start.job.from_epoch + 1, start.reason, start.parts)
@@ -97,10 +98,10 @@ class RunReader:
         return RunStatus(
             result,
             is_running,
-            is_done=ended.stop_reason is not None,
+            is_done=ended.stop_reason is not None and repeat is None,
             training=training,
-            spent=scheduler.spent,
-            budget=scheduler.budget,
+            spent=result.spent,
+            budget=scheduler.budget + search._log.reserve.kept,
             unit=scheduler.unit,
             seconds_left=self._seconds_left(scheduler, result.wall_seconds),
             is_asked=search._log.is_asked,

@@ -23,6 +23,7 @@ from risingsearch.errors import (
     WorkerError,
 )
 from risingsearch.proposers.base import Proposer
+from risingsearch.scheduling.events import Repeated
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.search.callbacks import CallbackList
 from risingsearch.search.first_failures import FirstFailures
@@ -32,6 +33,7 @@ from risingsearch.search.interrupts import (
     sigint_deferred,
 )
 from risingsearch.search.progress import ProgressLine
+from risingsearch.search.repeats import Repeat
 from risingsearch.search.run_log import RunLog, named_failure
 from risingsearch.search.trainable import gpus_of
 from risingsearch.search.training import (
@@ -97,6 +99,7 @@ class Loop:
         options: SearchOptions,
         *,
         seed_of: Callable[[int], int],
+        seed_of_repeat: Callable[[int, int], int],
         embedding: Embedding,
     ) -> None:
         self._log = log
@@ -107,6 +110,7 @@ class Loop:
         self._callbacks = callbacks
         self._raises_failures = options.raises_failures
         self._seed_of = seed_of
+        self._seed_of_repeat = seed_of_repeat
         self._epoch_timeout = options.epoch_timeout or math.inf
         self.clock = WallClock(
             log.scheduler,
@@ -150,6 +154,7 @@ class Loop:
         ):
             try:
                 self._train_all()
+                self._repeat_best()
             except BaseException as error:
                 if isinstance(error, SetupError) or not isinstance(error, Exception):
                     self._abandon()
@@ -211,6 +216,91 @@ class Loop:
                 break
             if report is not None:
                 self._notify(report)
+
+    def _repeat_best(self) -> None:
+        """Train the best arms again, as far as the kept part of the budget goes."""
+        log = self._log
+        reserve = log.reserve
+        while not self._stopping and not self.gave_up and self.clock.left > 0.0:
+            begun: list[Repeat] = []
+            while len(begun) < self._n_repeated_at_once:
+                repeat = reserve.next(self._scheduler, begun)
+                if repeat is None:
+                    break
+                begun.append(repeat)
+            if not begun:
+                return
+            futures = []
+            for number, repeat in enumerate(begun, len(reserve.repeated)):
+                task = self._task_of_repeat(repeat, number)
+                futures.append(self._workers.train(log.trainable, task))
+            for repeat, future in zip(begun, futures, strict=True):
+                self._record_repeat(repeat, future)
+
+    @property
+    def _n_repeated_at_once(self) -> int:
+        n_jobs = self._scheduler.n_jobs or self._workers.n_workers or 1
+        return max(1, n_jobs)
+
+    def _task_of_repeat(self, repeat: Repeat, number: int) -> Task:
+        scheduler = self._scheduler
+        shares_states = self._shares_states(self._workers)
+        task = Task(
+            job=repeat.job(number),
+            params=dict(self._log.candidates[repeat.arm]),
+            seed=self._seed_of_repeat(repeat.arm, repeat.number),
+            state=None,
+            as_bytes=not shares_states,
+            may_retry=False,
+            sign=scheduler.sign,
+            best_reward=math.inf,  # no state is kept
+            wants_cost=scheduler.unit == COST,
+            metric=self._log.metric,
+            deadline=time.time() + self.clock.left,
+            epoch_timeout=self._epoch_timeout,
+        )
+        if shares_states:
+            return task._replace(
+                interrupted=lambda: self.interrupted or self.clock.left <= 0.0
+            )
+        return task
+
+    def _record_repeat(self, repeat: Repeat, future: Future[Outcome]) -> None:
+        """Record a repeat; one that was interrupted is trained again."""
+        try:
+            outcome = future.result()
+            scores = outcome.report.scores
+            failure = outcome.report.failure
+        except SetupError:
+            raise
+        except Exception as error:  # of its worker
+            scores = ()
+            failure = error
+            outcome = Outcome(Report(repeat.job(0)), charged=repeat.n_epochs)
+        is_whole = len(scores) == repeat.n_epochs and math.isfinite(scores[-1])
+        was_cut = failure is None and not is_whole and not outcome.ended
+        if was_cut and (self.interrupted or self.clock.left <= 0.0):
+            return
+        why = None
+        if failure is not None:
+            why = named_failure(failure)
+        elif not is_whole:
+            why = "it has no finite score of the arm's best epoch"
+        cost = float(outcome.charged or len(scores))
+        if self._scheduler.unit != "epochs":
+            gpus = self._workers.gpus or gpus_of(self._log.trainable)
+            cost = with_cost(outcome, self._scheduler.unit, gpus).cost or repeat.cost
+        with sigint_deferred():
+            self._log.record_repeat(
+                Repeated(
+                    arm=repeat.arm,
+                    number=repeat.number,
+                    scores=scores,
+                    elapsed=outcome.elapsed,
+                    cost=cost,
+                    failure=why,
+                )
+            )
 
     def _forget(self, futures: Iterable[Future[Outcome]]) -> None:
         """Wait for these no longer."""

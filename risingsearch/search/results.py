@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from risingsearch.arms import (
@@ -13,9 +14,12 @@ from risingsearch.arms import (
     Params,
     Report,
     as_frame,
+    sign_of,
 )
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError, SearchFailedError, SetupError, unknown_name
+from risingsearch.search.corrected import Evidence
+from risingsearch.search.examples import SCORES_OF, Values
 from risingsearch.search.trainable import State, Trainable, restore
 
 UNFINISHED = "stopped before its end"  # why a search has stopped with budget left
@@ -109,8 +113,25 @@ class SearchResult:
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float
         By job, after how many wall-clock seconds it came back.
+    repeats : dict of int to list of float
+        By arm, its scores when it was trained again with other seeds, for ``confirm``.
     _trainable, _best_checkpoint
         What ``best_state`` makes the trained state from.
+    _examples : dict of int to ndarray
+        What is known of the examples of the arms, each at its best epoch.
+
+    Attributes
+    ----------
+    corrected_score : float
+        The best score, corrected for having been chosen among many; see
+        ``docs/results.md``. NaN where nothing is known of its noise.
+    corrected_interval : tuple of float
+        Its 95 % interval.
+    tied : list of int
+        The arms that 95 % cannot tell from the best one, after correction for having
+        chosen among all; the best first.
+    corrected_source : str
+        What tells of the noise, in words.
 
     Examples
     --------
@@ -152,6 +173,50 @@ class SearchResult:
     training_seconds: float = 0.0
     max_epochs: int | None = None
     returned_at: dict[int, float] = field(default_factory=dict, repr=False)
+    repeats: dict[int, list[float]] = field(default_factory=dict)
+    _examples: dict[int, Values] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        """Scores of arms and examples, which tell how far the best can be trusted."""
+        if self.best_arm is None:
+            return None
+        return Evidence(
+            winner=self.best_arm,
+            scores={arm.arm: arm.best_score for arm in self.arms if arm.best_epoch},
+            sign=sign_of(self.direction),
+            curves=self.curves,
+            examples=self._examples,
+            repeats=self.repeats,
+            scores_of=getattr(self._trainable, SCORES_OF, None),
+        )
+
+    @property
+    def corrected_score(self) -> float:
+        """The best score, corrected for having been chosen among many."""
+        return math.nan if self.evidence is None else self.evidence.verdict.score
+
+    @property
+    def corrected_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the corrected score."""
+        if self.evidence is None:
+            return (math.nan, math.nan)
+        return self.evidence.verdict.interval
+
+    @property
+    def tied(self) -> list[int]:
+        """The arms that 95 % cannot tell from the best one."""
+        return [] if self.evidence is None else self.evidence.verdict.tied
+
+    @property
+    def corrected_source(self) -> str:
+        """The source of the correction, in words."""
+        return "" if self.evidence is None else self.evidence.verdict.source
+
+    @property
+    def standing(self) -> str:
+        """How the best arm stands among all, as a clause; empty without a score."""
+        return "" if self.evidence is None else self.evidence.verdict.text
 
     @property
     def opened_by_prior(self) -> list[int]:

@@ -30,6 +30,7 @@ from risingsearch.search.arguments import (
     with_enqueued,
 )
 from risingsearch.search.callbacks import checked_callbacks
+from risingsearch.search.repeats import check_divided
 from risingsearch.search.trainable import Seeds
 from risingsearch.search.training import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
@@ -66,6 +67,7 @@ FIRST_DEFAULTS: Json = {
     "epoch_costs": None,
     "min_epochs": 1,
     "enqueue": [],
+    "confirm": None,
 }
 
 
@@ -243,6 +245,11 @@ def resolved(
     budget = budget_within(options.budget, options.timeout)
     timeout = None if options.budget is None else options.timeout  # of each run
     options = replace(options, budget=budget, timeout=timeout)
+    check_divided(budget, options.confirm)
+    if options.confirm is not None and options.epoch_costs is not None:
+        raise InvalidParameterError(
+            "confirm needs epochs that cost the same: leave out epoch_costs"
+        )
     whole = None
     if is_space(candidates):
         whole = Space.of(candidates)

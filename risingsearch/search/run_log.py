@@ -31,6 +31,7 @@ from risingsearch.scheduling.events import (
     Extended,
     Failed,
     Released,
+    Repeated,
     Resized,
     Returned,
     Started,
@@ -39,11 +40,13 @@ from risingsearch.scheduling.events import (
 )
 from risingsearch.scheduling.replay import apply, replay
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.examples import EXAMPLES, KeptExamples
 from risingsearch.search.interrupts import sigint_deferred
+from risingsearch.search.repeats import Reserve
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import Run, earlier_failure
-from risingsearch.search.trainable import Trainable
+from risingsearch.search.trainable import Trainable, trains_anew
 from risingsearch.search.training import Outcome
 from risingsearch.storage import run_directory
 from risingsearch.storage.checkpoints import Key, MemoryStore
@@ -67,6 +70,7 @@ class RunLog:
         seed_of: Callable[[int], int],
         metric: str,
         begun: str | None,
+        kept: float = 0,
     ) -> None:
         self.trainable = trainable
         self.candidates = candidates
@@ -76,9 +80,13 @@ class RunLog:
         self.retained = RetainedCheckpoints(
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
         )
+        self.examples = KeptExamples(
+            scheduler.sign, latest_counts=trains_anew(trainable)
+        )
         self.directory: run_directory.RunDirectory | None = None
         self.metric = metric
         self._begun = begun
+        self.reserve = Reserve(kept)
         self.why_late: str | None = None  # the limit of time that ended the last run
         self.remark = ""  # on how the last run has ended
         self._stopped: str | None = None  # why nothing more was started, last of all
@@ -108,6 +116,7 @@ class RunLog:
                 )
             saved = directory.open(header, run and run.saved)
             self.retained.store = directory.checkpoints
+            self.examples.folder = directory.path / EXAMPLES
             with run_directory.damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
             # Jobs of worker processes cannot have killed an earlier process.
@@ -130,6 +139,7 @@ class RunLog:
         replay(self.scheduler, events[n_in_state:])
         self._fill(self.scheduler.proposals)
         trained: dict[int, int] = {}  # epochs by arm
+        scores: dict[tuple[int, int], float] = {}  # by arm and epoch
         for event in events:
             self._remember_stop(event)
             match event:
@@ -141,16 +151,23 @@ class RunLog:
                     self._running.clear()
                 case Died():
                     self._count_deaths(event.jobs)
+                case Extended():
+                    self.reserve.kept += event.kept
+                case Repeated():
+                    self.reserve.repeated.append(event)
                 case Returned():
                     self._note(event, report_of(event))
                     job = event.job
                     trained[job.arm] = job.from_epoch + len(event.scores)
+                    for epoch, score in enumerate(event.scores, job.from_epoch + 1):
+                        scores[job.arm, epoch] = score
         for row in self.scheduler.history:
             job = self.reports[row["job"]].job
             epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
             if row["arm"] != job.arm or row["epoch"] not in epochs:
                 raise ValueError(f"job {job.id} is another one in the saved state")
         self.retained.note_stored(trained)
+        self.examples.read(scores)
 
     def _remember_stop(self, event: Event) -> None:
         """Keep the reason of a stop until an event changes the scheduler."""
@@ -262,6 +279,8 @@ class RunLog:
             if self.directory is not None:
                 self.directory.check_held()
             self.retained.save(outcome)
+            if outcome.examples is not None:
+                self.examples.write(arm, outcome.examples)
             self._write(event)
         except Exception:
             self.retained.release_live(arm)
@@ -273,6 +292,8 @@ class RunLog:
         finally:  # the scheduler has recorded the result even if the policy raises
             self._remember_stop(event)
             self._note(event, outcome.report)
+            if outcome.examples is not None:
+                self.examples.keep(arm, outcome.examples)
             if outcome.checkpoint is not None:
                 self.retained.note_last(Key(arm, outcome.last_epoch))
 
@@ -321,7 +342,7 @@ class RunLog:
     def stop_reason(self) -> str | None:
         """Why the search or its last run has ended; None if neither has by itself."""
         reason = self.scheduler.stop_reason or self.why_late or self._stopped
-        return reason and reason + self.remark
+        return reason and reason + self.reserve.remark + self.remark
 
     def note_stop(self) -> None:
         """Write the reason of an early end to the journal."""
@@ -332,9 +353,15 @@ class RunLog:
             self._write(Stopped(reason=reason))
         self._stopped = reason
 
-    def extend(self, budget: Budget) -> None:
-        """Add to the budget, on disk as well or not at all."""
-        self._change(Extended(budget=budget))
+    def extend(self, budget: Budget, kept: float = 0) -> None:
+        """Add to the budget and the reserve, on disk as well or not at all."""
+        self._change(Extended(budget=budget, kept=kept))
+        self.reserve.kept += kept
+
+    def record_repeat(self, event: Repeated) -> None:
+        """Record a repeat on disk, and then here; callers defer Ctrl-C."""
+        self._write(event)
+        self.reserve.repeated.append(event)
 
     def use_up(self, now: float) -> None:
         """Keep the rest of the time for a refit, on disk as well or not at all."""
@@ -386,6 +413,8 @@ class RunLog:
         epochs = (epoch for report in reports for epoch in report.metrics)
         numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
         results = self._results
+        reserve = self.reserve
+        n_repeated = sum(len(event.scores) for event in reserve.repeated)
         return SearchResult(
             best_params=dict(best),
             best_score=scheduler.best_score,
@@ -394,8 +423,8 @@ class RunLog:
             history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
             arms=arms,
-            n_epochs=scheduler.n_epochs,
-            n_calls=sum(result.calls for result in results.values()),
+            n_epochs=scheduler.n_epochs + n_repeated,
+            n_calls=sum(result.calls for result in results.values()) + n_repeated,
             stop_reason=self.stop_reason or UNFINISHED,
             direction=scheduler.direction,
             failures=[report for report in reports if report.failure is not None],
@@ -404,19 +433,22 @@ class RunLog:
             trust_in_prior=scheduler.trust_in_prior(),
             metric=self.metric,
             other_metrics=list(dict.fromkeys(numeric)),
-            budget=Budget.from_json({scheduler.unit: scheduler.budget}),
-            spent=scheduler.spent,
+            budget=Budget.from_json({scheduler.unit: scheduler.budget + reserve.kept}),
+            spent=scheduler.spent + reserve.spent,
             begun=self._begun,
             wall_seconds=self.wall_seconds,
             training_seconds=math.fsum(
                 result.elapsed or 0.0 for result in results.values()
-            ),
+            )
+            + math.fsum(event.elapsed for event in reserve.repeated),
             max_epochs=scheduler.max_epochs,
             returned_at={
                 job: result.clock
                 for job, result in results.items()
                 if result.clock is not None
             },
+            repeats=reserve.scores,
+            _examples=self.examples.of(arms),
         )
 
     def _best_checkpoint(

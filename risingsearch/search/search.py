@@ -25,7 +25,9 @@ from risingsearch.search.arguments import (
     proposer_of,
 )
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
+from risingsearch.search.examples import EXAMPLES
 from risingsearch.search.loop import Embedding, Loop
+from risingsearch.search.repeats import divided
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run, key_of, resolved
 from risingsearch.search.run_log import RunLog, check_kind
@@ -140,6 +142,11 @@ class RisingSearch:
     enqueue : sequence of dict, optional
         Known configurations, opened first and in this order, with the parameters of the
         candidates. A number stands for that candidate.
+    confirm : float or str, optional
+        Share of the budget, 0.05 or "5 %", that is kept to train the best arms again
+        with other seeds, until their best epochs, when the search is over. Their scores
+        correct the best one; see ``SearchResult.corrected_score``. As many of the best
+        five are trained, in turn, as can be trained twice.
 
     Raises
     ------
@@ -210,6 +217,7 @@ class RisingSearch:
         patience: int | None = None,
         target_score: float | None = None,
         enqueue: Iterable[Configuration | int] = (),
+        confirm: float | str | None = None,
     ) -> None:
         if n_candidates is not None and not is_space(candidates):
             raise InvalidParameterError(
@@ -247,6 +255,7 @@ class RisingSearch:
             patience=patience,
             target_score=target_score,
             enqueue=enqueue,
+            confirm=confirm,
         )
         self._make(trainable, candidates, options)
 
@@ -286,10 +295,11 @@ class RisingSearch:
         n_arms = len(everyone)
         space = everyone.space
         embedding = embedding or Embedding()
+        budget, kept = divided(Budget.of(options.budget), options.confirm)
         self.scheduler = Scheduler(
             options.policy,
             n_arms,
-            options.budget,
+            budget,
             options.max_epochs,
             options.policy_params,
             options.epochs_per_job,
@@ -320,7 +330,9 @@ class RisingSearch:
             seed_of=self._seeds.of_arm,
             metric=metric,
             begun=begun,
+            kept=kept,
         )
+        self._confirm = options.confirm
         self.save_best: Callable[[Path], object] | None = self._log.save_best
         key = secrets.token_hex(8)
         if options.run_dir is not None:
@@ -348,6 +360,7 @@ class RisingSearch:
             self._callbacks,
             options,
             seed_of=self._seeds.of_arm,
+            seed_of_repeat=self._seeds.of_repeat,
             embedding=embedding,
         )
 
@@ -496,7 +509,9 @@ class RisingSearch:
         budget : int, str or Budget
             How much more, in the unit of the budget, above 0.
         """
-        self._log.extend(Budget.of(budget))
+        more = Budget.of(budget)
+        more = more.in_unit(self.scheduler.unit) or more
+        self._log.extend(*divided(more, self._confirm))
 
     def stop_when(
         self, patience: int | None = None, target_score: float | None = None
@@ -543,8 +558,12 @@ class RisingSearch:
         return self._log.result()
 
     def explain(self) -> ArmList:
-        """Return where every arm stands, and why; see ``Scheduler.explain``."""
-        return self.scheduler.explain()
+        """Return where every arm stands, and why; see ``Scheduler.explain``.
+
+        Printed, its last line says how many are level with the best one.
+        """
+        arms = self.scheduler.explain()
+        return arms.with_standing(lambda: self.result().standing)
 
     def _repr_html_(self) -> str:
         return self.result()._repr_html_()
@@ -572,6 +591,7 @@ class Replayed(NamedTuple):
                 options = replace(options, prior=run.prior(candidates) or None)
             never = _NeverTrained(trains_anew=run.header.get("trains_anew", False))
             search = RisingSearch._of(never, candidates, options)
+            search._log.examples.folder = run.path / EXAMPLES
             search._log.replay(run.saved.events, run.saved.n_in_state, run.saved.state)
         return cls(search, run)
 

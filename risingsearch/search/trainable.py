@@ -204,6 +204,10 @@ class Seeds:
         """Return the seed of an arm, whenever it is opened."""
         return int(_child(self._arms, arm).generate_state(1)[0])
 
+    def of_repeat(self, arm: int, number: int) -> int:
+        """Return the seed of an arm that is trained again."""
+        return int(_child(_child(self._arms, arm), number).generate_state(1)[0])
+
 
 def _child(seeds: np.random.SeedSequence, n: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, n))

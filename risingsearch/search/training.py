@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from risingsearch.arms import COLUMNS, Configuration, Job, Params, Report
 from risingsearch.checks import (
     LARGEST_COST,
@@ -35,8 +37,21 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.json_values import as_json
+from risingsearch.search.examples import (
+    EXAMPLES,
+    SCORES_OF,
+    Measured,
+    checked_examples,
+)
 from risingsearch.search.processes import LONGEST, time_limit
-from risingsearch.search.trainable import State, Trainable, dump, has_method, restore
+from risingsearch.search.trainable import (
+    State,
+    Trainable,
+    dump,
+    has_method,
+    restore,
+    trains_anew,
+)
 
 COST = "cost"
 _FORKED = re.compile(
@@ -85,6 +100,7 @@ class Outcome(NamedTuple):
     attempts: int = 1  # that a failure stands for
     charged: int | None = None  # epochs that a failed job has trained; None: not known
     startup: float | None = None  # of that, before the first epoch; NaN: not known
+    examples: Measured | None = None  # of the epoch of the job that the arm counts by
     leaves_gpu_unusable: bool = False  # no later job of the process can use its GPU
 
     @property
@@ -202,6 +218,7 @@ class _JobRun:
         self._scores: list[float] = []
         self._seconds: list[float] = []
         self._metrics: list[Params] = []
+        self._examples: Measured | None = None
         self._n_calls = 0
 
     def train(self, state: State) -> None:
@@ -217,7 +234,7 @@ class _JobRun:
         else:
             results = self._one_by_one(state)
         for epoch, (seconds, result) in enumerate(results, job.from_epoch + 1):
-            score, metrics = self._checked(result)
+            score, metrics = self._checked(epoch, result)
             is_over = (
                 not math.isfinite(score)
                 or task.interrupted()
@@ -269,11 +286,13 @@ class _JobRun:
             return nullcontext()
         return time_limit(seconds)
 
-    def _checked(self, result: object) -> tuple[float, Params]:
+    def _checked(self, epoch: int, result: object) -> tuple[float, Params]:
         """Return the score and the metrics of an epoch, or raise an error."""
         task = self._task
         by = getattr(self._trainable, "scored_by", "train")
         score, metrics = checked_score(result, task.metric, by)
+        if np.ndim(metrics.get(EXAMPLES, 0)):  # else it is a metric of that name
+            self._keep_examples(epoch, score, metrics.pop(EXAMPLES), by)
         if task.wants_checkpoint and metrics:
             metrics = savable(metrics)
         if task.wants_cost and not is_cost(metrics.get(COST)):
@@ -282,6 +301,20 @@ class _JobRun:
                 f"'cost', a number from 0 to {LARGEST_COST:g}; got {shown(result)}"
             )
         return score, metrics
+
+    def _keep_examples(self, epoch: int, score: float, examples: Any, by: str) -> None:
+        """Keep the scores of examples if the arm counts by this epoch of the job."""
+        sign = self._task.sign
+        before = self._examples
+        if not math.isfinite(score):
+            return
+        latest_counts = trains_anew(self._trainable)
+        is_better = before is None or sign * score > sign * before.score
+        if not is_better and not latest_counts:
+            return
+        if np.ndim(examples) == 1 or not has_method(self._trainable, SCORES_OF):
+            examples = checked_examples(examples, score, by)
+        self._examples = Measured(epoch, score, examples)
 
     def _keep(
         self, epoch: int, score: float, dumped: Callable[[], bytes], *, is_last: bool
@@ -316,6 +349,7 @@ class _JobRun:
             checkpoint=self.kept if task.wants_checkpoint and resumes else None,
             charged=None if failure is None else self._n_charged(failure),
             startup=min(self.startup, self.clock.total),
+            examples=self._examples,
             leaves_gpu_unusable=self._has_lost_gpu(failure),
         )
 

@@ -6,6 +6,7 @@ from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.space.from_configspace import of_configspace
 from risingsearch.space.from_lists import of_list
+from risingsearch.space.from_mappings import is_form, of_mapping
 from risingsearch.space.from_optuna import of_optuna
 from risingsearch.space.from_scipy import of_draws, of_quantiles
 from risingsearch.space.kinds import Kind
@@ -19,12 +20,13 @@ READERS: list[Reader] = [
     of_optuna,
     of_draws,
     of_list,
+    of_mapping,
 ]
 """The first that knows a description reads it."""
 
 
 def is_distribution(value: object) -> bool:
-    """Return whether a value is a distribution of some library.
+    """Return whether a value is a distribution of some library, or as plain data.
 
     Parameters
     ----------
@@ -43,7 +45,8 @@ def is_distribution(value: object) -> bool:
     (True, False)
     """
     has_ends = all(hasattr(value, name) for name in ("low", "high", "log"))
-    return has_ends or hasattr(value, "rvs") or hasattr(value, "choices")
+    is_drawn = has_ends or hasattr(value, "rvs") or hasattr(value, "choices")
+    return is_drawn or is_form(value)
 
 
 def kind_of(name: str, value: object) -> Kind:
@@ -55,7 +58,7 @@ def kind_of(name: str, value: object) -> Kind:
         The parameter, for messages.
     value : object
         A list of values, a distribution of SciPy, Optuna or ConfigSpace, one with
-        ``rvs``, or a kind.
+        ``rvs``, a mapping with a ``type``, or a kind.
 
     Returns
     -------

@@ -18,6 +18,7 @@ from risingsearch.identity.comparison import DIGEST, TEXT, adopted, described
 from risingsearch.json_values import Json
 from risingsearch.space.coordinates import PART, Coordinate
 from risingsearch.space.from_configspace import coordinates_of
+from risingsearch.space.from_mappings import coordinate_of
 from risingsearch.space.kinds import ROOT, Choices, Drawn, Kind, Places, place_of
 from risingsearch.space.readers import is_distribution, kind_of
 from risingsearch.space.values import key_of_all
@@ -65,8 +66,10 @@ class Space:
         Parameters
         ----------
         value : Space, dict, ConfigurationSpace or list of these
-            A dict gives each parameter a list of values or a distribution. Of a list,
-            each is a part: a configuration is of one of them.
+            A dict gives each parameter a list of values, a distribution, or plain data
+            as the file of a sweep has them, ``{"type": "int", "low": 1, "high": 9}``,
+            also with a ``when``. Of a list, each is a part: a configuration is of one
+            of them.
 
         Returns
         -------
@@ -89,7 +92,13 @@ class Space:
         if hasattr(value, "forbidden_clauses"):
             return cls(coordinates_of(value), value.forbidden_clauses)
         if isinstance(value, Mapping):
-            return cls(Coordinate(name, kind_of(name, value[name])) for name in value)
+            kinds: dict[str, Kind] = {}
+            coordinates = []
+            for name, form in value.items():
+                kind = kind_of(name, form)
+                coordinates.append(coordinate_of(name, kind, form, kinds))
+                kinds[name] = kind
+            return cls(coordinates)
         parts = [cls.of(part) for part in value]
         if len(parts) == 1:
             return parts[0]

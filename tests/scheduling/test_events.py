@@ -17,6 +17,7 @@ from risingsearch.scheduling.events import (
     Extended,
     Failed,
     Released,
+    Repeated,
     Resized,
     Returned,
     Started,
@@ -54,6 +55,7 @@ EVENTS = [
     Died(jobs=[1]),
     Released(),
     Stopped(reason="the patience is exhausted"),
+    Repeated(arm=3, number=1, scores=(0.5, 0.75), elapsed=0.25, cost=2.0, failure="x"),
 ]
 
 

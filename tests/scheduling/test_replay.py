@@ -17,6 +17,7 @@ from risingsearch.scheduling.events import (
     Extended,
     Failed,
     Released,
+    Repeated,
     Resized,
     Returned,
     Stopped,
@@ -189,6 +190,7 @@ OTHER_EVENTS = [
     Died(jobs=[0]),
     Released(),
     Stopped(reason="the patience is exhausted"),
+    Repeated(arm=3, number=0, scores=(0.5,), elapsed=0.25, cost=1.0),
 ]
 
 

@@ -14,6 +14,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.scripts import space
 from risingsearch.scripts.space import Uniform
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
+from risingsearch.space.by_name import known_estimators
 
 LOWS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3))
 STEPS = st.sampled_from([0.1, 0.25, 1.0, 3.0])
@@ -156,3 +157,41 @@ def test_invalid_spaces(tmp_path, changes, message):
     with pytest.raises(InvalidParameterError) as raised:
         list(islice(checked_sweep(given | changes, "a.yaml").draw(), 1))
     assert message in str(raised.value)
+
+
+class TestNamedSpace:
+    NAMED = {"command": ["x"], "space": "auto", "budget": 20, "max_epochs": 4}  # noqa: RUF012
+
+    def test_is_that_of_the_estimator_and_begins_with_its_default(self):
+        known = {"num_leaves": 9, "learning_rate": 0.2, "min_child_samples": 3,
+                 "subsample_freq": 0, "colsample_bytree": 0.5, "reg_alpha": 0.1,
+                 "reg_lambda": 0.1}  # fmt: skip
+        given = {"estimator": "LGBMRegressor", "seed": 1, "enqueue": [known]}
+        sweep = checked_sweep(self.NAMED | given, "a.yaml")
+        space, default, _ = known_estimators()["LGBMRegressor"]
+        assert sweep.candidate_space.names == list(space)
+        assert sweep.draw()[:2] == sweep.enqueue == [default, known]
+        for params in sweep.draw():
+            assert ("subsample" in params) == (params["subsample_freq"] == 1)
+        kept = sweep.model_dump(mode="json", exclude_defaults=True)
+        assert checked_sweep(kept, "the run").draw() == sweep.draw()
+
+    def test_a_default_may_be_a_list_and_none_is_text_for_a_number(self):
+        nets = checked_sweep(self.NAMED | {"estimator": "MLPRegressor"}, "a.yaml")
+        assert nets.draw()[0]["hidden_layer_sizes"] == [100]
+        machines = checked_sweep(self.NAMED | {"estimator": "SVC"}, "a.yaml")
+        assert machines.enqueue == []
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({}, "space: auto needs estimator: LGBMClassifier, say"),
+            ({"estimator": "SVC", "parameters": {"a": LR}}, "and no parameters"),
+            ({"estimator": "SVCC"}, "'SVCC'; did you mean 'SVC'"),
+            ({"estimator": "SVC", "space": "a.yaml"}, "estimator is for space: auto"),
+        ],
+    )
+    def test_one_sentence_about_what_is_missing(self, changes, message):
+        with pytest.raises(InvalidParameterError) as raised:
+            checked_sweep(self.NAMED | changes, "a.yaml")
+        assert message in str(raised.value)

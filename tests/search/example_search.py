@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from risingsearch import Budget, Functions, RisingSearch
-from risingsearch.scheduling.events import Ended
+from risingsearch.scheduling.events import Ended, Repeated
 
 RUN = Path(__file__).with_name("example_run")
 CANDIDATES = [{"top": 0.5}, {"top": -1.0}, {"top": 0.9, "size": (2, 3)}, {"top": 0.1}]
@@ -50,6 +50,9 @@ def write(folder):
         log.begin(job, here=True)
         log.release()
         log._change(Ended(arms=[0]))
+        log.record_repeat(
+            Repeated(arm=2, number=0, scores=(0.5,), elapsed=0.25, cost=0.25)
+        )
         search.resize(2)
         log.use_up(3600.0)
         search.extend(Budget(wall_seconds=60))

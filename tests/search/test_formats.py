@@ -11,7 +11,7 @@ from risingsearch.storage.journal import read
 from risingsearch.storage.run_directory import JOURNAL, STATE
 
 EVENTS = {"started", "result", "failed", "ended", "extended", "advanced", "resized"}
-EVENTS |= {"died", "released", "stopped"}
+EVENTS |= {"died", "released", "stopped", "repeated"}
 
 
 def shapes(folder):

@@ -43,7 +43,7 @@ LOOKS, PULLED, NEW, BLOCKS, LAST = range(5)
 """Counts: pulls of all looks as planned, rewards, arms before the first that was never
 started, blocks in use; and the arm of the last reward."""
 BLOCK = 64  # arms
-KEPT = 64
+KEPT = 32
 """Arms, the latest, whose scores say how well a rung tells the next."""
 EXPECTED = 0.9
 """Correlation of the scores on two rungs, before any arm has been on both."""
@@ -109,6 +109,7 @@ class LooksThenSlope(NamedTuple):
     told: Floats  # (n_links,), rho: how well scores on a rung tell those on the next
     seen: Floats  # (n_links, KEPT), averages of the latest arms that came to the rung
     climbed: Floats  # (n_links, 2, KEPT), of those that came to the next: on both
+    spare: Floats  # (KEPT,), for the scores from which a median is taken
     n_seen: Ints  # (n_links,)
     n_climbed: Ints  # (n_links,)
 
@@ -165,6 +166,7 @@ class LooksThenSlope(NamedTuple):
             told=np.full(n_links, EXPECTED),
             seen=zeros((n_links, KEPT)),
             climbed=zeros((n_links, 2, KEPT)),
+            spare=zeros(KEPT),
             n_seen=int_zeros(n_links),
             n_climbed=int_zeros(n_links),
         )
@@ -342,7 +344,7 @@ def expected_maximum(n: float) -> float:
 
 
 def learn(policy: LooksThenSlope, arm: int, rung: int) -> None:
-    """Note the average of an arm that has come to a rung, and what that tells."""
+    """Note an average on a rung, and how well the rung before told it."""
     link = rung - 1
     average = policy.average[arm]
     if 0 <= link < len(policy.told):
@@ -359,13 +361,14 @@ def learn(policy: LooksThenSlope, arm: int, rung: int) -> None:
             policy.seen[link, :n_seen],
             policy.climbed[link, 0, :n_climbed],
             policy.climbed[link, 1, :n_climbed],
+            policy.spare,
         )
     if rung < len(policy.told):
         policy.seen[rung, policy.n_seen[rung] % KEPT] = average
         policy.n_seen[rung] += 1
 
 
-def correlation(seen: Floats, before: Floats, after: Floats) -> float:
+def correlation(seen: Floats, before: Floats, after: Floats, spare: Floats) -> float:
     """Return how well scores on a rung tell those on the next, for arms of all kinds.
 
     Parameters
@@ -374,6 +377,8 @@ def correlation(seen: Floats, before: Floats, after: Floats) -> float:
         Scores of all arms on the lower rung.
     before, after : ndarray of shape (n_climbed,)
         Scores on both rungs, of the arms that have climbed.
+    spare : ndarray
+        Is overwritten; at least as long as the others.
 
     Returns
     -------
@@ -383,13 +388,14 @@ def correlation(seen: Floats, before: Floats, after: Floats) -> float:
     Examples
     --------
     >>> seen = np.arange(10.0)
-    >>> round(correlation(seen, seen, 2.0 * seen + 1.0), 2)
+    >>> spare = np.empty(10)
+    >>> round(correlation(seen, seen, 2.0 * seen + 1.0, spare), 2)
     0.98
-    >>> round(correlation(seen, seen, 2.0 * seen[::-1] + 1.0), 2)
+    >>> round(correlation(seen, seen, 2.0 * seen[::-1] + 1.0, spare), 2)
     0.6
     """
-    lowest = lowest_counted(seen)
-    lowest_after = lowest_counted(after)
+    lowest = lowest_counted(seen, spare)
+    lowest_after = lowest_counted(after, spare)
     spread = deviation(seen, lowest)
     if not spread + deviation(after, lowest_after) < inf:
         return EXPECTED
@@ -423,12 +429,19 @@ def correlation(seen: Floats, before: Floats, after: Floats) -> float:
     return tanh(total / (weight + COUNTS_FOR))
 
 
-def lowest_counted(scores: Floats) -> float:
+def lowest_counted(scores: Floats, spare: Floats) -> float:
     """Return the score as far below the median as the best is above it.
 
     Lower scores count as this one, or one training that diverges would hide the others.
     """
-    return float(2.0 * np.median(scores) - scores[scores.argmax()])
+    n = len(scores)
+    for i in range(n):
+        spare[i] = scores[i]
+    highest = spare[spare[:n].argmax()]
+    for _ in range((n - 1) // 2):
+        spare[spare[:n].argmax()] = -inf
+    median = spare[spare[:n].argmax()]
+    return float(2.0 * median - highest)
 
 
 def deviation(scores: Floats, lowest: float) -> float:

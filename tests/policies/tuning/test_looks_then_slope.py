@@ -12,16 +12,16 @@ from risingsearch.policies.base import WAIT, started
 from risingsearch.policies.tuning.looks_then_slope import LooksThenSlope
 
 
-def bounded(scores):
-    return np.maximum(scores, 2 * np.median(scores) - np.max(scores))
+def lowest_counted(scores):
+    return 2 * sorted(scores)[len(scores) // 2] - max(scores)
 
 
 def correlation_of_all(lower, pairs):
     """How well scores on a rung tell those on the next, by the textbook."""
-    spread = bounded(lower[-64:]).std()
-    floor = 2 * np.median(lower[-64:]) - np.max(lower[-64:])
-    x, y = np.array(pairs[-64:]).T
-    x, y = np.maximum(x, floor), bounded(y)
+    x, y = np.array(pairs[-32:]).T
+    lowest = lowest_counted(lower[-32:])
+    spread = np.maximum(lower[-32:], lowest).std()
+    x, y = np.maximum(x, lowest), np.maximum(y, lowest_counted(y))
     has_moved = abs(y - x) > 0.1 * spread
     x, y = x[has_moved], y[has_moved]
     if len(x) < 4:

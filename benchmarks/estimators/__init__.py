@@ -1,0 +1,1 @@
+"""Curated spaces: their portfolio of starts, and what searches in them are worth."""

@@ -1,0 +1,284 @@
+"""The worth of the best score of many, and the arms that are level with the winner.
+
+The best of many noisy scores is too high. Where the scores of the examples are known,
+resamples of these tell how much: bootstrap bias correction (Tsamardinos, Greasidou and
+Borboudakis, Machine Learning 2018) chooses the winner by the examples that are drawn
+and scores it by the others. An arm is level with the winner unless it is worse by more
+than the largest difference that chance makes between any two of the arms, in 95 % of
+the resamples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from risingsearch.policies.arrays import Bools, Floats
+from risingsearch.search.examples import Values
+
+LEVEL = 0.95
+RESAMPLES = 1_000
+MANY = 100_000  # draws, where only a quantile is needed
+MOST_ARMS = 200  # that are compared, the best by their scores
+MOST_RESCORED = 50  # the same, where predictions are scored anew
+MOST_SCORES = 1_000  # of the curves, the best
+_TAILS = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
+_NORMAL = 1.959964
+BY_CURVES = "the noise of the scores from epoch to epoch, not of the validation rows"
+
+
+class Verdict(NamedTuple):
+    """The corrected score of the winner, and the arms that are level with it."""
+
+    winner: int
+    score: float
+    low: float
+    high: float
+    tied: list[int]  # arms, the best first
+    n_others: int
+    source: str  # of the correction, in words
+    knows_rows: bool = False  # so that it holds for other rows too
+
+    @property
+    def text(self) -> str:
+        """The verdict as a clause."""
+        n = len(self.tied)
+        word = "better than" if self.knows_rows else "ahead of"
+        standing = f"arm {self.winner} is {word} all others"
+        if not self.n_others:
+            standing = f"arm {self.winner} is the only one with a score"
+        if n:
+            others = "other" if n == 1 else "others"
+            standing = f"arm {self.winner} is level with {n:,} {others}"
+        if not math.isfinite(self.low):
+            return f"{standing} ({self.source})"
+        width = max(self.high - self.low, 1e-5)
+        digits = max(1 - math.floor(math.log10(width)), 0)
+        score, low, high = (_short(value, digits) for value in self[1:4])
+        return f"{standing}; corrected {score} [{low}, {high}] ({self.source})"
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the interval, the lower first."""
+        return (self.low, self.high)
+
+
+def _short(value: float, digits: int) -> str:
+    """Return a number without the zero before its point."""
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1.0 else text
+
+
+class _Basis(NamedTuple):
+    """The correction in rewards, and noise of the arms' scores, the winner's first."""
+
+    source: str
+    arms: Sequence[int]
+    score: float
+    low: float
+    high: float
+    rewards: Floats  # (n_arms,), of which the winner's is compared with the others
+    noise: Floats  # (RESAMPLES, n_arms)
+    knows_rows: bool = False
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a search knows of how far its scores can be trusted.
+
+    Parameters
+    ----------
+    winner : int
+        The arm that was chosen.
+    scores : dict of int to float
+        The best score of every arm that has one.
+    sign : float
+        Factor for scores that makes higher better.
+    curves : dict of int to list of float
+        The scores of every opened arm.
+    examples : dict of int to ndarray
+        The scores of the examples of an arm at its best epoch; with two axes,
+        predictions.
+    repeats : dict of int to list of float
+        The scores of arms that were trained again with other seeds.
+    scores_of : callable, optional
+        Returns the scores of blocks of examples, by predictions.
+    missing : str
+        Why there are no examples, if that has a reason.
+    """
+
+    winner: int
+    scores: Mapping[int, float]
+    sign: float
+    curves: Mapping[int, Sequence[float]]
+    examples: Mapping[int, Values]
+    repeats: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    scores_of: Callable[[Values], Values] | None = None
+    missing: str = ""
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict, computed once."""
+        basis = self._by_examples() or self._by_repeats() or self._by_curves()
+        low, high = sorted([self.sign * basis.low, self.sign * basis.high])
+        others = np.array(basis.arms[1:], dtype=int)
+        return Verdict(
+            self.winner,
+            self.sign * basis.score,
+            low,
+            high,
+            others[_level(basis.rewards, basis.noise)].tolist(),
+            len(others),
+            basis.source,
+            basis.knows_rows,
+        )
+
+    def without_data(self) -> Evidence:
+        """Return it without the function for predictions, which knows the rows."""
+        bare = replace(self, scores_of=None)
+        if "verdict" in vars(self):
+            vars(bare)["verdict"] = self.verdict
+        return bare
+
+    def _rewards(self, arms: Sequence[int]) -> Floats:
+        return np.array([self.sign * self.scores[arm] for arm in arms])
+
+    def _ranked(self, most: int) -> list[int]:
+        """Return the winner, and the best of the others."""
+        others = sorted(
+            self.scores.keys() - {self.winner},
+            key=lambda arm: (-self.sign * self.scores[arm], arm),
+        )
+        return [self.winner, *others[: most - 1]]
+
+    def _by_examples(self) -> _Basis | None:
+        """Return the basis by resamples of the examples; None without the winner's."""
+        first = self.examples.get(self.winner)
+        if first is None:
+            return None
+        ranked = self._ranked(MOST_RESCORED if first.ndim == 2 else MOST_ARMS)
+        arms = [
+            arm
+            for arm in ranked
+            if arm in self.examples and self.examples[arm].shape == first.shape
+        ]
+        values = [self.examples[arm] for arm in arms]
+        if first.ndim == 2:
+            if self.scores_of is None:
+                return None
+            values = [self.scores_of(predictions) for predictions in values]
+        rewards = self.sign * np.stack(values)
+        n = rewards.shape[1]
+        rng = np.random.default_rng(0)
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+        counts = counts[counts.min(axis=1) == 0].astype(np.float32)
+        inside = counts @ rewards.T / n
+        outside = (counts == 0).astype(np.float32)
+        fresh = (outside @ rewards.T) / outside.sum(axis=1, keepdims=True)
+        chosen = inside.argmax(axis=1)
+        scores = fresh[np.arange(len(fresh)), chosen].astype(float)
+        means = rewards.mean(axis=1)
+        scores += self.sign * self.scores[self.winner] - means.max()
+        low, high = np.percentile(scores, _TAILS)
+        if np.ptp(rewards[0]) == 0.0:  # examples unlike these may be 3 of n, in 95 %
+            low = min(low, scores.mean() - 3 / n * np.ptp(rewards))
+        of_some = ""
+        if len(arms) < len(ranked):
+            of_some = f" of {len(arms)} of {len(ranked)} arms"
+        return _Basis(
+            f"bootstrap of {n:,} examples{of_some}",
+            arms,
+            float(scores.mean()),
+            float(low),
+            float(high),
+            self._rewards(arms),
+            inside - means,
+            knows_rows=True,
+        )
+
+    def _by_repeats(self) -> _Basis | None:
+        """Return the basis by repeats with other seeds; None without two of the winner.
+
+        An arm without any has the score of the search, which is a single one.
+        """
+        own_repeats = self.repeats.get(self.winner, ())
+        if len(own_repeats) < 2:
+            return None
+        arms = self._ranked(MOST_ARMS)
+        rewards = self._rewards(arms)
+        n_of = np.ones(len(arms))
+        squares = 0.0
+        for place, arm in enumerate(arms):
+            scores = self.sign * np.array(self.repeats.get(arm, ()))
+            if len(scores):
+                n_of[place] = len(scores)
+                rewards[place] = scores.mean()
+                squares += float(np.sum((scores - scores.mean()) ** 2))
+        freedom = sum(len(scores) - 1 for scores in self.repeats.values())
+        spreads = math.sqrt(squares / freedom) / np.sqrt(n_of)
+        rng = np.random.default_rng(0)
+        quantile = np.quantile(np.abs(rng.standard_t(freedom, MANY)), LEVEL)
+        scale = np.sqrt(freedom / rng.chisquare(freedom, (RESAMPLES, 1)))
+        drawn = rng.standard_normal((RESAMPLES, len(arms))) * spreads
+        score = float(rewards[0])
+        half = float(quantile * spreads[0])
+        return _Basis(
+            f"{len(own_repeats)} repeats of arm {self.winner} with other seeds, on the "
+            "same validation rows",
+            arms,
+            score,
+            score - half,
+            score + half,
+            rewards,
+            scale * drawn,
+        )
+
+    def _by_curves(self) -> _Basis:
+        """Return the basis by the jumps of the curves."""
+        curves = [self.sign * np.array(curve) for curve in self.curves.values()]
+        late = [curve[(len(curve) - 1) // 2 :] for curve in curves]
+        bends = np.concatenate([np.diff(curve, 2) for curve in late])
+        known = bends[np.isfinite(bends)]
+        noise = math.nan
+        if len(known):
+            noise = float(np.median(np.abs(known))) / 0.6745 / math.sqrt(6)
+        arms = self._ranked(MOST_ARMS)
+        best = self.sign * self.scores[self.winner]
+        rewards = np.sort(np.concatenate(curves))
+        rewards = rewards[np.isfinite(rewards)][-MOST_SCORES:]
+        rng = np.random.default_rng(0)
+        drawn = noise * rng.standard_normal((RESAMPLES, len(rewards)))
+        chosen = (rewards + drawn).argmax(axis=1)
+        score = best - float(drawn[np.arange(RESAMPLES), chosen].mean())
+        return _Basis(
+            self.missing + BY_CURVES,
+            arms,
+            score,
+            score - _NORMAL * noise,
+            score + _NORMAL * noise,
+            self._rewards(arms),
+            noise * rng.standard_normal((RESAMPLES, len(arms))),
+        )
+
+
+def _level(rewards: Floats, noise: Floats) -> Bools:
+    """Return which arms are level with the first of them, which is left out.
+
+    A score near its end is less noisy in its resamples than it is, so the median is the
+    least variance that counts.
+    """
+    covariance = np.atleast_2d(np.cov(noise, rowvar=False))
+    variances = np.diag(covariance)
+    variances = np.maximum(variances, np.median(variances))
+    spread = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0.0))
+    scale = np.where(spread > 0.0, spread, np.inf)
+    np.fill_diagonal(scale, np.inf)
+    largest = [((each[:, None] - each) / scale).max() for each in noise]
+    behind = rewards[0] - rewards[1:]
+    is_worse: Bools = behind > np.quantile(largest, LEVEL) * spread[0, 1:]
+    return ~is_worse
