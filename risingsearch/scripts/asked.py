@@ -300,7 +300,7 @@ def _check_asked(sweep: Sweep) -> None:
 
 
 def _check_told(told: Told, job: Job, unit: str) -> None:
-    """Raise an error if a told outcome is not about this job and its budget."""
+    """Raise an error if the outcome does not fit this job and its budget."""
     problem = None
     if told.failure is not None:
         if told.scores or told.cost is not None:
