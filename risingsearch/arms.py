@@ -164,6 +164,10 @@ class Arm:
         trusted by now, by its name, from 0 to 1; else empty.
     like : tuple of int
         The arms that its configuration resembles, where it was proposed for that.
+    params : dict
+        Its parameters; empty in ``explain`` of a ``Scheduler``, which knows none.
+    seed : int, optional
+        The seed that ``start`` gets with them; None where no search has given one.
 
     Examples
     --------
@@ -187,6 +191,8 @@ class Arm:
     index: dict[str, float] = field(default_factory=dict)
     trust_in_prior: dict[str, float] = field(default_factory=dict)
     like: tuple[int, ...] = ()
+    params: Configuration = field(default_factory=dict)
+    seed: int | None = None
 
     @property
     def opened_by_prior(self) -> bool:
@@ -242,7 +248,9 @@ class ArmList(list[Arm]):
         return "\n".join(lines)
 
 
-_PLAIN = tuple(part.name for part in fields(Arm) if part.name != "index")
+_PLAIN = tuple(
+    part.name for part in fields(Arm) if part.name not in ("index", "params", "seed")
+)
 
 
 @dataclass(frozen=True, slots=True)

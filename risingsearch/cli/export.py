@@ -1,18 +1,24 @@
 """The commands that write a run to a file: report and export."""
 
+from __future__ import annotations
+
 import argparse
 import csv
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from risingsearch.cli.options import add_run_command, whole, writing
+from risingsearch.cli.options import add_json, add_run_command, whole, writing
 from risingsearch.cli.printing import print_json
-from risingsearch.cli.status import RunView, named, runs_below
+from risingsearch.cli.status import RunView, facts_of, named, runs_below
 from risingsearch.errors import InvalidParameterError, needed
+
+if TYPE_CHECKING:
+    from risingsearch.json_values import Json
 
 LAST_PORT = 65_535
 FORMATS = ("csv", "json", "parquet")
@@ -50,6 +56,7 @@ def add_report_and_export(commands: object) -> None:
         metavar="N",
         help="of the URL (default: any that is free)",
     )
+    add_json(report, "print the facts of the page instead of writing it")
     export = add_run_command(
         commands,
         "export",
@@ -60,6 +67,13 @@ def add_report_and_export(commands: object) -> None:
         "--format",
         choices=FORMATS,
         help="(default: as FILE ends, else csv)",
+    )
+    export.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="as --format json",
     )
     export.add_argument(
         "--out",
@@ -73,6 +87,9 @@ def _report(arguments: argparse.Namespace) -> None:
     run_dirs: list[Path] = []
     for path in arguments.run_dir:
         run_dirs += runs_below(path) or [path]
+    if arguments.json:
+        _print_data(arguments, run_dirs)
+        return
     if arguments.watch and arguments.out is not None:
         raise InvalidParameterError("--out is for a file: leave it out with --watch")
     if arguments.watch:
@@ -93,6 +110,37 @@ def _report(arguments: argparse.Namespace) -> None:
     title = run_dir.resolve().name
     with writing(out):
         print(write_report(result, out, title=title, settings=settings, space=space))
+
+
+def _print_data(arguments: argparse.Namespace, run_dirs: list[Path]) -> None:
+    """Print the content of the page of each run, as JSON."""
+    given = {"--out": arguments.out, "--watch": arguments.watch or None}
+    if both := [name for name, value in given.items() if value is not None]:
+        raise InvalidParameterError(
+            f"{both[0]} is for a page: leave it out with --json"
+        )
+    data = {name: _data(RunView(path)) for name, path in named(run_dirs).items()}
+    if len(data) > 1:
+        print_json(data)
+        return
+    [alone] = data.values()
+    print_json(alone)
+
+
+def _data(run: RunView) -> Json:
+    from risingsearch.plotting.importance import parameter_importance
+
+    result = run.result
+    settings, space = run.settings_and_space()
+    curves = result.curves
+    arms = [asdict(arm) | {"curve": curves.get(arm.arm, [])} for arm in result.arms]
+    importance = parameter_importance(result).parameters
+    return facts_of(result, run.path) | {
+        "settings": settings,
+        "space": space,
+        "importance": [parameter._asdict() for parameter in importance],
+        "all_arms": arms,
+    }
 
 
 def _serve(run_dirs: Sequence[Path], port: int) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import risingsearch
 from risingsearch.cli import options
+from risingsearch.cli.asking import add_ask_and_tell
+from risingsearch.cli.best import add_best
 from risingsearch.cli.export import add_report_and_export
 from risingsearch.cli.listing import add_list
 from risingsearch.cli.printing import print_json
@@ -95,7 +97,17 @@ def _parser() -> argparse.ArgumentParser:
     add_watch(commands)
     add_status(commands)
     add_list(commands)
+    add_best(commands)
     add_report_and_export(commands)
+    add_ask_and_tell(commands)
+    space = options.add_command(
+        commands,
+        "space",
+        _space,
+        "print the curated space of an estimator, to edit: for Python and for a sweep",
+    )
+    space.add_argument("estimator", metavar="ESTIMATOR", help="such as LGBMClassifier")
+    options.add_json(space)
     add_simulate(commands)
     lists = {
         "policies": "the policies: what they do, where they come from, what they take",

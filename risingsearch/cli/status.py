@@ -136,6 +136,8 @@ class RunView:
         return None
 
     def _how_to_continue(self) -> str:
+        if self.status is not None and self.status.is_asked:
+            return how_to_ask(self.path)
         if self.is_of_sweep:
             return f"continue with: risingsearch resume {self.path}"
         return (
@@ -203,6 +205,11 @@ class RunView:
             facts["training"] = [job._asdict() for job in status.training]
             facts["seconds_left"] = status.seconds_left
         print_facts(facts, as_json=as_json)
+
+
+def how_to_ask(run_dir: Path) -> str:
+    """Return how a program continues a search that it drives by itself."""
+    return f"risingsearch ask {run_dir} gives the next job"
 
 
 def _searched(parameter: Any) -> str:

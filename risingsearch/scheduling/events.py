@@ -87,6 +87,9 @@ class Started(Event):
         The arms that this configuration resembles.
     here : bool, optional
         Whether the job trains in the process that searches, so that it can end it.
+    asked : float, optional
+        When a program asked for the job, to train it by itself, in Unix time; None
+        if the search has it trained.
     round : int
         The round of its first epoch, once it has started; not in a journal.
     """
@@ -100,6 +103,7 @@ class Started(Event):
     params: Configuration | None = None
     like: tuple[int, ...] = ()
     here: bool | None = None
+    asked: float | None = None
     round: int = 0
 
     def to_json(self) -> Json:
@@ -118,6 +122,7 @@ class Started(Event):
             all(type(count) is int and count >= 0 for count in counts)
             and isinstance(started.params, Mapping | None)
             and isinstance(started.reason, str)
+            and (started.asked is None or is_number(started.asked))
             and all(map(is_number, started.parts.values()))
         )
         if not is_start:

@@ -6,7 +6,7 @@ import math
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -92,22 +92,22 @@ def run_sweep(
         cwd = Path.cwd()
     begun = identity.begun_with(run_dir) if holds_search(run_dir) else {}
     before = identity.last_identity(run_dir) if begun else None
-    sweep = _seeded_and_checked(sweep, begun, run_dir)
+    sweep = seeded_and_checked(sweep, begun, run_dir)
     placement = sweep.placement()
     trainable = _trainable(sweep, placement.variables, run_dir, cwd)
     n_workers = len(placement.variables)
     executor = _executor(sweep, placement.variables, run_dir.absolute() / SLURM)
-    search = _search(
+    search = search_of(
         sweep,
         trainable,
         executor=executor,
-        n_jobs=_n_workers(run_dir, sweep) if begun else n_workers,
+        n_jobs=n_workers_begun_with(run_dir, sweep) if begun else n_workers,
         callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
         fingerprint=begun or identity.described(sweep, cwd),
     )
-    cleaner = _CheckpointCleaner(trainable, search, resumes=sweep.resume)
+    cleaner = CheckpointCleaner(trainable, search, resumes=sweep.resume)
     search.save_best = None
     if sweep.resume:
         search.save_best = lambda folder: shutil.copytree(
@@ -140,7 +140,7 @@ def run_sweep(
     return result, _best_folder(result, trainable)
 
 
-def _seeded_and_checked(sweep: Sweep, begun: identity.Identity, run_dir: Path) -> Sweep:
+def seeded_and_checked(sweep: Sweep, begun: identity.Identity, run_dir: Path) -> Sweep:
     """Return a sweep that can run, with its seed, that of the run, or a new one."""
     if sweep.seed is None:
         seed = begun.get("sweep", {}).get("seed", secrets.randbits(32))
@@ -173,10 +173,12 @@ def check_sweep(sweep: Sweep) -> None:
     if sweep.checkpoints is not None:
         ObjectStore(sweep.checkpoints)
     with ThreadPoolExecutor(len(slots)) as executor:
-        _search(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
+        search_of(sweep, trainable, executor=executor, n_jobs=len(slots), prior=None)
 
 
-def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
+def search_of(
+    sweep: Sweep, trainable: CommandTrainable, **options: Any
+) -> RisingSearch:
     """Return the search of a sweep, with more options."""
     same = SearchOptions(
         **{name: getattr(sweep, name) for name in OF_THE_SEARCH},
@@ -239,7 +241,7 @@ def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
     return trainable.checkpoint_from(result.best_arm, result.best_epoch)
 
 
-def _n_workers(run_dir: Path, sweep: Sweep) -> int:
+def n_workers_begun_with(run_dir: Path, sweep: Sweep) -> int:
     """Return how many workers a search has begun with; check where its states are."""
     header = saved_header(run_dir)
     url = header.get(URL)
@@ -252,6 +254,17 @@ def _n_workers(run_dir: Path, sweep: Sweep) -> int:
         return int((FIRST_DEFAULTS | header["settings"])["n_jobs"])
 
 
+def last_sweep(run_dir: Path, changes: Json | None = None) -> tuple[Sweep, Path]:
+    """Return the sweep of a run's last call, and the folder of its scripts.
+
+    ``changes`` are keys and values in the place of those of the file.
+    """
+    saved = identity.last(run_dir)
+    environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
+    settings = saved["sweep"] | environment | (changes or {})
+    return checked_sweep(settings, str(run_dir)), Path(saved["cwd"])
+
+
 def resume_sweep(
     run_dir: Path,
     added: float | Budget | None = None,
@@ -259,14 +272,10 @@ def resume_sweep(
     **options: Any,
 ) -> tuple[SearchResult, Path | None]:
     """Continue a sweep from its run directory, as it was last run but for changes."""
-    saved = identity.last(run_dir)
-    environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
-    settings = saved["sweep"] | environment | (changes or {})
-    sweep = checked_sweep(settings, str(run_dir))
+    sweep, cwd = last_sweep(run_dir, changes)
     more = None
     if added is not None:
         more = sweep.budget.like(added)
-    cwd = Path(saved["cwd"])
     if not cwd.is_dir():
         raise RunDirError(
             f"{cwd}, where the scripts of {run_dir} ran, is gone: call risingsearch "
@@ -275,7 +284,7 @@ def resume_sweep(
     return run_sweep(sweep, run_dir, cwd, more, **options)
 
 
-class _CheckpointCleaner:
+class CheckpointCleaner:
     """Drops checkpoint directories that are neither continued from nor the best."""
 
     def __init__(
@@ -288,8 +297,7 @@ class _CheckpointCleaner:
 
     def after_job(self, report: Report) -> None:
         """Drop unneeded files after a job; raise a mistake that all scripts share."""
-        self._changed.add(report.job.arm)
-        self.clean()
+        self.clean({report.job.arm})
         self._check_reported(report)
         if self._resumes and report.failure is not None:
             _check_resumed(self._search, UNLIKELY)
@@ -308,8 +316,9 @@ class _CheckpointCleaner:
                 "or the script, and run the search again"
             ) from report.failure
 
-    def clean(self) -> None:
-        """Drop the directories that are no longer needed."""
+    def clean(self, changed: Collection[int] = ()) -> None:
+        """Drop the directories that are no longer needed, where these arms changed."""
+        self._changed.update(changed)
         scheduler = self._search.scheduler
         best = scheduler.best_arm
         for arm in list(self._changed):

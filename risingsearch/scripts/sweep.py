@@ -376,6 +376,13 @@ class Sweep(Strict):
             return []
         return [name for name in names if name not in used]
 
+    def fields_in_variables(self) -> list[str]:
+        """Return the fields that scripts may have to read from variables."""
+        used = {name for part in self.command for name in fields_of(part)}
+        if not self.resume and not self.unused_parameters():
+            return []  # such a script needs no change for a search
+        return [name for name in FIELDS if name not in used]
+
     def draw(self) -> Configurations:
         """Return the configurations, each once: first those that are enqueued."""
         space = self.candidate_space

@@ -1,5 +1,7 @@
 """Training scripts in any language as a trainable: one process per job."""
 
+from __future__ import annotations
+
 import errno
 import io
 import json
@@ -16,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from risingsearch.arms import Configuration
 from risingsearch.checks import LARGEST_COST, is_cost, is_number, shown
@@ -48,6 +51,40 @@ class ScriptRun:
     params: Json
     seed: int
     epoch: int = 0
+
+
+class Launch(NamedTuple):
+    """The arguments and the variables that a script is started with."""
+
+    command: list[str]
+    variables: dict[str, str]
+    """The fields of a command, by the names of their variables."""
+
+    @classmethod
+    def of(
+        cls,
+        command: Sequence[str],
+        run: ScriptRun,
+        from_epoch: int,
+        to_epoch: int,
+        folder: Path,
+    ) -> Launch:
+        """Return the arguments and variables for some epochs of an arm."""
+        n_epochs = to_epoch - from_epoch
+        facts = (run.arm, run.seed, from_epoch, n_epochs, to_epoch, folder)
+        fields = dict(zip(FIELDS, (*facts, json.dumps(run.params)), strict=True))
+        values = run.params | fields
+        arguments = [
+            filled(part, values)
+            for part in command
+            if all(name in values for name in fields_of(part))
+        ]
+        return cls(arguments, {variable(name): str(fields[name]) for name in FIELDS})
+
+
+def variable(field: str) -> str:
+    """Return the name of the variable that a field of a command is in."""
+    return f"{PREFIX}{field.upper()}"
 
 
 class NothingReportedError(ScriptError):
@@ -148,7 +185,7 @@ class CommandTrainable:
             raise self._nothing_reported(reader)
         results = reported[n_before:]
         if results:
-            _sync_checkpoint(work)
+            sync_checkpoint(work)
         run.epoch += len(results)
         # A script that was ended has perhaps been writing.
         is_cut = has_lost(results) and begin + len(reported) < to_epoch
@@ -246,19 +283,9 @@ class CommandTrainable:
         reader: Reader,
     ) -> Iterator[tuple[Script, Iterator[Json]]]:
         """Yield a script that runs, and its reports."""
-        n_epochs = to_epoch - from_epoch
-        facts = (run.arm, run.seed, from_epoch, n_epochs, to_epoch, work)
-        fields = dict(zip(FIELDS, (*facts, json.dumps(run.params)), strict=True))
-        values = run.params | fields
-        command = [
-            filled(part, values)
-            for part in self.command
-            if all(name in values for name in fields_of(part))
-        ]
-        reserved = {
-            f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()
-        }
-        variables = self._slots.variables[slot] | reserved
+        launch = Launch.of(self.command, run, from_epoch, to_epoch, work)
+        command = launch.command
+        variables = self._slots.variables[slot] | launch.variables
         home = self.home(run.arm)
         file = None
         if self.report_file is not None:
@@ -357,7 +384,7 @@ class CommandTrainable:
         return {**numbers, **others}
 
 
-def _sync_checkpoint(work: Path) -> None:
+def sync_checkpoint(work: Path) -> None:
     """Bring a checkpoint directory to disk, or raise if it cannot be copied."""
     if work.is_symlink() or not work.is_dir():
         msg = "the script has replaced its checkpoint directory"

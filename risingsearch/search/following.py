@@ -36,13 +36,14 @@ class RunStatus(NamedTuple):
     """How far a search is, and whether a process works on it."""
 
     result: SearchResult
-    is_running: bool
+    is_running: bool  # or other programs have jobs of it
     is_done: bool  # nothing starts any more, unless the budget or a rule is changed
     training: list[Training]
     spent: float  # in the unit of the budget
     budget: float
     unit: str
     seconds_left: float  # at the pace so far; NaN if unknown
+    is_asked: bool  # by programs that train by themselves
 
 
 class RunVersion(NamedTuple):
@@ -84,6 +85,7 @@ class RunReader:
             return None
         self._replayed = replayed = self._read()
         search = replayed.search
+        is_running = is_running or bool(search._log.asked)
         result = replayed.result(is_running=is_running)
         scheduler = search.scheduler
         ended = scheduler if is_running else search._log  # it may have other rules
@@ -102,6 +104,7 @@ class RunReader:
             budget=scheduler.budget + search._log.reserve.kept,
             unit=scheduler.unit,
             seconds_left=self._seconds_left(scheduler, result.wall_seconds),
+            is_asked=search._log.is_asked,
         )
 
     def _read(self) -> Replayed:

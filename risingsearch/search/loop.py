@@ -170,6 +170,21 @@ class Loop:
         self._log.remark = self.clock.remark
         self._log.drop_unneeded()
 
+    def ask(self) -> Job | None:
+        """Return the next job, for a program that trains it by itself; or None."""
+        asked = self._log.asked
+        in_flight = self._scheduler.in_flight
+        self._unfinished = [job for job in in_flight if job.id not in asked][::-1]
+        return self._next_job()
+
+    def train(self, job: Job) -> None:
+        """Train one job that was asked for, and record it."""
+        self._submit(job)
+        [future] = self._futures
+        report = self._settle(future)
+        assert report is not None
+        self._notify(report)
+
     def stop(self) -> None:
         """End ``run`` once the jobs in flight are back."""
         self._stopping = True

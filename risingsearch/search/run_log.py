@@ -67,6 +67,7 @@ class RunLog:
         scheduler: Scheduler,
         restore: Callable[[Configuration], Params],
         *,
+        seed_of: Callable[[int], int],
         metric: str,
         begun: str | None,
         kept: float = 0,
@@ -74,6 +75,7 @@ class RunLog:
         self.trainable = trainable
         self.candidates = candidates
         self.scheduler = scheduler
+        self._seed_of = seed_of
         self._restore = restore  # a configuration that was read from a journal
         self.retained = RetainedCheckpoints(
             MemoryStore(), scheduler.sign, at_hand=getattr(trainable, "at_hand", None)
@@ -91,10 +93,11 @@ class RunLog:
         self.reports: dict[int, Report] = {}  # by job
         self._results: dict[int, Returned] = {}  # by job
         self.is_abandoned = False  # whether no process trains the jobs in flight
+        self.is_asked = False  # whether a program has asked for the last job
         self._is_writing = False  # an event
         self._thread = threading.RLock()  # of the one that runs the search
         self._decided: set[int] = set()  # jobs whose decision is on disk
-        self._running: dict[int, bool] = {}  # jobs; whether one can kill the search
+        self._running: dict[int, Started] = {}  # as a process has begun them, by job
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
         self._returned: set[int] = set()  # arms whose checkpoints are not tidied yet
 
@@ -117,9 +120,10 @@ class RunLog:
             with run_directory.damage_as_error(directory.path):
                 self.replay(saved.events, saved.n_in_state, saved.state)
             # Jobs of worker processes cannot have killed an earlier process.
-            if killers := [job for job, here in self._running.items() if here]:
+            if killers := [job for job, start in self._running.items() if start.here]:
                 self.died(killers)
-            self.release()
+            if self._running.keys() != self.asked.keys():
+                self.release()  # that process has ended
             self.drop_unneeded()
 
     def replay(
@@ -141,7 +145,8 @@ class RunLog:
             match event:
                 case Started():
                     self._decided.add(event.job.id)
-                    self._running[event.job.id] = bool(event.here)
+                    self._running[event.job.id] = event
+                    self.is_asked = event.asked is not None
                 case Released():
                     self._running.clear()
                 case Died():
@@ -197,12 +202,28 @@ class RunLog:
         finally:
             self._thread.release()
 
-    def begin(self, job: Job, *, here: bool) -> None:
+    def begin(
+        self, job: Job, *, here: bool = False, asked: float | None = None
+    ) -> None:
         """Note that a job begins; one in this process, that it trains ``here``."""
         self.is_abandoned = False
         if self.directory is not None and job.id not in self._running:
-            self._write(replace(self.scheduler.why(job), here=here))
-            self._running[job.id] = here
+            start = replace(self.scheduler.why(job), here=here, asked=asked)
+            self._write(start)
+            self._running[job.id] = start
+
+    @property
+    def asked(self) -> dict[int, float]:
+        """When programs asked for the jobs that they train by themselves, by job."""
+        return {
+            job: start.asked
+            for job, start in self._running.items()
+            if start.asked is not None
+        }
+
+    def forget(self, job: Job) -> None:
+        """Forget that a job has begun: the process that trained it is gone."""
+        self._running.pop(job.id, None)
 
     def release(self) -> None:
         """Note that the jobs in training were interrupted, which is no failure."""
@@ -386,16 +407,16 @@ class RunLog:
         """Return the result so far."""
         scheduler = self.scheduler.with_all_results()
         arm = scheduler.best_arm
-        best = {} if arm is None else self.candidates[arm]
+        arms = [self._as_it_is(arm) for arm in scheduler.explain()]
+        best = {} if arm is None else arms[arm].params
         reports = self.reports.values()
         epochs = (epoch for report in reports for epoch in report.metrics)
         numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
         results = self._results
-        arms = [self._as_it_is(arm) for arm in scheduler.explain()]
         reserve = self.reserve
         n_repeated = sum(len(event.scores) for event in reserve.repeated)
         return SearchResult(
-            best_params={name: plain(value) for name, value in best.items()},
+            best_params=dict(best),
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
@@ -440,7 +461,9 @@ class RunLog:
         return self.retained.best(Key(arm, scheduler.best_epoch))
 
     def _as_it_is(self, arm: Arm) -> Arm:
-        """Return an arm that does not train if its job was abandoned."""
+        """Return an arm with its parameters; it does not train if it was abandoned."""
+        params = {k: plain(value) for k, value in self.candidates[arm.arm].items()}
+        arm = replace(arm, params=params, seed=self._seed_of(arm.arm))
         if not self.is_abandoned or arm.status != "running":
             return arm
         if not arm.charged:  # else it counts as one that has trained

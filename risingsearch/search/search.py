@@ -327,6 +327,7 @@ class RisingSearch:
             everyone,
             self.scheduler,
             dict if space is None else space.restored,
+            seed_of=self._seeds.of_arm,
             metric=metric,
             begun=begun,
             kept=kept,
@@ -485,6 +486,7 @@ class RisingSearch:
     def _run(self, on_report: Callable[[Report], None] | None) -> SearchResult:
         """Run as an interface around the search does, which is told of every job."""
         with self._log.held(), self._callbacks.running(self.save_best):
+            self._log.release()  # what programs have asked for is trained here
             self._loop.run(on_report)
             self._log.note_stop()
             self._log.save_state()

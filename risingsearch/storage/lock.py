@@ -19,14 +19,14 @@ fork, which has the lock for some milliseconds."""
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def held(path: Path, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold the lock in a file; a RunDirError if another process holds it."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, mode=PRIVATE)
     try:
         try:
-            lock.acquire(timeout=TIMEOUT, poll_interval=0.01)
+            lock.acquire(timeout=timeout, poll_interval=0.01)
             yield
         finally:
             lock.release()

@@ -123,6 +123,26 @@ def test_runs_are_compared_on_one_page(folder, capsys):
     assert "runs/one is named twice" in capsys.readouterr().err
 
 
+def test_a_report_is_printed_for_programs(folder, capsys):
+    json_of(capsys, "run", "sweep.yaml")
+    data = json_of(capsys, "report", "runs/sweep")
+    best = data["all_arms"][data["best_arm"]]
+    assert best["params"] == data["best_params"]
+    assert max(best["curve"]) == best["best_score"] == data["best_score"]
+    assert best["reason"] == "has used all its epochs"
+    assert data["space"] == {"top": "int, low 1, high 50"}
+    assert not Path("runs/sweep/report.html").exists()
+    rows = json_of(capsys, "export", "runs/sweep")
+    assert [row | {"seconds": None} for row in rows] == exported("runs/sweep", capsys)
+    json_of(capsys, "run", "sweep.yaml", "--run-dir", "runs/same")
+    assert list(json_of(capsys, "report", "runs/sweep", "runs/same")) == [
+        "sweep",
+        "same",
+    ]
+    assert main(["report", "runs/sweep", "--json", "--out", "x.html"]) == 2
+    assert "leave it out with --json" in capsys.readouterr().err
+
+
 def test_known_configurations_first_and_an_early_end(folder, capsys):
     knobs = "min_epochs: 3\npatience: 5\nenqueue: [{top: 60}, {top: 7}]\n"
     Path("sweep.yaml").write_text(BASH_SWEEP + knobs)

@@ -34,7 +34,7 @@ def test_a_checkpoint_that_comes_as_others_are_dropped_is_kept(tmp_path, best_ar
     )
     told = Report(Job(ARM, 2, 1, 5), [0.1])
     search = SimpleNamespace(scheduler=scheduler)
-    run._CheckpointCleaner(own, search, resumes=True).after_job(told)
+    run.CheckpointCleaner(own, search, resumes=True).after_job(told)
     kept = {path.name for path in own.home(ARM).iterdir()}
     needed = {1, 2, 3, 4} if best_arm == ARM else {2, 3, 4}
     assert kept == {trainable.checkpoint_name(epoch) for epoch in needed}
@@ -82,7 +82,7 @@ def test_only_the_first_success_without_a_score_is_a_mistake_of_all(tmp_path):
         trainable.CommandTrainable(["true"], tmp_path),
         SimpleNamespace(reports={}),
     )
-    cleaner = run._CheckpointCleaner(own, search, resumes=True)
+    cleaner = run.CheckpointCleaner(own, search, resumes=True)
     with pytest.raises(SearchFailedError, match="no line; no script of this sweep"):
         cleaner._check_reported(first)
     cleaner._check_reported(other)
