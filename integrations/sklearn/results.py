@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +19,8 @@ from risingsearch.search.results import SearchResult
 _OF_FAILED = re.compile(r"(mean|std|split\d+)_(test|train)_")
 
 
-def on_average(result: SearchResult) -> SearchResult:
-    """Return a result by the means of the arms' best halves, at the last epoch of each.
+def on_average(result: SearchResult, averaged: Container[int]) -> SearchResult:
+    """Return a result by the means of arms' best halves, at the last epoch of each.
 
     The best single score is often an early one, while the learning rate is high and the
     scores jump, and a refit jumps elsewhere.
@@ -28,7 +28,7 @@ def on_average(result: SearchResult) -> SearchResult:
     arms = list(result.arms)
     for arm, curve in result.curves.items():
         mean, epochs = best_half(curve)
-        if epochs:
+        if epochs and arm in averaged:
             arms[arm] = replace(arms[arm], best_epoch=epochs[-1], best_score=mean)
     scored = [arm for arm in arms if arm.best_epoch]
     best = max(scored, key=lambda arm: arm.best_score)
@@ -67,12 +67,11 @@ def cheapest(result: SearchResult, arms: Sequence[int], by: str) -> int:
 def cv_results(
     search: BaseSearchCV,
     result: SearchResult,
-    *,
-    averages: bool = False,
+    averaged: Container[int] = (),
 ) -> Json:
     """``cv_results_`` in the format of scikit-learn.
 
-    The scores are those of the best epochs, or means over the best halves.
+    The scores are those of the best epochs, of some arms means over the best halves.
     """
     n_splits = search.n_splits_
     columns = dict.fromkeys(name for row in result.history for name in row)
@@ -82,7 +81,7 @@ def cv_results(
     fits: list[Json] = []
     for arm, of_arm in zip(result.arms, rows, strict=True):
         epochs = [arm.best_epoch] if arm.best_epoch else []
-        if averages and epochs:
+        if arm.arm in averaged and epochs:
             epochs = best_half(result.curves[arm.arm])[1]
         by_epoch = {row["epoch"]: row for row in of_arm}
         best = [by_epoch[epoch] for epoch in epochs]

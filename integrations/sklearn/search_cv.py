@@ -484,9 +484,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.history_ = result.history
         if folds.resource is not None:
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
-        averages = self._run.averages and self.refit != "best"
-        if averages:
-            result = results.on_average(result)
+        averaged: set[int] = set()
+        if self.refit != "best":
+            averaged = set(filter(self._run.is_averaged, result.curves))
+        if averaged:
+            result = results.on_average(result, averaged)
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_ = result.n_epochs
         self.n_calls_ = result.n_calls
@@ -496,7 +498,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.stop_reason_ = result.stop_reason
         self.trust_in_prior_ = result.trust_in_prior
         self.opened_by_prior_ = result.opened_by_prior
-        self.cv_results_ = results.cv_results(self, result, averages=averages)
+        self.cv_results_ = results.cv_results(self, result, averaged)
         results.warn_of_failures(result)
         if self.refit is False and self.multimetric_:
             return  # as in GridSearchCV: no metric was named to choose by

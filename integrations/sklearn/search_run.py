@@ -60,18 +60,20 @@ class SearchRun:
         seconds_before: float,
     ) -> None:
         self.folds = folds
-        firsts = {params.get(FAMILY): params for params in reversed(candidates)}
-        if not isinstance(folds.estimator, Families):
-            firsts = {None: candidates[0]}
-        models = [configured(folds.estimator, params) for params in firsts.values()]
-        in_one_fit = {is_timed and trains_in_one_fit(model) for model in models}
-        has_best = bool(folds.n_prefixes) and all(map(has_prefixes, models))
+        firsts: dict[object, Params] = {None: candidates[0]}
+        if isinstance(folds.estimator, Families):
+            firsts = {params.get(FAMILY): params for params in candidates}
         self._is_timed = is_timed
         self._space = candidates.space
+        self._in_one_fit: set[object] = set()  # families whose refit is a single fit
+        self._all_trees: set[object] = set()  # those of them that it gives all trees
+        for family, params in firsts.items():
+            model = configured(folds.estimator, params)
+            if is_timed and trains_in_one_fit(model):
+                self._in_one_fit.add(family)
+                if not (folds.n_prefixes and has_prefixes(model)):
+                    self._all_trees.add(family)
         self._in_full = interface.refit == "full"
-        self._in_one_fit = in_one_fit == {True}  # of all families
-        self._all_trees = self._in_one_fit and not has_best
-        self.averages = is_timed and in_one_fit == {False}
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"
             and interface.verbose > 0
@@ -167,7 +169,9 @@ class SearchRun:
             n_trees = best_row(result, arm).get(N_TREES)
             if n_trees is not None:
                 return int(n_trees)
-            if not self._all_trees or _overfits(result.curves, arm):
+            if self._family(arm) not in self._all_trees or _overfits(
+                result.curves, arm
+            ):
                 return best_epoch * steps
         whole = self.folds.in_full(result.candidates[arm])
         if in_full:
@@ -178,6 +182,15 @@ class SearchRun:
             whole = max(int(whole * left / seconds), best_epoch)
         return whole * steps
 
+    def is_averaged(self, arm: int) -> bool:
+        """Return whether an arm counts by its best half: of passes, under a time."""
+        return self._is_timed and self._family(arm) not in self._in_one_fit
+
+    def _family(self, arm: int) -> object:
+        if isinstance(self.folds.estimator, Families):
+            return self.search._log.candidates[arm].get(FAMILY)
+        return None
+
     def _note(self, report: Report) -> None:
         """Note the times that a refit would take, and end with."""
         arm = report.job.arm
@@ -187,7 +200,7 @@ class SearchRun:
             for details in report.metrics
         ]
         self._transformers.note(report)
-        if self.averages and any(map(math.isfinite, report.scores)):
+        if self.is_averaged(arm) and any(map(math.isfinite, report.scores)):
             scores = self._scores.setdefault(arm, [])
             scores[begin:] = report.scores
             self._halves[arm] = best_half(scores)
@@ -205,7 +218,10 @@ class SearchRun:
     def _seconds_kept(self) -> float:
         """Seconds that are kept for a refit; trees have half of the time at most."""
         seconds = self._refit_seconds()
-        if self._all_trees and not self._in_full:
+        arm = self.search.scheduler.best_arm
+        if arm is None or self._in_full:
+            return seconds
+        if self._family(arm) in self._all_trees:
             return min(seconds, self._clock.seconds())
         return seconds
 
@@ -214,7 +230,7 @@ class SearchRun:
         scheduler = self.search.scheduler
         arm = scheduler.best_arm
         last = scheduler.best_epoch
-        if self._halves:
+        if self._halves and arm is not None and self.is_averaged(arm):
             arm = max(self._halves, key=lambda arm: self._halves[arm][0])
             last = self._halves[arm][1][-1]
         if arm is None or not self._fit_seconds.get(arm):
@@ -227,13 +243,15 @@ class SearchRun:
             costs = folds.resource.costs
             return share * costs[-1] * sum(seconds) / sum(costs[: len(seconds)])
         pace = float(np.mean(seconds[-PACE:]))
-        if self._in_full or self._all_trees:
+        if self._in_full or self._family(arm) in self._all_trees:
             n_epochs = folds.in_full(self.search._log.candidates[arm])
         else:
             ends = [job.from_epoch + job.n_epochs for job in scheduler.in_flight]
             n_epochs = max([last + 1, *ends])
         in_all = pace * n_epochs
-        if self._in_one_fit:  # a single fit does but once what is done in each epoch
+        if (
+            self._family(arm) in self._in_one_fit
+        ):  # a single fit does but once what is done in each epoch
             steps = (n_epochs - 1) * folds.steps_per_epoch
             of_step = len(folds.splits) * folds.seconds_per_step
             in_all = min(in_all, pace + steps * of_step)

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from risingsearch import RisingSearchCV, space_of
 from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn.results import best_half
 
 X, y = load_iris(return_X_y=True)
 LINEAR = make_pipeline(StandardScaler(), SGDClassifier())
@@ -61,6 +62,13 @@ def test_by_rows_in_time_and_in_a_directory(tmp_path):
     timed = searching([HistGradientBoostingClassifier(max_iter=9), FAMILIES[1]])
     timed.set_params(budget=None, timeout=1.0, max_epochs=None).fit(X, y)
     assert timed.best_estimator_.score(X, y) > 0.6
+    for arm, params in enumerate(timed.cv_results_["params"]):
+        curve = timed.curves_.get(arm, [])
+        if len(curve) > 1 and params["estimator"] == "linear":
+            mean, _ = best_half(list(curve))  # passes count by their best half
+            assert timed.cv_results_["mean_test_score"][arm] == pytest.approx(mean)
+        elif len(curve) > 0:
+            assert timed.cv_results_["mean_test_score"][arm] == max(curve)
     first = searching(run_dir=tmp_path / "run").fit(X, y)
     assert searching(run_dir=tmp_path / "run").fit(X, y).history_ == first.history_
 
