@@ -139,11 +139,17 @@ class Evidence:
         )
 
     def without_data(self) -> Evidence:
-        """Return it without the function for predictions, which knows the rows."""
-        bare = replace(self, scores_of=None)
+        """Return it without the function for predictions, which knows the rows.
+
+        And without examples that the verdict does not need, or no longer.
+        """
         if "verdict" in vars(self):
+            bare = replace(self, examples={}, scores_of=None)
             vars(bare)["verdict"] = self.verdict
-        return bare
+            return bare
+        kept = self._ranked(MOST_ARMS)
+        examples = {arm: v for arm, v in self.examples.items() if arm in kept}
+        return replace(self, examples=examples, scores_of=None)
 
     def _rewards(self, arms: Sequence[int]) -> Floats:
         return np.array([self.sign * self.scores[arm] for arm in arms])
@@ -172,6 +178,8 @@ class Evidence:
             if self.scores_of is None:
                 return None
             values = [self.scores_of(predictions) for predictions in values]
+            if not np.isfinite(values).all():
+                return None
         rewards = self.sign * np.stack(values)
         n = rewards.shape[1]
         rng = np.random.default_rng(0)
