@@ -23,6 +23,7 @@ from risingsearch.search.examples import Values
 
 LEVEL = 0.95
 RESAMPLES = 1_000
+NEAR = 0.05  # of a hit or miss: rows of unequal folds weigh unequally
 MANY = 100_000  # draws, where only a quantile is needed
 MOST_ARMS = 200  # that are compared, the best by their scores
 MOST_RESCORED = 50  # the same, where predictions are scored anew
@@ -180,7 +181,7 @@ class Evidence:
             values = [self.scores_of(predictions) for predictions in values]
             if not np.isfinite(values).all():
                 return None
-        rewards = self.sign * np.stack(values)
+        rewards = np.float32(self.sign) * np.stack(values)
         n = rewards.shape[1]
         rng = np.random.default_rng(0)
         counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
@@ -193,8 +194,7 @@ class Evidence:
         means = rewards.mean(axis=1)
         scores += self.sign * self.scores[self.winner] - means.max()
         low, high = np.percentile(scores, _TAILS)
-        if np.ptp(rewards[0]) == 0.0:  # examples unlike these may be 3 of n, in 95 %
-            low = min(low, scores.mean() - 3 / n * np.ptp(rewards))
+        low = min(low, _least(float(scores.mean()), rewards))
         of_some = ""
         if len(arms) < len(ranked):
             of_some = f" of {len(arms)} of {len(ranked)} arms"
@@ -272,6 +272,28 @@ class Evidence:
             self._rewards(arms),
             noise * rng.standard_normal((RESAMPLES, len(arms))),
         )
+
+
+def _least(score: float, rewards: Values) -> float:
+    """Return a lower end for scores near the highest, which hardly vary in resamples.
+
+    Of hits and misses it is that of Wilson's interval. Of others, if the winner's are
+    all the same, it allows for 3 of n unlike these: none of n leaves so many in 95 %.
+    """
+    n = len(rewards[0])
+    lowest = float(rewards.min())
+    span = float(rewards.max()) - lowest
+    if span == 0.0:
+        return score
+    shares = (rewards - lowest) / span
+    if np.all((shares < NEAR) | (shares > 1 - NEAR)):
+        hits = min(max((score - lowest) / span, 0.0), 1.0)
+        z = _NORMAL
+        half = z * math.sqrt(hits * (1 - hits) / n + (z / n) ** 2 / 4)
+        return lowest + span * (hits + z**2 / (2 * n) - half) / (1 + z**2 / n)
+    if np.ptp(rewards[0]) == 0.0:
+        return score - 3 / n * span
+    return score
 
 
 def _level(rewards: Floats, noise: Floats) -> Bools:
