@@ -184,26 +184,33 @@ class Evidence:
         rewards = np.float32(self.sign) * np.stack(values)
         n = rewards.shape[1]
         rng = np.random.default_rng(0)
-        counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+        counts = rng.multinomial(
+            n,
+            np.full(n, 1 / n),
+            size=RESAMPLES,
+        )
         counts = counts[counts.min(axis=1) == 0].astype(np.float32)
         inside = counts @ rewards.T / n
         outside = (counts == 0).astype(np.float32)
-        fresh = (outside @ rewards.T) / outside.sum(axis=1, keepdims=True)
+        n_outside = outside.sum(axis=1, keepdims=True)
+        fresh = outside @ rewards.T / n_outside
         chosen = inside.argmax(axis=1)
         scores = fresh[np.arange(len(fresh)), chosen].astype(float)
         means = rewards.mean(axis=1)
         scores += self.sign * self.scores[self.winner] - means.max()
-        low, high = np.percentile(scores, _TAILS)
-        low = min(low, _least(float(scores.mean()), rewards))
+        ends = np.percentile(scores, _TAILS)
+        low, high = ends.tolist()
+        score = float(scores.mean())
+        low = min(low, _least(score, rewards))
         of_some = ""
         if len(arms) < len(ranked):
             of_some = f" of {len(arms)} of {len(ranked)} arms"
         return _Basis(
             f"bootstrap of {n:,} examples{of_some}",
             arms,
-            float(scores.mean()),
-            float(low),
-            float(high),
+            score,
+            low,
+            high,
             self._rewards(arms),
             inside - means,
             knows_rows=True,
@@ -226,13 +233,17 @@ class Evidence:
             if len(scores):
                 n_of[place] = len(scores)
                 rewards[place] = scores.mean()
-                squares += float(np.sum((scores - scores.mean()) ** 2))
+                deviations = scores - scores.mean()
+                squares += float(np.sum(deviations**2))
         freedom = sum(len(scores) - 1 for scores in self.repeats.values())
         spreads = math.sqrt(squares / freedom) / np.sqrt(n_of)
         rng = np.random.default_rng(0)
-        quantile = np.quantile(np.abs(rng.standard_t(freedom, MANY)), LEVEL)
-        scale = np.sqrt(freedom / rng.chisquare(freedom, (RESAMPLES, 1)))
-        drawn = rng.standard_normal((RESAMPLES, len(arms))) * spreads
+        sizes = np.abs(rng.standard_t(freedom, MANY))
+        quantile = np.quantile(sizes, LEVEL)
+        squares_drawn = rng.chisquare(freedom, (RESAMPLES, 1))
+        scale = np.sqrt(freedom / squares_drawn)
+        shape = RESAMPLES, len(arms)
+        drawn = rng.standard_normal(shape) * spreads
         score = float(rewards[0])
         half = float(quantile * spreads[0])
         return _Basis(
@@ -254,7 +265,8 @@ class Evidence:
         known = bends[np.isfinite(bends)]
         noise = math.nan
         if len(known):
-            noise = float(np.median(np.abs(known))) / 0.6745 / math.sqrt(6)
+            typical = float(np.median(np.abs(known)))
+            noise = typical / 0.6745 / math.sqrt(6)
         arms = self._ranked(MOST_ARMS)
         best = self.sign * self.scores[self.winner]
         rewards = np.sort(np.concatenate(curves))
@@ -289,8 +301,11 @@ def _least(score: float, rewards: Values) -> float:
     if np.all((shares < NEAR) | (shares > 1 - NEAR)):
         hits = min(max((score - lowest) / span, 0.0), 1.0)
         z = _NORMAL
-        half = z * math.sqrt(hits * (1 - hits) / n + (z / n) ** 2 / 4)
-        return lowest + span * (hits + z**2 / (2 * n) - half) / (1 + z**2 / n)
+        variance = hits * (1 - hits) / n + (z / n) ** 2 / 4
+        half = z * math.sqrt(variance)
+        centre = hits + z**2 / (2 * n)
+        share = (centre - half) / (1 + z**2 / n)
+        return lowest + span * share
     if np.ptp(rewards[0]) == 0.0:
         return score - 3 / n * span
     return score
@@ -305,10 +320,15 @@ def _level(rewards: Floats, noise: Floats) -> Bools:
     covariance = np.atleast_2d(np.cov(noise, rowvar=False))
     variances = np.diag(covariance)
     variances = np.maximum(variances, np.median(variances))
-    spread = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0.0))
+    sums = variances[:, None] + variances
+    spread = np.sqrt(np.maximum(sums - 2 * covariance, 0.0))
     scale = np.where(spread > 0.0, spread, np.inf)
     np.fill_diagonal(scale, np.inf)
-    largest = [((each[:, None] - each) / scale).max() for each in noise]
+    largest = []
+    for each in noise:
+        differences = each[:, None] - each
+        largest.append((differences / scale).max())
+    threshold = np.quantile(largest, LEVEL)
     behind = rewards[0] - rewards[1:]
-    is_worse: Bools = behind > np.quantile(largest, LEVEL) * spread[0, 1:]
+    is_worse: Bools = behind > threshold * spread[0, 1:]
     return ~is_worse
