@@ -195,7 +195,8 @@ class Evidence:
         n_outside = outside.sum(axis=1, keepdims=True)
         fresh = outside @ rewards.T / n_outside
         chosen = inside.argmax(axis=1)
-        scores = fresh[np.arange(len(fresh)), chosen].astype(float)
+        resample = np.arange(len(fresh))
+        scores = fresh[resample, chosen].astype(float)
         means = rewards.mean(axis=1)
         scores += self.sign * self.scores[self.winner] - means.max()
         ends = np.percentile(scores, _TAILS)
@@ -272,8 +273,10 @@ class Evidence:
         rewards = np.sort(np.concatenate(curves))
         rewards = rewards[np.isfinite(rewards)][-MOST_SCORES:]
         rng = np.random.default_rng(0)
-        drawn = noise * rng.standard_normal((RESAMPLES, len(rewards)))
-        chosen = (rewards + drawn).argmax(axis=1)
+        shape = RESAMPLES, len(rewards)
+        drawn = noise * rng.standard_normal(shape)
+        noisy = rewards + drawn
+        chosen = noisy.argmax(axis=1)
         score = best - float(drawn[np.arange(RESAMPLES), chosen].mean())
         return _Basis(
             self.missing + BY_CURVES,
