@@ -12,7 +12,7 @@ from joblib.parallel import get_active_backend
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Report
+from risingsearch.arms import Params, Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.epoch_length import advice_on_steps
