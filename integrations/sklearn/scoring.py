@@ -103,7 +103,7 @@ def scored(
         if is_plain and labels.shape == y.shape == (len(y),):
             hits = labels == y
             return float(np.mean(hits)), hits
-    heard: list[Any] = []
+    heard: list[object] = []
     if asks_score(scorer) and type(estimator).score is RegressorMixin.score:
         scorer = R2
     recomputed = of_metric(scorer, metric)
@@ -122,11 +122,11 @@ def of_metric(scorer: Scorer, metric: str | None) -> Scorer | None:
     return alone if isinstance(alone, type(R2)) else None
 
 
-def _heard_by(heard: list[Any], scorer: Scorer, alone: Scorer) -> Scorer:
+def _heard_by(heard: list[object], scorer: Scorer, alone: Scorer) -> Scorer:
     """Return a scorer that leaves the predictions for one of its metrics in a list."""
 
-    def score(caller: Any, *args: Any, **kwargs: Any) -> float:
-        def heard_call(*asked: Any, **how: Any) -> Any:
+    def score(caller: BaseEstimator, *args: object, **kwargs: object) -> float:
+        def heard_call(*asked: object, **how: object) -> object:
             heard.append(caller(*asked, **how))
             return heard[-1]
 
