@@ -201,28 +201,39 @@ class Folds:
 
         They are pseudo-values of the jackknife: what the score gains by each block.
         """
-        metric = scoring.of_metric(self.scorer, self.metric) or scoring.R2
-        all_y = np.asarray(self.y)
-        numbers = class_numbers(self.estimator, self.X, self.y)
-        n_blocks = max(MOST_JACKKNIFED // len(self.splits), FEWEST_JACKKNIFED)
-        ends = np.cumsum([len(test) for _, test in self.splits])[:-1]
-        values = []
-        for (_, test), predicted in zip(
-            self.splits, np.split(predictions, ends), strict=True
-        ):
-            order = nested_order(numbers[test], np.random.default_rng(0))
-            n = min(n_blocks, len(test))
-
-            def score(kept: Ints) -> float:
-                rows = test[kept]  # noqa: B023, called here alone
-                params = _check_method_params(self.X, self.score_params, rows)
-                return scoring.recomputed(metric, all_y, rows, predicted[kept], params)  # noqa: B023
-
-            whole = score(order)
-            without = [score(np.delete(order, slice(k, None, n))) for k in range(n)]
-            gains = n * whole - (n - 1) * np.array(without)
-            values.append(gains - gains.mean() + whole)
+        tests = [
+            test[scoring.sampled(len(test), predictions.shape[1])]
+            for _, test in self.splits
+        ]
+        ends = np.cumsum([len(test) for test in tests])[:-1]
+        of_folds = zip(tests, np.split(predictions, ends), strict=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a block with all rows of a class
+            values = [self._jackknifed(test, predicted) for test, predicted in of_folds]
         return np.concatenate(values).astype(np.float32)
+
+    def _jackknifed(self, test: Ints, predicted: Values) -> Floats:
+        """Return pseudo-values of blocks of a fold's test rows; NaN without a score."""
+        metric = scoring.of_metric(self.scorer, self.metric) or scoring.R2
+        y = np.asarray(self.y)
+        strata = class_numbers(self.estimator, self.X, self.y)[test]
+        order = nested_order(strata, np.random.default_rng(0))
+        most = max(MOST_JACKKNIFED // len(self.splits), FEWEST_JACKKNIFED)
+        n = min(most, len(test))
+
+        def score(kept: Ints) -> float:
+            rows = test[kept]
+            params = _check_method_params(self.X, self.score_params, rows)
+            try:
+                return scoring.recomputed(metric, y, rows, predicted[kept], params)
+            except ValueError:  # such as too few classes
+                return math.nan
+
+        whole = score(order)
+        without = [score(np.delete(order, slice(k, None, n))) for k in range(n)]
+        gains = n * whole - (n - 1) * np.array(without)
+        centred: Floats = gains - gains.mean() + whole
+        return centred
 
     def refit(
         self,

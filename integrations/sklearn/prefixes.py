@@ -100,7 +100,7 @@ def predicting(
         return twins
     made: dict[str, list[Any]] = {}
 
-    def predict(place: int, method: str, rows: ArrayLike) -> Any:
+    def predict(place: int, method: str, rows: ArrayLike) -> object:
         if rows is not X:
             return _predictions(estimator, method, rows, prefixes[place : place + 1])[0]
         if method not in made:

@@ -21,7 +21,7 @@ Scorer: TypeAlias = Any
 RowValues: TypeAlias = NDArray[Any]
 """The score of each row; with two axes, the predictions for it."""
 Range = tuple[float, float]
-MOST_PREDICTIONS = 100_000  # numbers that are kept of an epoch and fold
+MOST_PREDICTIONS = 20_000  # numbers that are kept of an epoch and fold
 _ACCURACY = get_scorer("accuracy")
 R2 = get_scorer("r2")  # the score of regressors
 RANGE = "reward_range"  # the parameter of a policy with the ends of the rewards
@@ -103,7 +103,7 @@ def scored(
         if is_plain and labels.shape == y.shape == (len(y),):
             hits = labels == y
             return float(np.mean(hits)), hits
-    heard: list[Any] = []
+    heard: list[object] = []
     if asks_score(scorer) and type(estimator).score is RegressorMixin.score:
         scorer = R2
     recomputed = of_metric(scorer, metric)
@@ -122,11 +122,11 @@ def of_metric(scorer: Scorer, metric: str | None) -> Scorer | None:
     return alone if isinstance(alone, type(R2)) else None
 
 
-def _heard_by(heard: list[Any], scorer: Scorer, alone: Scorer) -> Scorer:
+def _heard_by(heard: list[object], scorer: Scorer, alone: Scorer) -> Scorer:
     """Return a scorer that leaves the predictions for one of its metrics in a list."""
 
-    def score(caller: Any, *args: Any, **kwargs: Any) -> float:
-        def heard_call(*asked: Any, **how: Any) -> Any:
+    def score(caller: BaseEstimator, *args: object, **kwargs: object) -> float:
+        def heard_call(*asked: object, **how: object) -> object:
             heard.append(caller(*asked, **how))
             return heard[-1]
 
@@ -167,9 +167,16 @@ def _values(
             return values
     if predicted.dtype.kind not in "biuf":
         predicted = np.searchsorted(estimator.classes_, predicted)
-    if predicted.size > MOST_PREDICTIONS:
-        return None
-    return predicted.reshape(len(y), -1).astype(np.float32)
+    table = predicted.reshape(len(y), -1).astype(np.float32)
+    return table[sampled(len(y), table.shape[1])]
+
+
+def sampled(n_rows: int, n_columns: int) -> Ints:
+    """Return the rows of a fold whose predictions are kept, the same in each epoch."""
+    most = max(MOST_PREDICTIONS // n_columns, 1)
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
 
 
 def recomputed(

@@ -63,21 +63,16 @@ class SearchRun:
         firsts: dict[object, Params] = {None: candidates[0]}
         if isinstance(folds.estimator, Families):
             firsts = {params.get(FAMILY): params for params in candidates}
-        models = {
-            family: configured(folds.estimator, params)
-            for family, params in firsts.items()
-            if is_timed
-        }
-        self._in_one_fit = {  # families, or None for the estimator
-            family for family, model in models.items() if trains_in_one_fit(model)
-        }
-        self._all_trees = {  # of these, where a refit has no best number
-            family
-            for family in self._in_one_fit
-            if not (folds.n_prefixes and has_prefixes(models[family]))
-        }
         self._is_timed = is_timed
         self._space = candidates.space
+        self._in_one_fit: set[object] = set()  # families whose refit is a single fit
+        self._all_trees: set[object] = set()  # those of them that it gives all trees
+        for family, params in firsts.items():
+            model = configured(folds.estimator, params)
+            if is_timed and trains_in_one_fit(model):
+                self._in_one_fit.add(family)
+                if not (folds.n_prefixes and has_prefixes(model)):
+                    self._all_trees.add(family)
         self._in_full = interface.refit == "full"
         self._advises = (  # on the length of an epoch
             interface.steps_per_epoch == "auto"

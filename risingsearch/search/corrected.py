@@ -23,6 +23,7 @@ from risingsearch.search.examples import Values
 
 LEVEL = 0.95
 RESAMPLES = 1_000
+NEAR = 0.05  # of a hit or miss: rows of unequal folds weigh unequally
 MANY = 100_000  # draws, where only a quantile is needed
 MOST_ARMS = 200  # that are compared, the best by their scores
 MOST_RESCORED = 50  # the same, where predictions are scored anew
@@ -139,11 +140,17 @@ class Evidence:
         )
 
     def without_data(self) -> Evidence:
-        """Return it without the function for predictions, which knows the rows."""
-        bare = replace(self, scores_of=None)
+        """Return it without the function for predictions, which knows the rows.
+
+        And without examples that the verdict does not need, or no longer.
+        """
         if "verdict" in vars(self):
+            bare = replace(self, examples={}, scores_of=None)
             vars(bare)["verdict"] = self.verdict
-        return bare
+            return bare
+        kept = self._ranked(MOST_ARMS)
+        examples = {arm: v for arm, v in self.examples.items() if arm in kept}
+        return replace(self, examples=examples, scores_of=None)
 
     def _rewards(self, arms: Sequence[int]) -> Floats:
         return np.array([self.sign * self.scores[arm] for arm in arms])
@@ -172,30 +179,39 @@ class Evidence:
             if self.scores_of is None:
                 return None
             values = [self.scores_of(predictions) for predictions in values]
-        rewards = self.sign * np.stack(values)
+            if not np.isfinite(values).all():
+                return None
+        rewards = np.float32(self.sign) * np.stack(values)
         n = rewards.shape[1]
         rng = np.random.default_rng(0)
-        counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+        counts = rng.multinomial(
+            n,
+            np.full(n, 1 / n),
+            size=RESAMPLES,
+        )
         counts = counts[counts.min(axis=1) == 0].astype(np.float32)
         inside = counts @ rewards.T / n
         outside = (counts == 0).astype(np.float32)
-        fresh = (outside @ rewards.T) / outside.sum(axis=1, keepdims=True)
+        n_outside = outside.sum(axis=1, keepdims=True)
+        fresh = outside @ rewards.T / n_outside
         chosen = inside.argmax(axis=1)
-        scores = fresh[np.arange(len(fresh)), chosen].astype(float)
+        resample = np.arange(len(fresh))
+        scores = fresh[resample, chosen].astype(float)
         means = rewards.mean(axis=1)
         scores += self.sign * self.scores[self.winner] - means.max()
-        low, high = np.percentile(scores, _TAILS)
-        if np.ptp(rewards[0]) == 0.0:  # examples unlike these may be 3 of n, in 95 %
-            low = min(low, scores.mean() - 3 / n * np.ptp(rewards))
+        ends = np.percentile(scores, _TAILS)
+        low, high = ends.tolist()
+        score = float(scores.mean())
+        low = min(low, _least(score, rewards))
         of_some = ""
         if len(arms) < len(ranked):
             of_some = f" of {len(arms)} of {len(ranked)} arms"
         return _Basis(
             f"bootstrap of {n:,} examples{of_some}",
             arms,
-            float(scores.mean()),
-            float(low),
-            float(high),
+            score,
+            low,
+            high,
             self._rewards(arms),
             inside - means,
             knows_rows=True,
@@ -218,13 +234,17 @@ class Evidence:
             if len(scores):
                 n_of[place] = len(scores)
                 rewards[place] = scores.mean()
-                squares += float(np.sum((scores - scores.mean()) ** 2))
+                deviations = scores - scores.mean()
+                squares += float(np.sum(deviations**2))
         freedom = sum(len(scores) - 1 for scores in self.repeats.values())
         spreads = math.sqrt(squares / freedom) / np.sqrt(n_of)
         rng = np.random.default_rng(0)
-        quantile = np.quantile(np.abs(rng.standard_t(freedom, MANY)), LEVEL)
-        scale = np.sqrt(freedom / rng.chisquare(freedom, (RESAMPLES, 1)))
-        drawn = rng.standard_normal((RESAMPLES, len(arms))) * spreads
+        sizes = np.abs(rng.standard_t(freedom, MANY))
+        quantile = np.quantile(sizes, LEVEL)
+        squares_drawn = rng.chisquare(freedom, (RESAMPLES, 1))
+        scale = np.sqrt(freedom / squares_drawn)
+        shape = RESAMPLES, len(arms)
+        drawn = rng.standard_normal(shape) * spreads
         score = float(rewards[0])
         half = float(quantile * spreads[0])
         return _Basis(
@@ -246,14 +266,17 @@ class Evidence:
         known = bends[np.isfinite(bends)]
         noise = math.nan
         if len(known):
-            noise = float(np.median(np.abs(known))) / 0.6745 / math.sqrt(6)
+            typical = float(np.median(np.abs(known)))
+            noise = typical / 0.6745 / math.sqrt(6)
         arms = self._ranked(MOST_ARMS)
         best = self.sign * self.scores[self.winner]
         rewards = np.sort(np.concatenate(curves))
         rewards = rewards[np.isfinite(rewards)][-MOST_SCORES:]
         rng = np.random.default_rng(0)
-        drawn = noise * rng.standard_normal((RESAMPLES, len(rewards)))
-        chosen = (rewards + drawn).argmax(axis=1)
+        shape = RESAMPLES, len(rewards)
+        drawn = noise * rng.standard_normal(shape)
+        noisy = rewards + drawn
+        chosen = noisy.argmax(axis=1)
         score = best - float(drawn[np.arange(RESAMPLES), chosen].mean())
         return _Basis(
             self.missing + BY_CURVES,
@@ -266,6 +289,31 @@ class Evidence:
         )
 
 
+def _least(score: float, rewards: Values) -> float:
+    """Return a lower end for scores near the highest, which hardly vary in resamples.
+
+    Of hits and misses it is that of Wilson's interval. Of others, if the winner's are
+    all the same, it allows for 3 of n unlike these: none of n leaves so many in 95 %.
+    """
+    n = len(rewards[0])
+    lowest = float(rewards.min())
+    span = float(rewards.max()) - lowest
+    if span == 0.0:
+        return score
+    shares = (rewards - lowest) / span
+    if np.all((shares < NEAR) | (shares > 1 - NEAR)):
+        hits = min(max((score - lowest) / span, 0.0), 1.0)
+        z = _NORMAL
+        variance = hits * (1 - hits) / n + (z / n) ** 2 / 4
+        half = z * math.sqrt(variance)
+        centre = hits + z**2 / (2 * n)
+        share = (centre - half) / (1 + z**2 / n)
+        return lowest + span * share
+    if np.ptp(rewards[0]) == 0.0:
+        return score - 3 / n * span
+    return score
+
+
 def _level(rewards: Floats, noise: Floats) -> Bools:
     """Return which arms are level with the first of them, which is left out.
 
@@ -275,10 +323,15 @@ def _level(rewards: Floats, noise: Floats) -> Bools:
     covariance = np.atleast_2d(np.cov(noise, rowvar=False))
     variances = np.diag(covariance)
     variances = np.maximum(variances, np.median(variances))
-    spread = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0.0))
+    sums = variances[:, None] + variances
+    spread = np.sqrt(np.maximum(sums - 2 * covariance, 0.0))
     scale = np.where(spread > 0.0, spread, np.inf)
     np.fill_diagonal(scale, np.inf)
-    largest = [((each[:, None] - each) / scale).max() for each in noise]
+    largest = []
+    for each in noise:
+        differences = each[:, None] - each
+        largest.append((differences / scale).max())
+    threshold = np.quantile(largest, LEVEL)
     behind = rewards[0] - rewards[1:]
-    is_worse: Bools = behind > np.quantile(largest, LEVEL) * spread[0, 1:]
+    is_worse: Bools = behind > threshold * spread[0, 1:]
     return ~is_worse

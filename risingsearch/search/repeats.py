@@ -75,6 +75,16 @@ class Reserve:
         return math.fsum(event.cost for event in self.repeated)
 
     @property
+    def n_epochs(self) -> int:
+        """The epochs that were trained again."""
+        return sum(len(event.scores) for event in self.repeated)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds in which they were trained."""
+        return math.fsum(event.elapsed for event in self.repeated)
+
+    @property
     def remark(self) -> str:
         """How much of it is spent, as the end of a clause; empty if none is kept."""
         if not self.kept:

@@ -414,7 +414,6 @@ class RunLog:
         numeric = (name for epoch in epochs for name in epoch if is_number(epoch[name]))
         results = self._results
         reserve = self.reserve
-        n_repeated = sum(len(event.scores) for event in reserve.repeated)
         return SearchResult(
             best_params=dict(best),
             best_score=scheduler.best_score,
@@ -423,8 +422,8 @@ class RunLog:
             history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
             arms=arms,
-            n_epochs=scheduler.n_epochs + n_repeated,
-            n_calls=sum(result.calls for result in results.values()) + n_repeated,
+            n_epochs=scheduler.n_epochs + reserve.n_epochs,
+            n_calls=sum(result.calls for result in results.values()) + reserve.n_epochs,
             stop_reason=self.stop_reason or UNFINISHED,
             direction=scheduler.direction,
             failures=[report for report in reports if report.failure is not None],
@@ -440,7 +439,7 @@ class RunLog:
             training_seconds=math.fsum(
                 result.elapsed or 0.0 for result in results.values()
             )
-            + math.fsum(event.elapsed for event in reserve.repeated),
+            + reserve.seconds,
             max_epochs=scheduler.max_epochs,
             returned_at={
                 job: result.clock

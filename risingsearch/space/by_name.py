@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from risingsearch.arms import Params
 from risingsearch.errors import InvalidParameterError, unknown_name
@@ -20,6 +20,9 @@ from risingsearch.json_values import plain
 from risingsearch.space.from_mappings import WHEN
 from risingsearch.space.kinds import Kind
 from risingsearch.space.space import Space
+
+Estimator: TypeAlias = Any
+"""A name, a class, or an object of any library, with ``get_params``."""
 
 AUTO = "auto"
 PACKAGE = "package"
@@ -50,7 +53,7 @@ def known_estimators() -> dict[str, Curated]:
     }
 
 
-def space_of(estimator: Any) -> Any:
+def space_of(estimator: Estimator) -> Any:
     """Return the curated space of an estimator, to be printed and edited.
 
     Parameters
@@ -103,9 +106,9 @@ def space_of(estimator: Any) -> Any:
     return space
 
 
-def named(estimators: Sequence[Any]) -> dict[str, Any]:
+def named(estimators: Sequence[Estimator]) -> dict[str, Estimator]:
     """Return estimators by their names, those of their classes where none is given."""
-    by_name: dict[str, Any] = {}
+    by_name: dict[str, Estimator] = {}
     for each in estimators:
         name, estimator = each if isinstance(each, tuple) else (_name_of(each), each)
         if name in by_name or "__" in name:
@@ -119,7 +122,7 @@ def named(estimators: Sequence[Any]) -> dict[str, Any]:
     return by_name
 
 
-def own_values(estimator: Any) -> Params:
+def own_values(estimator: Estimator) -> Params:
     """Return an estimator's value of each parameter, or the one its library takes."""
     values: Params = estimator.get_params()
     for prefix, part, curated in _known(estimator):
@@ -127,7 +130,7 @@ def own_values(estimator: Any) -> Params:
     return values
 
 
-def _own(estimator: Any, curated: Curated) -> Params:
+def _own(estimator: Estimator, curated: Curated) -> Params:
     """Return an estimator's values of its curated parameters.
 
     A number that is None is left to the library.
@@ -177,7 +180,7 @@ def learnt_starts() -> dict[str, list[Params]]:
     return starts
 
 
-def starts_of(estimator: Any) -> list[Params]:
+def starts_of(estimator: Estimator) -> list[Params]:
     """Return good starts of an estimator, learnt on tables, the best first.
 
     Parameters
@@ -205,7 +208,7 @@ def starts_of(estimator: Any) -> list[Params]:
     return learnt
 
 
-def _plain_for(kind: Kind, value: Any) -> Any:
+def _plain_for(kind: Kind, value: object) -> object:
     """Return a value as the kind has it: plain data has lists, estimators tuples."""
     if isinstance(value, list | tuple):
         other = list(value) if isinstance(value, tuple) else tuple(value)
@@ -217,7 +220,9 @@ def _name_of(estimator: object) -> str:
     return estimator if isinstance(estimator, str) else type(estimator).__name__
 
 
-def _known(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any, Curated]]:
+def _known(
+    estimator: Estimator, prefix: str = ""
+) -> Iterator[tuple[str, Estimator, Curated]]:
     """Yield the known estimators in one: the prefix of each, itself and its space."""
     bases = [base.__name__ for base in type(estimator).__mro__]
     for name in [estimator] if isinstance(estimator, str) else bases:
@@ -230,7 +235,7 @@ def _known(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any, Curated
                 yield from _known(inner, f"{prefix}{name}__")
 
 
-def _settable(estimator: Any, curated: Curated) -> Params:
+def _settable(estimator: Estimator, curated: Curated) -> Params:
     """Return the parameters that an estimator has, as far as they are not chosen."""
     space = deepcopy(curated.space)
     if isinstance(estimator, str):

@@ -67,7 +67,9 @@ def test_small_differences_in_every_example_are_told_apart():
 
 def test_a_winner_without_any_miss_is_not_certain():
     verdict = evidence({0: np.ones(30), 1: np.r_[np.ones(20), np.zeros(10)]}).verdict
-    assert verdict.low == pytest.approx(0.9, abs=0.01)
+    assert verdict.low == pytest.approx(30 / (30 + 1.96**2), abs=1e-3)  # Wilson's
+    values = {0: np.zeros(30), 1: -np.arange(30) / 30}
+    assert evidence(values).verdict.low == pytest.approx(-3 / 30, abs=0.01)
 
 
 def test_examples_of_some_arms_are_said_to_be():

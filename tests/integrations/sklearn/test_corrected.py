@@ -14,7 +14,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import scale
 
 from risingsearch import RisingSearch
-from risingsearch.integrations.sklearn import RisingSearchCV
+from risingsearch.integrations.sklearn import RisingSearchCV, scoring
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)[:, :4]
@@ -172,6 +172,20 @@ def test_the_verdict_is_in_the_table_of_arms_the_notebook_and_a_pickle():
     assert search._verdict.text in search._repr_html_()
     copy = pickle.loads(pickle.dumps(search))
     assert copy.corrected_interval_ == search.corrected_interval_
+
+
+def test_a_sample_of_many_predictions_is_kept(monkeypatch):
+    monkeypatch.setattr(scoring, "MOST_PREDICTIONS", 60)
+    search = searched(scoring="roc_auc", cv=3)
+    assert kept(search).shape == (180, 1)
+    low, high = search.corrected_interval_
+    assert low < search.corrected_score_ < high
+
+
+def test_a_metric_that_needs_all_rows_of_a_class_leaves_the_curves():
+    rare = np.r_[np.flatnonzero(Y)[:100], np.flatnonzero(Y == 0)[:3]]
+    search = searched(X[rare], Y[rare], scoring="roc_auc", cv=3)
+    assert "from epoch to epoch" in search.corrected_source_
 
 
 def test_before_fit_there_is_none():
