@@ -430,7 +430,7 @@ def recommended_arms(
     Examples
     --------
     >>> recommended_arms("auto", horizon=270, max_pulls=27)
-    90
+    119
     """
     make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
     entry = _ENTRIES[resolve_policy(name)]

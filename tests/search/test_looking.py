@@ -5,6 +5,7 @@ import hashlib
 import json
 import pickle
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -73,7 +74,8 @@ def decisions(result):
     """Return what was decided and found, without the values of the candidates."""
     rows = [{k: repr(v) for k, v in row.items()} for row in result.history]
     ends = [result.best_arm, result.best_epoch, result.n_epochs, result.stop_reason]
-    return rows, repr(result.arms), ends
+    arms = [replace(arm, params={}) for arm in result.arms]
+    return rows, repr(arms), ends
 
 
 class TestCandidatesThatJsonCannotHold:

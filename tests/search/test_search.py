@@ -282,10 +282,11 @@ class TestExecutors:
                 time.sleep(0.002 * (state.seed % 3 == self.late))
                 return super().train(state)
 
+        curves = [RISING, PEAKED, FLAT, [0.1, ValueError("x")], [0.9, 0.9], [0.9]]
         runs = []
         for late in range(3):
             result = a_search(
-                *[RISING, PEAKED, FLAT, [0.1, ValueError("x")], [0.9, 0.9], [0.9]],
+                *curves,
                 trainable=Late(late),
                 policy=policy,
                 budget=20,
