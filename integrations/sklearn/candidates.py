@@ -19,6 +19,7 @@ from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.search.arguments import arm_of
 from risingsearch.space import Configurations, Space, is_distribution
 from risingsearch.space.by_name import (
+    FAMILY,
     PACKAGE,
     configuration_of,
     learnt_starts,
@@ -86,6 +87,13 @@ def first_configurations(
     In a space of the user's, only those that lie in it.
     """
     spaces, listed = _parts(space)
+    if isinstance(estimator, Families):
+        for part in (*spaces, *listed):
+            if FAMILY not in part:
+                raise InvalidParameterError(
+                    "a configuration or space of several estimators says which one it "
+                    f"is of: add {FAMILY!r}: [{estimator.estimator!r}] to {part!r}"
+                )
     parts = [Space.of(part) for part in spaces]
     own: list[Params] = []
     starts: list[Params] = []
@@ -94,7 +102,9 @@ def first_configurations(
         model = chosen(family)
         values = own_values(family)
         among = parts[number : number + 1] if is_auto else parts
-        own += _within(values, listed, among, beyond=is_auto)
+        for params in _within(values, listed, among, beyond=is_auto):
+            if arm_of(params, own) == len(own):
+                own.append(params)
         for start in starts_of(model) if portfolio else ():
             of_family = {prefix + name: value for name, value in start.items()}
             for params in _within(values | of_family, listed, among, beyond=is_auto):

@@ -9,7 +9,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 
 from risingsearch.arms import Params
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.space.by_name import named
 
 
@@ -26,7 +26,10 @@ class Families(_BaseComposition):  # type: ignore[misc]
     @property
     def chosen(self) -> BaseEstimator:
         """The estimator that is named."""
-        return dict(self.families)[self.estimator]
+        families = dict(self.families)
+        if self.estimator not in families:
+            raise unknown_name("estimator", self.estimator, families)
+        return families[self.estimator]
 
     def get_params(self, deep: bool = True) -> Params:
         """Return the name, and if ``deep`` the estimators and their parameters."""
@@ -47,6 +50,11 @@ def searched(estimator: Any) -> BaseEstimator:
     if not isinstance(estimator, list | tuple):
         return estimator
     families = named(estimator)
+    for name, each in families.items():
+        if isinstance(each, str | type):
+            raise InvalidParameterError(
+                f"a list of estimators has estimators; got {each!r} for {name!r}"
+            )
     if len({get_tags(each).estimator_type for each in families.values()}) > 1:
         raise InvalidParameterError(
             f"the estimators {', '.join(families)} are of several types: search "

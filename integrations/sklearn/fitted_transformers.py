@@ -66,10 +66,15 @@ def total(details: Configuration, name: str) -> float:
     return math.fsum(v for key, v in details.items() if key.endswith(f"_{name}"))
 
 
+def _itself(proposer: Proposer) -> Proposer:
+    return proposer
+
+
 class SharingProposer(Proposer):
     """Gives new arms the transformers of earlier ones until others are affordable.
 
-    The other parameters are those of a proposer, or as they were drawn.
+    The other parameters are those of a proposer, or as they were drawn. A copy is that
+    proposer alone, as the times stay with the search.
     """
 
     own: Proposer
@@ -87,6 +92,9 @@ class SharingProposer(Proposer):
         self._estimator = estimator
         self._space = space
         self._may_fit_more = may_fit_more
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _itself, (self.own,)
 
     @property
     def identity(self) -> object:

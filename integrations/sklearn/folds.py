@@ -159,7 +159,10 @@ class Folds:
             details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         if any(values is None for values in of_rows):
             return details
-        return details | {EXAMPLES: self._examples(np.concatenate(of_rows))}
+        examples = self._examples(np.concatenate(of_rows))
+        if len(examples) < 2:  # no resamples
+            return details
+        return details | {EXAMPLES: examples}
 
     def _mean_score(self, details: Configuration, n_folds: int) -> float:
         metric = self.metric or "score"

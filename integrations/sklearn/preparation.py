@@ -359,6 +359,9 @@ def _candidates(
         is_auto=is_auto,
         portfolio=_asks_package(search),
     )
+    if n_epochs is not None:
+        n_paid = n_epochs // min_epochs - len(own) - len(enqueue)
+        starts = starts[: max(0, n_paid)]
     settings = _saved_settings(search.run_dir)
     if settings is not None and OWN_FIRST not in settings["fingerprint"]:
         own = []

@@ -104,6 +104,8 @@ def scored(
             hits = labels == y
             return float(np.mean(hits)), hits
     heard: list[object] = []
+    if asks_score(scorer) and _scores_accuracy(estimator):
+        scorer = _ACCURACY
     if asks_score(scorer) and type(estimator).score is RegressorMixin.score:
         scorer = R2
     recomputed = of_metric(scorer, metric)

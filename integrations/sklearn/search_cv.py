@@ -36,6 +36,7 @@ from risingsearch.integrations.sklearn.scoring import (
     FIRST,
     Scorer,
     metric_name,
+    range_of,
     scheduling_metric,
 )
 from risingsearch.integrations.sklearn.splits import Targets
@@ -521,11 +522,13 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _judge(self, result: SearchResult, evidence: Evidence) -> None:
         """Note how far the best score can be trusted, and break ties as asked."""
         folds = self._run.folds
+        bounds = range_of(folds.scorer, folds.metric, folds.estimator)
         evidence = replace(
             evidence,
             winner=self.best_index_,
             scores_of=folds.scores_of,
             missing="" if folds.recomputes else "scoring gives no predictions: ",
+            bounds=bounds or (-np.inf, np.inf),
         )
         if self.tie_break is not None:
             level = [self.best_index_, *evidence.verdict.tied]

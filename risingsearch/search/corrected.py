@@ -111,6 +111,8 @@ class Evidence:
         Returns the scores of blocks of examples, by predictions.
     missing : str
         Why there are no examples, if that has a reason.
+    bounds : tuple of two floats
+        Between which scores lie.
     """
 
     winner: int
@@ -121,16 +123,20 @@ class Evidence:
     repeats: Mapping[int, Sequence[float]] = field(default_factory=dict)
     scores_of: Callable[[Values], Values] | None = None
     missing: str = ""
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict, computed once."""
         basis = self._by_examples() or self._by_repeats() or self._by_curves()
         low, high = sorted([self.sign * basis.low, self.sign * basis.high])
+        low, high, score = np.clip(
+            [low, high, self.sign * basis.score], *self.bounds
+        ).tolist()
         others = np.array(basis.arms[1:], dtype=int)
         return Verdict(
             self.winner,
-            self.sign * basis.score,
+            score,
             low,
             high,
             others[_level(basis.rewards, basis.noise)].tolist(),

@@ -29,6 +29,7 @@ SCORES_OF = "scores_of"
 """The method of a trainable that returns predictions: it scores those of an arm."""
 MOST_BLOCKS = 2_000  # values that are kept of an epoch; of more rows, means of blocks
 TOLERANCE = 1e-3  # of the mean, as a share of the score or of the spread
+HIGHEST = 1e30  # above or below it, values count as this: sums of float32 stay finite
 
 Values = NDArray[np.float32]
 """One score per example; with two axes, predictions that the trainable can score."""
@@ -69,6 +70,7 @@ def in_blocks(values: NDArray[np.float64]) -> Values:
     (2000, 4500)
     """
     n = len(values)
+    values = np.clip(values, -HIGHEST, HIGHEST)
     if n <= MOST_BLOCKS:
         return values.astype(np.float32)
     mixed = values[np.random.default_rng(0).permutation(n)]  # for rows are often sorted

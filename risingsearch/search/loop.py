@@ -9,7 +9,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -233,7 +233,15 @@ class Loop:
             futures = []
             for number, repeat in enumerate(begun, len(reserve.repeated)):
                 task = self._task_of_repeat(repeat, number)
-                futures.append(self._workers.train(log.trainable, task))
+                try:
+                    futures.append(self._workers.train(log.trainable, task))
+                except BrokenExecutor as error:
+                    raise self._executor_failed(error) from error
+            if not math.isinf(self.clock.left):
+                grace = self.clock.grace(self._longest)
+                wait(futures, self.clock.left + grace)
+                if not all(future.done() for future in futures):
+                    self._workers.end_jobs()
             for repeat, future in zip(begun, futures, strict=True):
                 self._record_repeat(repeat, future)
 
@@ -274,6 +282,8 @@ class Loop:
         except SetupError:
             raise
         except Exception as error:  # of its worker
+            if self.clock.left <= 0.0:  # it was ended with the time
+                return
             scores = ()
             failure = error
             outcome = Outcome(Report(repeat.job(0)), charged=repeat.n_epochs)

@@ -13,6 +13,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 FINALISTS = 5  # arms that are repeated, at most
 LEAST = 2  # repeats of each, which tell of its noise
+MOST = 20  # repeats of each: more of cheap ones would tell little
 FIRST_JOB = 10**9  # numbers of repeats as jobs, above those of a scheduler
 _ROUNDING = 1e-9
 
@@ -109,10 +110,13 @@ class Reserve:
         left = self.kept - self.spent - begun_cost + _ROUNDING
         n_of = Counter(event.arm for event in self.repeated)
         n_of.update(repeat.arm for repeat in begun)
+        failed = {event.arm for event in self.repeated if event.failure is not None}
         affordable = [
             repeat._replace(number=n_of[repeat.arm])
             for repeat in finalists
             if repeat.cost <= left
+            and n_of[repeat.arm] < MOST
+            and repeat.arm not in failed
         ]
         return min(affordable, key=lambda repeat: repeat.number, default=None)
 

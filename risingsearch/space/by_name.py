@@ -29,6 +29,7 @@ PACKAGE = "package"
 """The prior that is in this package: good starts, which ``benchmarks`` has learnt."""
 FAMILY = "estimator"
 """The parameter that says which of several estimators a configuration is of."""
+_RESERVED = (FAMILY, "families")
 
 
 class Curated(NamedTuple):
@@ -110,7 +111,17 @@ def named(estimators: Sequence[Estimator]) -> dict[str, Estimator]:
     """Return estimators by their names, those of their classes where none is given."""
     by_name: dict[str, Estimator] = {}
     for each in estimators:
-        name, estimator = each if isinstance(each, tuple) else (_name_of(each), each)
+        pair = each if isinstance(each, tuple) else (_name_of(each), each)
+        if not (len(pair) == 2 and isinstance(pair[0], str) and _may_be(pair[1])):
+            raise InvalidParameterError(
+                "a list of estimators has estimators, or pairs of a name and an "
+                f"estimator; got {each!r}"
+            )
+        name, estimator = pair
+        if name in _RESERVED:
+            raise InvalidParameterError(
+                f"no estimator may be named {name!r}, as a parameter is: give another"
+            )
         if name in by_name or "__" in name:
             raise InvalidParameterError(
                 f"the estimators need different names without '__', and {name!r} is "
@@ -133,14 +144,17 @@ def own_values(estimator: Estimator) -> Params:
 def _own(estimator: Estimator, curated: Curated) -> Params:
     """Return an estimator's values of its curated parameters.
 
-    A number that is None is left to the library.
+    A number that is None as its class has it is left to the library.
     """
     params = estimator.get_params()
-    given = {
-        name: params[name]
-        for name, form in curated.space.items()
-        if name in params and (params[name] is not None or form["type"] == "choice")
-    }
+    of_class = inspect.signature(type(estimator)).parameters
+    given = {}
+    for name, form in curated.space.items():
+        if name not in params:
+            continue
+        is_left = name not in of_class or of_class[name].default is None
+        if params[name] is not None or form["type"] == "choice" or not is_left:
+            given[name] = params[name]
     return curated.default | given
 
 
@@ -216,6 +230,11 @@ def _plain_for(kind: Kind, value: object) -> object:
     return plain(value)
 
 
+def _may_be(estimator: Estimator) -> bool:
+    """Return whether this is an estimator, its class or its name."""
+    return isinstance(estimator, str) or hasattr(estimator, "get_params")
+
+
 def _name_of(estimator: object) -> str:
     return estimator if isinstance(estimator, str) else type(estimator).__name__
 
@@ -246,9 +265,11 @@ def _settable(estimator: Estimator, curated: Curated) -> Params:
     for name, form in curated.space.items():
         value = own.get(name)
         is_chosen = isinstance(value, str | bool | None) and name in params
-        is_other = form["type"] == "choice" and value not in form["values"]
         lacks_parent = not form.get(WHEN, {}).keys() <= space.keys()
-        if name not in names or lacks_parent or (is_chosen and is_other):
+        is_other = (
+            is_chosen and form["type"] == "choice" and value not in form["values"]
+        )
+        if name not in names or lacks_parent or is_other:
             del space[name]
         elif isinstance(value, tuple):
             space[name]["values"] = [*map(tuple, form["values"])]

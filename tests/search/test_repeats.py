@@ -192,3 +192,36 @@ def test_a_run_directory_keeps_its_share(tmp_path):
     search(run_dir=tmp_path).run()
     with pytest.raises(Exception, match=r"confirm=0\.4, and it was opened with"):
         search(run_dir=tmp_path, confirm=0.2)
+
+
+def test_an_arm_whose_repeat_fails_is_repeated_no_more():
+    seeds = {}
+
+    def starts_once(params, seed):
+        if seeds.setdefault(params["level"], seed) != seed:
+            raise OSError("the file is gone")
+        return start(params, seed)
+
+    result = RisingSearch(
+        Functions(starts_once, train),
+        CANDIDATES,
+        budget=Budget(seconds=0.5),
+        max_epochs=8,
+        confirm=0.5,
+    ).run()
+    assert result.repeats == {}
+
+
+def test_repeats_that_cost_nothing_end():
+    def free(state):
+        return {"score": train(state), "cost": float(state["level"] < 0.8)}
+
+    result = RisingSearch(
+        Functions(start, free),
+        [{"level": 0.9}, {"level": 0.5}],
+        budget=Budget(cost=4),
+        max_epochs=5,
+        confirm=0.5,
+        shuffle=False,
+    ).run()
+    assert len(result.repeats[0]) == 20

@@ -193,3 +193,22 @@ def test_before_fit_there_is_none():
     assert not hasattr(search, "tied_")
     with pytest.raises(NotFittedError):
         search.corrected_score_  # noqa: B018
+
+
+def test_an_interval_lies_within_the_range_of_the_metric():
+    search = searched(X[:80], Y[:80], scoring="roc_auc")
+    assert search.corrected_interval_[1] <= 1.0
+
+
+def test_weights_are_no_reason_to_guess():
+    fitted = RisingSearchCV(
+        SGDClassifier(), SPACE, budget=30, max_epochs=6, cv=0.3, random_state=0
+    ).fit(X, Y, sample_weight=np.where(Y, 1.0, 3.0))
+    assert "bootstrap" in fitted.corrected_source_
+
+
+def test_test_rows_of_a_single_group_are_scored_all_the_same():
+    fitted = RisingSearchCV(
+        SGDClassifier(), SPACE, budget=30, max_epochs=6, cv=0.25, random_state=0
+    ).fit(X, Y, groups=np.arange(len(X)) // (len(X) // 4 + 1))
+    assert fitted.best_score_ > 0.5

@@ -185,3 +185,19 @@ def test_the_defaults_are_never_missed_in_a_time():
         random_state=0,
     ).fit(X[::3], y[::3])
     assert search.best_score_ >= np.nanmax(search.curves_[0])
+
+
+def test_no_limit_that_was_chosen_stays_none():
+    model = HistGradientBoostingClassifier(max_leaf_nodes=None, max_depth=2)
+    search = searching("auto", model).fit(X, y)
+    assert search.cv_results_["params"][0]["max_leaf_nodes"] is None
+
+
+def test_a_value_may_be_an_array():
+    model = MLPClassifier(np.array([5, 5]))
+    assert searching("auto", model, max_epochs=3).fit(X, y).best_score_ > 0.0
+
+
+def test_a_small_budget_opens_fewer_learnt_starts():
+    search = searching("auto", budget=3, prior="package").fit(X, y)
+    assert sum(search.cv_results_["epochs"]) == 3

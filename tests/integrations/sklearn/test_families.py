@@ -97,3 +97,30 @@ def test_it_is_cloned_printed_and_asked_for_its_parameters():
 def test_lists_that_cannot_be_searched(estimators, error, message):
     with pytest.raises(error, match=message):
         searching(estimators).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimators", "message"),
+    [
+        ([("estimator", SVC())], "may be named 'estimator'"),
+        ([(1, SVC())], "pairs of a name and an estimator; got"),
+        ([("a", SVC(), 3)], "pairs of a name and an estimator; got"),
+        ([3, SVC()], "pairs of a name and an estimator; got 3"),
+        (("a", SVC()), "a list of estimators has estimators; got 'a'"),
+    ],
+)
+def test_what_is_no_list_of_estimators_is_refused(estimators, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        searching(estimators).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({"linear__sgdclassifier__alpha": [0.1, 0.2]}, "add 'estimator'"),
+        ({"estimator": ["tree"], "linear__sgdclassifier__alpha": [0.1]}, "'tree'"),
+    ],
+)
+def test_a_space_says_which_estimator_it_is_of(space, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        searching(space=[space]).fit(X, y)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform
+from scipy.stats import loguniform, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError, SearchFailedError
@@ -333,3 +336,12 @@ class TestContinue:
     def test_before_fit(self):
         with pytest.raises(NotFittedError, match="call fit first"):
             rising(SGDClassifier(), SPACE).continue_search(3)
+
+
+def test_a_timed_search_of_a_pipeline_is_pickled():
+    model = make_pipeline(Normalizer(), SGDClassifier())
+    space = {"normalizer__norm": ["l1", "l2"], "sgdclassifier__alpha": uniform(0.1, 1)}
+    search = RisingSearchCV(model, space, timeout=1, cv=0.25, random_state=0)
+    search.fit(X, Y)
+    copy = pickle.loads(pickle.dumps(search))
+    assert (copy.predict(X) == search.predict(X)).all()
