@@ -21,7 +21,7 @@ SHORT = 40  # lines of code of a file that is too short to be called dense
 # Limits fall: a change that needs one to rise has left standing what it replaces,
 # unless it is a feature that replaces nothing.
 AT_MOST = {
-    "nodes": 292_000,  # 267,000 before spaces by name, ask and tell
+    "nodes": 293_000,  # 267,000 before spaces by name, ask and tell
     "nodes per line of code": 8.0,
     "joined assignments per 1,000 lines of code": 3.0,
     "literals splatted into literals": 0,

@@ -88,6 +88,27 @@ class _Basis(NamedTuple):
     knows_rows: bool = False
 
 
+def _resampled(rewards: Values) -> tuple[Values, Values]:
+    """Return means over the examples of each resample, and over those left out.
+
+    Rewards are of shape (n_arms, n_examples), means (n_resamples, n_arms).
+    """
+    n = rewards.shape[1]
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(
+        n,
+        np.full(n, 1 / n),
+        size=RESAMPLES,
+    )
+    leaves_some = counts.min(axis=1) == 0
+    drawn = counts[leaves_some].astype(np.float32)
+    left_out = (drawn == 0).astype(np.float32)
+    n_left_out = left_out.sum(axis=1, keepdims=True)
+    inside = drawn @ rewards.T / n
+    outside = left_out @ rewards.T / n_left_out
+    return inside, outside
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All that a search knows of how far its scores can be trusted.
@@ -129,21 +150,24 @@ class Evidence:
     def verdict(self) -> Verdict:
         """The verdict, computed once."""
         basis = self._by_examples() or self._by_repeats() or self._by_curves()
-        low, high = sorted([self.sign * basis.low, self.sign * basis.high])
-        low, high, score = np.clip(
-            [low, high, self.sign * basis.score], *self.bounds
-        ).tolist()
+        low = self._bounded(basis.low)
+        high = self._bounded(basis.high)
         others = np.array(basis.arms[1:], dtype=int)
         return Verdict(
             self.winner,
-            score,
-            low,
-            high,
+            self._bounded(basis.score),
+            min(low, high),
+            max(low, high),
             others[_level(basis.rewards, basis.noise)].tolist(),
             len(others),
             basis.source,
             basis.knows_rows,
         )
+
+    def _bounded(self, reward: float) -> float:
+        """Return a reward as a score, within the range of scores."""
+        lowest, highest = self.bounds
+        return float(np.clip(self.sign * reward, lowest, highest))
 
     def without_data(self) -> Evidence:
         """Return it without the function for predictions, which knows the rows.
@@ -189,17 +213,7 @@ class Evidence:
                 return None
         rewards = np.float32(self.sign) * np.stack(values)
         n = rewards.shape[1]
-        rng = np.random.default_rng(0)
-        counts = rng.multinomial(
-            n,
-            np.full(n, 1 / n),
-            size=RESAMPLES,
-        )
-        counts = counts[counts.min(axis=1) == 0].astype(np.float32)
-        inside = counts @ rewards.T / n
-        outside = (counts == 0).astype(np.float32)
-        n_outside = outside.sum(axis=1, keepdims=True)
-        fresh = outside @ rewards.T / n_outside
+        inside, fresh = _resampled(rewards)
         chosen = inside.argmax(axis=1)
         resample = np.arange(len(fresh))
         scores = fresh[resample, chosen].astype(float)
@@ -272,7 +286,8 @@ class Evidence:
         known = bends[np.isfinite(bends)]
         noise = math.nan
         if len(known):
-            typical = float(np.median(np.abs(known)))
+            sizes = np.abs(known)
+            typical = float(np.median(sizes))
             noise = typical / 0.6745 / math.sqrt(6)
         arms = self._ranked(MOST_ARMS)
         best = self.sign * self.scores[self.winner]
@@ -283,7 +298,8 @@ class Evidence:
         drawn = noise * rng.standard_normal(shape)
         noisy = rewards + drawn
         chosen = noisy.argmax(axis=1)
-        score = best - float(drawn[np.arange(RESAMPLES), chosen].mean())
+        luck = drawn[np.arange(RESAMPLES), chosen]
+        score = best - float(luck.mean())
         return _Basis(
             self.missing + BY_CURVES,
             arms,
