@@ -223,5 +223,6 @@ def test_repeats_that_cost_nothing_end():
         max_epochs=5,
         confirm=0.5,
         shuffle=False,
+        seed=0,
     ).run()
     assert len(result.repeats[0]) == 20
