@@ -128,7 +128,7 @@ class TestBudget:
         assert "budget of 0.2 wall-clock seconds is spent" in search.stop_reason_
         assert search.n_candidates_ == 500
         passes = search.scheduler_.max_epochs * search.steps_per_epoch_
-        assert passes == SGDClassifier().max_iter  # however fast an epoch is here
+        assert passes == 100  # however fast an epoch is here
 
     def test_without_both_it_says_what_to_write(self):
         with pytest.raises(InvalidParameterError, match="timeout=600 for 600 seconds"):
